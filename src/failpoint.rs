@@ -25,12 +25,12 @@ mod armed {
 
     /// By then a process is suspended that asked to be, however busy its machine is.
     #[cfg(unix)]
-    const SUSPENDED: std::time::Duration = std::time::Duration::from_secs(5);
+    const SUSPEND_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
     /// The failpoint of this process, if it has one.
-    static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    static ARMED: OnceLock<Option<ArmedFailpoint>> = OnceLock::new();
 
-    struct Armed {
+    struct ArmedFailpoint {
         name: String,
         /// The pass at which it goes off; the first is 1.
         at: u32,
@@ -38,7 +38,7 @@ mod armed {
         otherwise: Option<String>,
     }
 
-    impl Armed {
+    impl ArmedFailpoint {
         fn parse(text: &str) -> Option<Self> {
             let mut parts = text.split(':');
             let name = parts.next()?.to_owned();
@@ -50,7 +50,7 @@ mod armed {
     /// The process comes by the place of that name, and dies there if it is told to: as by SIGKILL, nothing is
     /// flushed, closed or put in order.
     pub(crate) fn pass(name: &str) {
-        let armed = ARMED.get_or_init(|| Armed::parse(&std::env::var(VARIABLE).ok()?));
+        let armed = ARMED.get_or_init(|| ArmedFailpoint::parse(&std::env::var(VARIABLE).ok()?));
         let Some(armed) = armed.as_ref().filter(|armed| armed.name == name) else { return };
         if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
             return;
@@ -69,7 +69,7 @@ mod armed {
                 let _ = kill_process(getpid(), Signal::STOP);
                 // The system tells another thread first, and this one runs on until it is stopped too. What it measures
                 // goes by while it is suspended, so that it goes on at once when it is woken.
-                std::thread::sleep(SUSPENDED);
+                std::thread::sleep(SUSPEND_LIMIT);
             }
             _ => std::process::abort(),
         }

@@ -9,23 +9,23 @@ use std::path::Path;
 
 /// The mode of a folder on Unix.
 #[cfg(unix)]
-const FOLDER: u32 = 0o700;
+const FOLDER_MODE: u32 = 0o700;
 
 /// The mode of a file on Unix.
 #[cfg(unix)]
-const FILE: u32 = 0o600;
+const FILE_MODE: u32 = 0o600;
 
 /// What becomes of what a file already holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub(crate) enum ExistingFile {
     /// It stays, and can be written over.
-    Kept,
+    Keep,
     /// It goes.
-    Emptied,
+    Truncate,
     /// It stays, and everything is written behind it.
-    Continued,
+    Append,
     /// It stays, and no file is opened: not even a link may have the name.
-    Refused,
+    CreateNew,
 }
 
 /// Creates a folder and those above it that are missing, so that a power cut takes none of them away again; one that
@@ -33,14 +33,14 @@ pub(crate) enum Existing {
 ///
 /// # Errors
 /// When one of them cannot be created or brought to the disk, or something else has its name.
-pub(crate) fn folder(path: &Path) -> io::Result<()> {
+pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above.filter(|above| !above.is_dir()) {
-        folder(above)?;
+        create_folder(above)?;
     }
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER_MODE);
     match builder.create(path) {
         Err(error) if !path.is_dir() => Err(error),
         // Also of one that is there: who made it may have been killed before the next line.
@@ -80,22 +80,22 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// When it cannot be created or opened.
-pub(crate) fn file(path: &Path, existing: Existing) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match existing {
-        Existing::Kept => options.create(true).write(true),
-        Existing::Emptied => options.create(true).write(true).truncate(true),
-        Existing::Continued => options.create(true).append(true),
-        Existing::Refused => options.create_new(true).write(true),
+        ExistingFile::Keep => options.create(true).write(true),
+        ExistingFile::Truncate => options.create(true).write(true).truncate(true),
+        ExistingFile::Append => options.create(true).append(true),
+        ExistingFile::CreateNew => options.create_new(true).write(true),
     };
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
     options.open(path)
 }
 
 /// Who can reach a file or folder besides its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Access {
+pub(crate) struct FileAccess {
     /// The mode, with the special bits.
     pub(crate) mode: u32,
     /// Whether everyone on this machine can read the file or list the folder.
@@ -109,11 +109,11 @@ pub(crate) struct Access {
 }
 
 /// Who can reach a file or folder; nothing if it does not exist, or where the system has no such modes.
-pub(crate) fn access(path: &Path) -> Option<Access> {
+pub(crate) fn read_access(path: &Path) -> Option<FileAccess> {
     #[cfg(unix)]
     {
         let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).ok()?.permissions()) & 0o7777;
-        Some(Access {
+        Some(FileAccess {
             mode,
             everyone_reads: mode & 0o004 != 0,
             everyone_writes: mode & 0o002 != 0,
@@ -133,7 +133,7 @@ pub(crate) fn access(path: &Path) -> Option<Access> {
 ///
 /// # Errors
 /// When it cannot be written.
-pub(crate) fn overwrite(file: &mut File) -> io::Result<()> {
+pub(crate) fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     file.rewind()?;
     io::copy(&mut io::repeat(0).take(length), file)?;
@@ -144,10 +144,10 @@ pub(crate) fn overwrite(file: &mut File) -> io::Result<()> {
 ///
 /// # Errors
 /// When its mode cannot be read or set.
-pub(crate) fn restrict(file: &File) -> io::Result<()> {
+pub(crate) fn restrict_to_owner(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     if file.metadata()?.is_file() {
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(FILE))?;
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(FILE_MODE))?;
     }
     #[cfg(not(unix))]
     let _ = file;
@@ -162,50 +162,52 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_overwritten_is_gone_and_as_long_as_it_was() {
+    fn overwritten_file_holds_zeros_of_the_same_length() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, "380501234567").unwrap();
-        overwrite(&mut OpenOptions::new().write(true).open(&path).unwrap()).unwrap();
+        overwrite_with_zeros(&mut OpenOptions::new().write(true).open(&path).unwrap()).unwrap();
         assert_eq!(fs::read(&path).unwrap(), [0; 12]);
     }
 
     #[test]
-    fn what_a_file_held_is_kept_emptied_or_continued() {
+    fn existing_content_is_kept_truncated_or_appended_to() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         for (existing, left) in
-            [(Existing::Kept, "newore"), (Existing::Emptied, "new"), (Existing::Continued, "beforenew")]
+            [(ExistingFile::Keep, "newore"), (ExistingFile::Truncate, "new"), (ExistingFile::Append, "beforenew")]
         {
             fs::write(&path, "before").unwrap();
-            file(&path, existing).unwrap().write_all(b"new").unwrap();
+            open_file(&path, existing).unwrap().write_all(b"new").unwrap();
             assert_eq!(fs::read_to_string(&path).unwrap(), left, "{existing:?}");
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn folders_and_files_are_open_to_their_owner_alone() {
+    fn folders_and_files_are_private_to_their_owner() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let temporary = tempfile::tempdir().unwrap();
         let inner = temporary.path().join("outer/inner");
-        folder(&inner).unwrap();
-        folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
         assert_eq!((mode(&inner), mode(&temporary.path().join("outer"))), (0o700, 0o700));
         fs::write(temporary.path().join("file"), "").unwrap();
         assert!(
-            folder(&temporary.path().join("file")).is_err() && folder(&temporary.path().join("file/inner")).is_err()
+            create_folder(&temporary.path().join("file")).is_err()
+                && create_folder(&temporary.path().join("file/inner")).is_err()
         );
-        for (name, existing) in [("a", Existing::Kept), ("b", Existing::Emptied), ("c", Existing::Continued)] {
+        for (name, existing) in [("a", ExistingFile::Keep), ("b", ExistingFile::Truncate), ("c", ExistingFile::Append)]
+        {
             let path = inner.join(name);
-            file(&path, existing).unwrap();
+            open_file(&path, existing).unwrap();
             assert_eq!(mode(&path), 0o600, "{existing:?}");
             fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-            let opened = file(&path, existing).unwrap();
+            let opened = open_file(&path, existing).unwrap();
             assert_eq!(mode(&path), 0o644, "{existing:?}");
-            restrict(&opened).unwrap();
+            restrict_to_owner(&opened).unwrap();
             assert_eq!(mode(&path), 0o600, "{existing:?}");
         }
     }

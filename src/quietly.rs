@@ -6,22 +6,22 @@ use std::sync::Once;
 
 thread_local! {
     /// Whether a panic of this thread is caught, and told in our own words.
-    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+    static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a call gives; nothing where it panics, of which nobody hears elsewhere.
-pub(crate) fn quietly<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn catch_panic<T>(call: impl FnOnce() -> T) -> Option<T> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let told = take_hook();
         set_hook(Box::new(move |panic| {
-            if !CAUGHT.get() {
+            if !IS_CATCHING.get() {
                 told(panic);
             }
         }));
     });
-    let before = CAUGHT.replace(true);
+    let before = IS_CATCHING.replace(true);
     let called = catch_unwind(AssertUnwindSafe(call));
-    CAUGHT.set(before);
+    IS_CATCHING.set(before);
     called.ok()
 }

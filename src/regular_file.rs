@@ -26,26 +26,26 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, waits_for_nobody());
-    checked(options.open(path).map_err(noted)?)
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nonblocking_flags());
+    require_regular(options.open(path).map_err(note_missing_handle)?)
 }
 
 /// The same file, if it is a regular one.
 ///
 /// # Errors
 /// When it is no regular file; the error says what it is instead.
-pub(crate) fn checked(file: File) -> io::Result<File> {
+pub(crate) fn require_regular(file: File) -> io::Result<File> {
     // Asked of what was opened, so that nothing can take its place in between.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);
     }
-    let what = named(kind);
+    let what = describe_kind(kind);
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
 }
 
 /// The same error; one that tells of handles and not of the file is remembered, and says where they are counted.
-pub(crate) fn noted(error: io::Error) -> io::Error {
+pub(crate) fn note_missing_handle(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
         use rustix::io::Errno;
@@ -61,11 +61,11 @@ pub(crate) fn noted(error: io::Error) -> io::Error {
 
 /// A pipe is opened although nobody writes to it; to a regular file this means nothing.
 #[cfg(unix)]
-fn waits_for_nobody() -> i32 {
+fn nonblocking_flags() -> i32 {
     rustix::fs::OFlags::NONBLOCK.bits().cast_signed()
 }
 
-fn named(kind: FileType) -> &'static str {
+fn describe_kind(kind: FileType) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_regular_file_is_read_and_also_through_a_link() {
+    fn regular_file_opens_also_through_a_symlink() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.csv");
         std::fs::write(&path, "phone\n").unwrap();
@@ -108,7 +108,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_is_no_regular_file_is_refused_at_once_and_named() {
+    fn special_file_is_refused_at_once_by_kind() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;

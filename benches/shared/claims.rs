@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use campaign::domain::{Endpoint, OperationKind, Row};
 use campaign::ledger::{
-    Heed, Ledger, LeftOut, NewRun, PostgresAddress, PostgresLedger, Run, RunFilter, Share, SqliteLedger,
+    ExcludedRows, Ledger, NewRun, PostgresAddress, PostgresLedger, Run, RunFilter, ShardDraw, SqliteLedger,
+    SuppressionPolicy,
 };
 
 use crate::database::Database;
@@ -68,10 +69,10 @@ async fn from(ledgers: &[Arc<dyn Ledger>], seats: usize, seconds: u64) -> f64 {
     for seat in 0..seats {
         let (ledger, run, drawn) = (Arc::clone(&ledgers[seat % ledgers.len()]), run.clone(), Arc::clone(&drawn));
         tasks.spawn(async move {
-            let seat = ledger.take_seat(&run, format!("seat {seat}")).await.expect("the ledger").expect("a seat");
+            let seat = ledger.register_worker(&run, format!("seat {seat}")).await.expect("the ledger").expect("a seat");
             while began.elapsed() < Duration::from_secs(seconds) {
-                let share = ledger.draw_share(&seat, 1, false).await.expect("the ledger");
-                assert!(matches!(share, Share::Fresh(_)), "{share:?}");
+                let share = ledger.draw_shard(&seat, 1, false).await.expect("the ledger");
+                assert!(matches!(share, ShardDraw::NewRows(_)), "{share:?}");
                 drawn.fetch_add(1, Ordering::Relaxed);
             }
         });
@@ -100,16 +101,17 @@ async fn shared_out(ledger: &dyn Ledger) -> Run {
         round: 1,
         recipients: rows,
         last_row: Row::new(rows as u32 + 1),
-        left_out: LeftOut::default(),
-        heed: Heed::default(),
+        excluded: ExcludedRows::default(),
+        suppression: SuppressionPolicy::default(),
         file: None,
         began_at: jiff::Timestamp::now(),
         random: 1,
     };
     let run = ledger.create_run(&new).await.expect("a run");
     ledger.open_run(run.key, None).await.expect("it opens");
-    let hold = ledger.hold(&run.campaign, &run.account).await.expect("the ledger").expect("nobody has it");
-    let lease = ledger.claim(&hold, run.key).await.expect("it is taken").lease;
-    ledger.share_out(lease, String::new(), true).await.expect("it is shared out");
-    ledger.runs(RunFilter::one(run.key)).await.expect("the ledger").pop().expect("the run")
+    let hold =
+        ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("the ledger").expect("nobody has it");
+    let lease = ledger.claim_run(&hold, run.key).await.expect("it is taken").lease;
+    ledger.shard_run(lease, String::new(), true).await.expect("it is shared out");
+    ledger.list_runs(RunFilter::with_key(run.key)).await.expect("the ledger").pop().expect("the run")
 }

@@ -22,12 +22,12 @@ pub struct RecordRef<'a> {
     /// The record's row.
     pub row: Row,
     /// The record's cells.
-    pub fields: Fields<'a>,
+    pub fields: RecordFields<'a>,
 }
 
 /// The cells of one record, in the order of the header.
 #[derive(Clone, Copy)]
-pub struct Fields<'a> {
+pub struct RecordFields<'a> {
     text: &'a str,
     start: usize,
     ends: &'a [usize],
@@ -37,9 +37,9 @@ impl Chunk {
     /// The most records that a chunk holds.
     pub const CAPACITY: usize = 1_024;
     /// Bytes of text after which no further record is added.
-    const ENOUGH_TEXT: usize = 1 << 20;
+    const MAX_TEXT: usize = 1 << 20;
     /// After this many cells no record is added: an empty cell has no text but still takes eight bytes.
-    const ENOUGH_CELLS: usize = 1 << 17;
+    const MAX_CELLS: usize = 1 << 17;
 
     /// A chunk without records.
     #[must_use]
@@ -63,29 +63,27 @@ impl Chunk {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<RecordRef<'_>> {
         let row = *self.rows.get(index)?;
-        Some(RecordRef { row, fields: self.fields(index) })
+        Some(RecordRef { row, fields: self.record_fields(index) })
     }
 
     /// The records in the file's order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = RecordRef<'_>> {
-        self.rows.iter().enumerate().map(|(index, &row)| RecordRef { row, fields: self.fields(index) })
+        self.rows.iter().enumerate().map(|(index, &row)| RecordRef { row, fields: self.record_fields(index) })
     }
 
-    fn fields(&self, index: usize) -> Fields<'_> {
+    fn record_fields(&self, index: usize) -> RecordFields<'_> {
         let first = index * self.width;
         let start = first.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Fields { text: &self.text, start, ends: &self.ends[first..first + self.width] }
+        RecordFields { text: &self.text, start, ends: &self.ends[first..first + self.width] }
     }
 
     /// Whether no further record should be added.
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= Self::CAPACITY
-            || self.text.len() >= Self::ENOUGH_TEXT
-            || self.ends.len() >= Self::ENOUGH_CELLS
+        self.rows.len() >= Self::CAPACITY || self.text.len() >= Self::MAX_TEXT || self.ends.len() >= Self::MAX_CELLS
     }
 
     /// Forgets the records and expects others of that many cells.
-    pub(super) fn clear(&mut self, width: usize) {
+    pub(super) fn reset(&mut self, width: usize) {
         self.text.clear();
         self.ends.clear();
         self.rows.clear();
@@ -105,7 +103,7 @@ impl Chunk {
     }
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     /// The cell of that column, from 0; empty outside the header.
     #[must_use]
     pub fn get(&self, column: usize) -> &'a str {
@@ -134,7 +132,7 @@ impl fmt::Debug for Chunk {
 }
 
 /// Shows the number of cells alone: cells are personal.
-impl fmt::Debug for Fields<'_> {
+impl fmt::Debug for RecordFields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Fields({} cells)", self.ends.len())
     }
@@ -146,14 +144,14 @@ mod tests {
 
     fn chunk() -> Chunk {
         let mut chunk = Chunk::new();
-        chunk.clear(2);
+        chunk.reset(2);
         chunk.push(Row::new(2), &csv::StringRecord::from(vec!["+380501234567", ""]));
         chunk.push(Row::new(5), &csv::StringRecord::from(vec!["", "Олена"]));
         chunk
     }
 
     #[test]
-    fn every_cell_comes_back_under_its_row_and_column() {
+    fn cell_is_returned_by_row_and_column() {
         let chunk = chunk();
         let read: Vec<(u32, Vec<&str>)> =
             chunk.iter().map(|record| (record.row.get(), record.fields.iter().collect())).collect();
@@ -164,9 +162,9 @@ mod tests {
     }
 
     #[test]
-    fn chunk_of_empty_cells_is_full_before_it_takes_much_memory() {
+    fn chunk_of_empty_cells_has_a_memory_limit() {
         let mut chunk = Chunk::new();
-        chunk.clear(16_384);
+        chunk.reset(16_384);
         let record = csv::StringRecord::from(vec![""; 16_384]);
         while !chunk.is_full() {
             chunk.push(Row::new(2), &record);
@@ -175,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_logged_of_a_chunk_names_nobody() {
+    fn debug_output_of_chunk_has_no_personal_data() {
         let chunk = chunk();
         let logged = format!("{chunk:?} {:?}", chunk.get(0));
         assert!(!logged.contains("1234567"), "{logged}");
     }
 
     #[test]
-    fn a_chunk_can_go_to_another_thread() {
+    fn chunk_can_be_sent_to_another_thread() {
         fn goes<T: Send + 'static>(_: &T) {}
         goes(&chunk());
     }

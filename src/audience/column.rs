@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
-use super::header_match::{Headers, Meant};
-use super::records::Records;
+use super::header_match::{HeaderIndex, HeaderMatch};
+use super::records::RecordReader;
 use crate::domain::Row;
 use crate::finding::Finding;
 
@@ -25,28 +25,28 @@ pub fn read_columns<R: Read, const N: usize>(
     headers: [&str; N],
     mut each: impl FnMut(Row, [&str; N]),
 ) -> Result<[bool; N], Box<Finding>> {
-    let mut records = Records::open(input, file)?;
-    let found = Headers::of(&records.header().headers);
-    let columns = headers.map(|header| match found.meant(header) {
-        Meant::Column(column) => Some(column),
-        Meant::Several(columns) => columns.first().copied(),
-        Meant::Nothing => None,
+    let mut records = RecordReader::open(input, file)?;
+    let found = HeaderIndex::of(&records.header().headers);
+    let columns = headers.map(|header| match found.find(header) {
+        HeaderMatch::Column(column) => Some(column),
+        HeaderMatch::Several(columns) => columns.first().copied(),
+        HeaderMatch::Nothing => None,
     });
     let mut chunk = Chunk::new();
     loop {
-        records.fill(&mut chunk)?;
+        records.fill_chunk(&mut chunk)?;
         if chunk.is_empty() {
             return Ok(columns.map(|column| column.is_some()));
         }
         for record in chunk.iter() {
-            each(record.row, columns.map(|column| column.map_or("", |column| plain(record.fields.get(column)))));
+            each(record.row, columns.map(|column| column.map_or("", |column| clean_cell(record.fields.get(column)))));
         }
     }
 }
 
 /// What stands in a cell, trimmed; of a formula that only gives a text (`="380501234567"`) the text.
 #[must_use]
-pub fn plain(cell: &str) -> &str {
+pub fn clean_cell(cell: &str) -> &str {
     let cell = cell.trim();
     cell.strip_prefix("=\"").and_then(|text| text.strip_suffix('"')).unwrap_or(cell)
 }
@@ -66,7 +66,7 @@ mod tests {
 
     type Cells = Vec<(u32, [String; 2])>;
 
-    fn read(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
+    fn read_list(bytes: &[u8]) -> Result<([bool; 2], Cells), &'static str> {
         let mut cells = Vec::new();
         let read = read_columns(bytes, Path::new("part.csv"), ["id", "row"], |row, of_row| {
             cells.push((row.get(), of_row.map(str::to_owned)));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_read_as_lists_are() {
+    fn columns_are_read_like_lists() {
         let cells = [(2, ["7", "2"]), (4, ["9", "3"])].map(|(row, cells)| (row, cells.map(str::to_owned)));
         let expected = Ok(([true; 2], cells.to_vec()));
         for text in [
@@ -85,18 +85,18 @@ mod tests {
             "\"row\",\"id\"\n2,\"7\"\n\n3,\"9\"\n",
             "row,id\n2,\"=\"\"7\"\"\"\n\n\"=\"\"3\"\"\",9\n",
         ] {
-            assert_eq!(read(text.as_bytes()), expected, "{text:?}");
+            assert_eq!(read_list(text.as_bytes()), expected, "{text:?}");
         }
         let without = Ok(([false, true], vec![(2, [String::new(), "2".to_owned()])]));
-        assert_eq!(read(b"row,number\n2,7\n"), without);
-        assert_eq!(read(b"id,row\n"), Ok(([true; 2], Vec::new())));
-        assert_eq!(read(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
-        assert_eq!(read(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));
-        assert_eq!(read(b""), Err("recipients-empty"));
+        assert_eq!(read_list(b"row,number\n2,7\n"), without);
+        assert_eq!(read_list(b"id,row\n"), Ok(([true; 2], Vec::new())));
+        assert_eq!(read_list(b"\xff\xfei\0d\0"), Err("recipients-encoding"));
+        assert_eq!(read_list(b"id,x\n7,1\n8\n"), Err("recipients-ragged-row"));
+        assert_eq!(read_list(b""), Err("recipients-empty"));
     }
 
     #[test]
-    fn a_number_that_lost_its_digits_is_told_from_texts() {
+    fn shortened_number_differs_from_other_text() {
         for cell in ["3,80501E+11", "3.80501E+11", "7E14", "7.8e+14"] {
             assert!(is_shortened(cell), "{cell}");
         }

@@ -3,25 +3,25 @@
 use std::collections::{HashMap, HashSet};
 
 use super::chunk::Chunk;
-use super::evidence::{self, Tally};
-use super::header_match::{Headers, Meant};
+use super::evidence::{self, PhoneTally};
+use super::header_match::{HeaderIndex, HeaderMatch};
 use super::phone_columns::PhoneColumns;
 use super::phones::resembles_number;
-use super::quoted_lines::quoted_lines;
+use super::quoted_lines::find_quoted_lines;
 use super::records::HeaderLine;
-use super::trouble::without_numbers;
+use super::trouble::mask_numbers;
 use crate::domain::variable::is_variable;
-use crate::domain::{Region, one_or, plural};
-use crate::finding::{Finding, did_you_mean, list, list_all, rules};
+use crate::domain::{Region, choose_plural, format_count};
+use crate::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
 
 /// The name of the column that holds the numbers.
 const PHONE: &str = "phone";
 /// The most columns with the name of an earlier one that are told one by one.
-const MOST_SHOWN: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// What a campaign says about its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct ListSettings {
     /// Template names and the headers that get them; other headers keep their own name.
     pub columns: Vec<(String, String)>,
     /// The region whose national numbers are valid.
@@ -32,13 +32,13 @@ pub struct Settings {
 
 /// The columns of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct ListHeader {
     headers: Vec<String>,
     names: Vec<String>,
     phones: PhoneColumns,
 }
 
-impl Header {
+impl ListHeader {
     /// The headers as they stand in the file, trimmed; one may be empty.
     #[must_use]
     pub fn headers(&self) -> &[String] {
@@ -53,7 +53,7 @@ impl Header {
 
     /// The column of this name, or with this header.
     #[must_use]
-    pub fn column(&self, name: &str) -> Option<usize> {
+    pub fn find_column(&self, name: &str) -> Option<usize> {
         let place = |names: &[String]| names.iter().position(|known| known == name);
         place(&self.names).or_else(|| place(&self.headers))
     }
@@ -82,7 +82,7 @@ pub struct NamedColumns {
 
 /// The columns' names, and what is wrong with them.
 #[derive(Clone)]
-pub(super) struct Names {
+pub(super) struct ColumnNames {
     names: Vec<String>,
     /// The columns called `phone`, the first choice first.
     phones: Vec<usize>,
@@ -91,9 +91,9 @@ pub(super) struct Names {
     phone_was_named: bool,
 }
 
-impl Names {
+impl ColumnNames {
     /// The columns that texts can use, even those with wrong names: a wrong name is reported once, and not for each use.
-    pub(super) fn into_columns(self, line: &HeaderLine, settings: &Settings) -> NamedColumns {
+    pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
         let of_list = line.headers.iter().zip(&self.names);
         let of_campaign = settings.columns.iter().map(|(name, header)| (header, name));
@@ -113,31 +113,31 @@ impl Names {
 }
 
 /// Gives every column its name.
-pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
+pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
-    let found = Headers::of(headers);
+    let found = HeaderIndex::of(headers);
     let mut given: Vec<Option<&str>> = vec![None; headers.len()];
     let mut phones: Vec<usize> = Vec::new();
     for (name, header) in &settings.columns {
         let header = header.trim();
-        match found.meant(header) {
-            Meant::Nothing => findings.push(unknown_header(line, name, header)),
-            Meant::Several(columns) => findings.push(doubtful_header(line, name, header, &columns)),
-            Meant::Column(column) if name == PHONE && phones.contains(&column) => {
+        match found.find(header) {
+            HeaderMatch::Nothing => findings.push(unknown_header(line, name, header)),
+            HeaderMatch::Several(columns) => findings.push(ambiguous_header(line, name, header, &columns)),
+            HeaderMatch::Column(column) if name == PHONE && phones.contains(&column) => {
                 findings.push(listed_twice(line, column));
             }
-            Meant::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
-            Meant::Column(column) => {
+            HeaderMatch::Column(column) if name == PHONE && !phones.is_empty() => phones.push(column),
+            HeaderMatch::Column(column) => {
                 phones.extend((name == PHONE).then_some(column));
                 if let Some(other) = given[column].replace(name) {
-                    findings.push(two_names(line, column, [other, name]));
+                    findings.push(column_with_two_names(line, column, [other, name]));
                 }
             }
         }
     }
     let phone_was_named = settings.columns.iter().any(|(name, _)| name == PHONE);
-    if !phone_was_named && let Meant::Column(column) = found.meant(PHONE) {
+    if !phone_was_named && let HeaderMatch::Column(column) = found.find(PHONE) {
         given[column].get_or_insert(PHONE);
     }
     let names: Vec<String> = (0..headers.len())
@@ -149,11 +149,11 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
             None => headers[column].clone(),
         })
         .collect();
-    findings.extend(same_names(line, &names));
+    findings.extend(duplicate_names(line, &names));
     if phones.is_empty() {
         phones.extend(names.iter().position(|name| name == PHONE));
     }
-    Names { names, phones, findings, phone_was_named }
+    ColumnNames { names, phones, findings, phone_was_named }
 }
 
 /// The columns, once the first records have been looked at.
@@ -162,40 +162,40 @@ pub(super) fn name(line: &HeaderLine, settings: &Settings) -> Names {
 ///
 /// Every finding about the header: names that clash or are missing, and numbers that stand in
 /// another column or belong to a region that was not told.
-pub(super) fn resolve(
-    names: Names,
+pub(super) fn resolve_columns(
+    names: ColumnNames,
     line: &HeaderLine,
     sample: &Chunk,
     region: Option<Region>,
-) -> Result<Header, Vec<Finding>> {
+) -> Result<ListHeader, Vec<Finding>> {
     let phone = names.phone();
-    let Names { names, phones, mut findings, phone_was_named } = names;
+    let ColumnNames { names, phones, mut findings, phone_was_named } = names;
     if let Some(column) = line.headers.iter().position(|header| resembles_number(header)) {
         return Err(vec![no_header(line, column)]);
     }
-    if let Some(quoted) = quoted_lines(line, sample).filter(|_| phone.is_none()) {
+    if let Some(quoted) = find_quoted_lines(line, sample).filter(|_| phone.is_none()) {
         return Err(vec![quoted]);
     }
-    if let Some(title) = title(line, sample).filter(|_| phone.is_none()) {
+    if let Some(title) = find_title(line, sample).filter(|_| phone.is_none()) {
         return Err(vec![title]);
     }
     match phone {
         None if phone_was_named && !findings.is_empty() => {}
-        None => findings.push(no_phone(line, sample, region)),
+        None => findings.push(missing_phone_column(line, sample, region)),
         Some(phone) => {
-            let is_sound = |&other: &usize| Tally::of(sample, other, region).holds_phones();
+            let is_sound = |&other: &usize| PhoneTally::for_column(sample, other, region).has_mostly_phones();
             let one_is_sound = phones.iter().skip(1).any(is_sound);
-            findings.extend(wrong_phone(line, sample, phone, region).filter(|_| !one_is_sound));
+            findings.extend(check_phone_column(line, sample, phone, region).filter(|_| !one_is_sound));
         }
     }
-    match PhoneColumns::of(&phones, &line.headers) {
-        Some(phones) if findings.is_empty() => Ok(Header { headers: line.headers.clone(), names, phones }),
+    match PhoneColumns::from_columns(&phones, &line.headers) {
+        Some(phones) if findings.is_empty() => Ok(ListHeader { headers: line.headers.clone(), names, phones }),
         _ => Err(findings),
     }
 }
 
 /// The finding about a first row that is the name of the list, while the next one names its columns.
-pub(super) fn title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let headers = &line.headers;
     let filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
     let next = sample.get(0).map(|record| record.fields);
@@ -203,42 +203,42 @@ pub(super) fn title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
         && filled(&mut headers.iter().map(String::as_str)) == 1
         && next.is_some_and(|cells| filled(&mut cells.iter()) > 1 && !cells.iter().any(resembles_number));
     let column = headers.iter().position(|header| !header.is_empty()).filter(|_| is_title)?;
-    Some(title_at(line, column))
+    Some(title_finding(line, column))
 }
 
 /// The same of a list without a column of numbers, whose rows have cells and whose first row has none.
-pub(super) fn title_alone(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
+pub(super) fn find_title_without_phones(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
     let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
-    are_rows.then(|| title_at(line, 0))
+    are_rows.then(|| title_finding(line, 0))
 }
 
-fn title_at(line: &HeaderLine, column: usize) -> Finding {
+fn title_finding(line: &HeaderLine, column: usize) -> Finding {
     let header = &line.headers[column];
-    if without_numbers(header) != *header {
+    if mask_numbers(header) != *header {
         return no_header(line, column);
     }
     let message = format!("the first row is a title, `{header}`, not column headers");
-    let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.place(column));
+    let finding = Finding::new(&rules::RECIPIENTS_NO_HEADER, message).at(line.header_place(column));
     finding.help("delete the rows above the header")
 }
 
 fn no_header(line: &HeaderLine, column: usize) -> Finding {
     Finding::new(&rules::RECIPIENTS_NO_HEADER, "the first row contains a phone number instead of column headers")
-        .at(line.place(column))
+        .at(line.header_place(column))
         .help("add a header row above it, for example `phone,first_name`")
 }
 
 fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     let message =
         format!("the campaign contains `columns: {{ {name}: {header} }}`, but the list has no column `{header}`");
-    let shown: Vec<String> = line.headers.iter().map(|header| without_numbers(header)).collect();
+    let shown: Vec<String> = line.headers.iter().map(|header| mask_numbers(header)).collect();
     let known = shown.iter().map(String::as_str).filter(|known| !known.is_empty());
     let help = match did_you_mean(header, known.clone()) {
-        _ if let Some(meant) = lettered(line, header).map(without_numbers) => format!(
+        _ if let Some(meant) = header_by_letters(line, header).map(mask_numbers) => format!(
             "write the column's header, `{name}: {meant:?}`, because `{header}` looks like a spreadsheet column \
                 letter; the list has the columns {}",
-            list_all(known)
+            join_names(known)
         ),
         Some(near) => format!("did you mean `{near}`? Write `{name}: {near:?}` in the campaign"),
         None if known.clone().any(|known| known == name) && is_variable(header) => {
@@ -246,13 +246,13 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
                 "write `{header}: {name:?}` in the campaign: first the name for templates, then the header in the list"
             )
         }
-        None => format!("use one of the headers of this list in the campaign: {}", list_all(known)),
+        None => format!("use one of the headers of this list in the campaign: {}", join_names(known)),
     };
-    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().all())).help(help)
+    Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().full_span())).help(help)
 }
 
 /// The header of the spreadsheet column with these letters, such as `B` or `AA`.
-fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
+fn header_by_letters<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
     let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
     let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
     let number = digits.fold(0, |number, digit| number * 26 + digit);
@@ -260,45 +260,49 @@ fn lettered<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
     Some(header)
 }
 
-fn doubtful_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
-    let headers = list(columns.iter().map(|&column| line.headers[column].as_str()));
+fn ambiguous_header(line: &HeaderLine, name: &str, header: &str, columns: &[usize]) -> Finding {
+    let headers = join_alternatives(columns.iter().map(|&column| line.headers[column].as_str()));
     let message = format!(
         "`columns` assigns `{name}` to the header `{header}`, but several headers in the list match it: {headers}"
     );
-    let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.place(columns[0]));
+    let finding = Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.header_place(columns[0]));
     finding.help("write the header exactly as in the list")
 }
 
 /// A phone column that is listed twice.
 fn listed_twice(line: &HeaderLine, column: usize) -> Finding {
     let message = format!("`columns` lists `{}` twice under `{PHONE}`", line.headers[column]);
-    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("list each column once")
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
+        .at(line.header_place(column))
+        .help("list each column once")
 }
 
-fn two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
+fn column_with_two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> Finding {
     let [first, second] = names;
     let message = format!("`columns` gives `{}` two names, `{first}` and `{second}`", line.headers[column]);
-    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(column)).help("keep one of the names")
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message)
+        .at(line.header_place(column))
+        .help("keep one of the names")
 }
 
 /// The columns that have the name of an earlier one; of very many the first ones.
-fn same_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
+fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let mut firsts = HashMap::with_capacity(names.len());
     let repeated = names.iter().enumerate().filter_map(|(column, name)| {
         let first = *firsts.entry(name.as_str()).or_insert(column);
         (first != column).then_some([first, column])
     });
     let repeated: Vec<[usize; 2]> = repeated.collect();
-    let shown = repeated.iter().take(MOST_SHOWN).map(|columns| same_name(line, &names[columns[1]], *columns));
+    let shown = repeated.iter().take(MAX_REPORTED).map(|columns| duplicate_name(line, &names[columns[1]], *columns));
     let mut findings: Vec<Finding> = shown.collect();
-    if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MOST_SHOWN)) {
-        let (columns, have) = (plural(more as u64, "more column"), one_or(more as u64, "has", "have"));
+    if let (Some(last), Some(more @ 1..)) = (findings.last_mut(), repeated.len().checked_sub(MAX_REPORTED)) {
+        let (columns, have) = (format_count(more as u64, "more column"), choose_plural(more as u64, "has", "have"));
         last.message.push_str(&format!("; {columns} {have} the same name as an earlier column"));
     }
     findings
 }
 
-fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
+fn duplicate_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
     let [first, second] = columns;
     let message = format!("columns {} and {} are both named `{name}`", first + 1, second + 1);
     let help = if line.headers[first] == line.headers[second] {
@@ -307,35 +311,35 @@ fn same_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding {
         let other = if line.headers[first] == name { first } else { second };
         format!("give the other column a different name: `columns: {{ other_{name}: {:?} }}`", line.headers[other])
     };
-    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.place(second)).help(help)
+    Finding::new(&rules::RECIPIENTS_DUPLICATE_COLUMN, message).at(line.header_place(second)).help(help)
 }
 
-fn no_phone(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
+fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is named `{PHONE}`"));
-    match evidence::phone_column(sample, &line.headers, region) {
+    match evidence::find_phone_column(sample, &line.headers, region) {
         Some(found) => {
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
-            let others = evidence::other_phone_columns(sample, line.headers.len(), found);
+            let others = evidence::find_other_phone_columns(sample, line.headers.len(), found);
             let others: String = others
                 .iter()
                 .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
                 .collect();
-            finding.at(line.place(found.column)).help(format!(
+            finding.at(line.header_place(found.column)).help(format!(
                 "write `columns: {{ {PHONE}: {header:?} }}`{region} under `recipients`; `{header}` contains phone \
                     numbers{others}"
             ))
         }
-        None => finding.at(line.spot().place(line.spot().all())).help(format!(
+        None => finding.at(line.spot().place(line.spot().full_span())).help(format!(
             "write `columns: {{ {PHONE}: \"…\" }}` under `recipients`, with the header of the phone column"
         )),
     }
 }
 
 /// A phone column whose cells are no numbers, where it is known what was meant.
-fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
-    let tally = Tally::of(sample, phone, region);
-    if tally.filled == 0 || tally.holds_phones() {
+fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
+    let tally = PhoneTally::for_column(sample, phone, region);
+    if tally.filled == 0 || tally.has_mostly_phones() {
         return None;
     }
     let header = &line.headers[phone];
@@ -345,17 +349,17 @@ fn wrong_phone(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<R
         1 => format!("only 1 of the first {} cells in `{header}` contains a phone number", tally.filled),
         valid => format!("only {valid} of the first {} cells in `{header}` contain phone numbers", tally.filled),
     };
-    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.place(phone));
+    let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.header_place(phone));
     if region.is_none()
         && tally.valid == 0
-        && let Some(home) = evidence::region_of(sample, phone)
+        && let Some(home) = evidence::guess_region(sample, phone)
     {
         return Some(finding.help(format!(
             "write `region: {home}` under `recipients`, or add `+` and the country code in the file; the numbers have \
                 no country code"
         )));
     }
-    let found = evidence::phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
+    let found = evidence::find_phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
     Some(finding.help(format!(
         "write `columns: {{ {PHONE}: {other:?} }}` under `recipients`; `{other}` contains phone numbers"

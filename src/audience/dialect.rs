@@ -1,11 +1,11 @@
 //! What stands between cells, judged by the first bytes of a list or told by its first line.
 
-use super::decoding::TOLD_DELIMITER_END;
+use super::decoding::DELIMITER_LINE_END;
 use crate::domain::Delimiter;
 
 /// A delimiter that is told before the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct DeclaredDelimiter {
     pub(super) delimiter: Delimiter,
     /// The bytes by which it is told.
     pub(super) length: usize,
@@ -14,21 +14,21 @@ pub(super) struct Told {
 }
 
 /// The delimiter that is told before the header: by Excel in a line (`sep=;`), or by the campaign, whose word counts.
-pub(super) fn told(head: &[u8]) -> Option<Told> {
+pub(super) fn read_declared_delimiter(head: &[u8]) -> Option<DeclaredDelimiter> {
     let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', byte, behind @ ..] = head else { return None };
     let delimiter = Delimiter::new(*byte)?;
-    if let Some(behind) = behind.strip_prefix(TOLD_DELIMITER_END.as_bytes()) {
-        let behind = behind.strip_prefix(TOLD_DELIMITER_END.as_bytes()).unwrap_or(behind);
-        return Some(Told { delimiter, length: head.len() - behind.len(), is_line: false });
+    if let Some(behind) = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()) {
+        let behind = behind.strip_prefix(DELIMITER_LINE_END.as_bytes()).unwrap_or(behind);
+        return Some(DeclaredDelimiter { delimiter, length: head.len() - behind.len(), is_line: false });
     }
     let line_end = behind.iter().position(|&byte| byte == b'\n')?;
     let is_all = behind[..line_end].trim_ascii_end().is_empty();
-    is_all.then_some(Told { delimiter, length: 5 + line_end + 1, is_line: true })
+    is_all.then_some(DeclaredDelimiter { delimiter, length: 5 + line_end + 1, is_line: true })
 }
 
 /// The delimiter that occurs most often in the header line outside quotes.
-pub(super) fn most_often(head: &[u8]) -> Delimiter {
-    let mut counts = [0_u32; Delimiter::USUAL.len()];
+pub(super) fn guess_delimiter(head: &[u8]) -> Delimiter {
+    let mut counts = [0_u32; Delimiter::COMMON.len()];
     let mut quoted = false;
     let mut inhabited = false;
     for &byte in head {
@@ -36,8 +36,8 @@ pub(super) fn most_often(head: &[u8]) -> Delimiter {
             b'"' => quoted = !quoted,
             b'\n' | b'\r' if !quoted && inhabited => break,
             _ if !quoted => {
-                for (count, delimiter) in counts.iter_mut().zip(Delimiter::USUAL) {
-                    *count += u32::from(byte == delimiter.byte());
+                for (count, delimiter) in counts.iter_mut().zip(Delimiter::COMMON) {
+                    *count += u32::from(byte == delimiter.to_byte());
                 }
             }
             _ => {}
@@ -45,7 +45,7 @@ pub(super) fn most_often(head: &[u8]) -> Delimiter {
         inhabited |= !byte.is_ascii_whitespace() && !matches!(byte, b',' | b';' | b'|');
     }
     let most = counts.into_iter().max().unwrap_or(0);
-    Delimiter::USUAL
+    Delimiter::COMMON
         .into_iter()
         .zip(counts)
         .find(|&(_, count)| count == most)
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_line_tells_the_delimiter() {
+    fn header_line_reveals_the_delimiter() {
         for (head, delimiter) in [
             ("phone\n1;2;3", Delimiter::COMMA),
             ("phone,name\n1;2;3;4", Delimiter::COMMA),
@@ -69,12 +69,12 @@ mod tests {
             ("phone|name|city, street", Delimiter::PIPE),
             ("", Delimiter::COMMA),
         ] {
-            assert_eq!(most_often(head.as_bytes()), delimiter, "{head:?}");
+            assert_eq!(guess_delimiter(head.as_bytes()), delimiter, "{head:?}");
         }
     }
 
     #[test]
-    fn a_line_before_the_header_may_name_the_delimiter() {
+    fn line_before_the_header_can_declare_the_delimiter() {
         for (head, expected) in [
             ("sep=;\r\nphone;name", Some((Delimiter::SEMICOLON, 7, true))),
             ("SEP=|\nphone|name", Some((Delimiter::PIPE, 6, true))),
@@ -86,7 +86,8 @@ mod tests {
             ("sep=;name\n1;2", None),
             ("phone;name\n", None),
         ] {
-            let found = told(head.as_bytes()).map(|told| (told.delimiter, told.length, told.is_line));
+            let found =
+                read_declared_delimiter(head.as_bytes()).map(|told| (told.delimiter, told.length, told.is_line));
             assert_eq!(found, expected, "{head:?}");
         }
     }

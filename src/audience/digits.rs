@@ -8,7 +8,7 @@ use super::PhoneProblem;
 
 /// A number as it would be dialled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Digits {
+pub(super) struct DialledDigits {
     /// Whether a plus sign stands before the digits.
     pub(super) plus: bool,
     /// How many digits there are, zeros in front included.
@@ -20,26 +20,26 @@ pub(super) struct Digits {
 /// Fewer digits than this are no number of their own.
 const SHORT: u32 = 7;
 
-impl Digits {
+impl DialledDigits {
     /// The most digits that are kept; E.164 has 15, a prefix may stand before them.
-    const MOST: u32 = 18;
+    const MAX_LENGTH: u32 = 18;
 
     /// The number that a cell holds.
     ///
     /// # Errors
     ///
     /// The cell is empty, holds several numbers, or something that is no number.
-    pub(super) fn read(text: &str) -> Result<Self, PhoneProblem> {
+    pub(super) fn parse(text: &str) -> Result<Self, PhoneProblem> {
         let text = without_invisible(text);
         let text = without_decimals(without_scheme(text.trim()));
-        let whole = whole_number(text);
+        let whole = expand_power_of_ten(text);
         let text = whole.as_deref().unwrap_or(text);
         let mut number = Self { plus: false, len: 0, value: 0 };
         let mut separated = false;
         for character in text.chars() {
-            if let Some(digit) = digit(character) {
+            if let Some(digit) = digit_value(character) {
                 number.len += 1;
-                if number.len <= Self::MOST {
+                if number.len <= Self::MAX_LENGTH {
                     number.value = number.value * 10 + digit;
                 }
                 continue;
@@ -48,14 +48,14 @@ impl Digits {
                 '+' | '＋' if number.len == 0 => number.plus = true,
                 ',' | ';' | '|' | '/' | '\\' | '+' | '＋' | '\n' | '\r' => separated = true,
                 _ if is_decoration(character) => {}
-                _ => return Err(problem_of(text, character)),
+                _ => return Err(explain_character(text, character)),
             }
         }
-        number.judge(text, separated)
+        number.check(text, separated)
     }
 
     /// The digits with their zeros in front.
-    pub(super) fn digits(self) -> String {
+    pub(super) fn format_digits(self) -> String {
         format!("{:0width$}", self.value, width = self.len as usize)
     }
 
@@ -64,14 +64,14 @@ impl Digits {
         self.len > SHORT + 1
     }
 
-    fn judge(self, text: &str, separated: bool) -> Result<Self, PhoneProblem> {
+    fn check(self, text: &str, separated: bool) -> Result<Self, PhoneProblem> {
         if self.len == 0 {
             return Err(PhoneProblem::Empty);
         }
         if separated {
-            judge_parts(text)?;
+            check_parts(text)?;
         }
-        if self.len <= Self::MOST {
+        if self.len <= Self::MAX_LENGTH {
             return Ok(self);
         }
         let mut words = text.split_whitespace().map(count_digits);
@@ -102,7 +102,7 @@ fn without_decimals(text: &str) -> &str {
 }
 
 /// The value of an ASCII, full-width or Arabic digit.
-fn digit(character: char) -> Option<u64> {
+fn digit_value(character: char) -> Option<u64> {
     let zero = match character {
         '0'..='9' => '0',
         '０'..='９' => '０',
@@ -159,7 +159,7 @@ pub(super) fn is_invisible(character: char) -> bool {
 }
 
 /// Why a text with that character is no number.
-fn problem_of(text: &str, character: char) -> PhoneProblem {
+fn explain_character(text: &str, character: char) -> PhoneProblem {
     if !character.is_alphabetic() {
         PhoneProblem::Sign(character)
     } else if is_scientific(text) {
@@ -175,7 +175,7 @@ fn problem_of(text: &str, character: char) -> PhoneProblem {
 
 /// Whether a text is words followed by one complete number, as in `Olena Koval <+380501234567>`.
 fn has_words_before_number(text: &str) -> bool {
-    let Some(number) = text.find(|character| digit(character).is_some()) else { return false };
+    let Some(number) = text.find(|character| digit_value(character).is_some()) else { return false };
     let before = &text[..number];
     let separates = |character: char| character.is_whitespace() || matches!(character, '<' | ':');
     let has_words = before.rfind(char::is_alphabetic).is_some_and(|last| before[last..].contains(separates));
@@ -184,13 +184,13 @@ fn has_words_before_number(text: &str) -> bool {
 
 /// Whether the text is a quantity such as `3.80501E+11`.
 pub(super) fn is_scientific(text: &str) -> bool {
-    PowerOfTen::read(text).is_some()
+    PowerOfTen::parse(text).is_some()
 }
 
 /// The digits of a quantity such as `3.80501234538E+11`. `None` if a digit is missing.
 #[must_use]
-pub fn whole_number(text: &str) -> Option<String> {
-    let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::read(text)?;
+pub fn expand_power_of_ten(text: &str) -> Option<String> {
+    let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
     let (shown, rest) = fraction.split_at_checked(exponent.parse().ok()?)?;
     rest.bytes().all(|digit| digit == b'0').then(|| format!("{plus}{whole}{shown}"))
 }
@@ -205,7 +205,7 @@ struct PowerOfTen<'t> {
 }
 
 impl<'t> PowerOfTen<'t> {
-    fn read(text: &'t str) -> Option<Self> {
+    fn parse(text: &'t str) -> Option<Self> {
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         let (plus, unsigned) = text.split_at(usize::from(text.starts_with('+')));
         let (mantissa, exponent) = unsigned.split_once(['e', 'E'])?;
@@ -219,7 +219,7 @@ impl<'t> PowerOfTen<'t> {
 
 /// Separators are decoration only where they do not part two runs of digits, or part them with a
 /// slash as some countries do behind the area code. Anything else could join two people's numbers.
-fn judge_parts(text: &str) -> Result<(), PhoneProblem> {
+fn check_parts(text: &str) -> Result<(), PhoneProblem> {
     let parts =
         |separators: &[char]| -> Vec<u32> { text.split(separators).map(count_digits).filter(|&len| len > 0).collect() };
     let several = |lengths: &[u32]| lengths.iter().filter(|&&len| len >= SHORT).count() > 1;
@@ -233,7 +233,7 @@ fn judge_parts(text: &str) -> Result<(), PhoneProblem> {
 }
 
 fn count_digits(text: &str) -> u32 {
-    text.chars().map(|character| u32::from(digit(character).is_some())).sum()
+    text.chars().map(|character| u32::from(digit_value(character).is_some())).sum()
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decoration_means_nothing() {
+    fn decoration_is_ignored() {
         for text in [
             "0501234567",
             " 050 123 45 67 ",
@@ -267,8 +267,8 @@ mod tests {
             "TEL: 0501234567",
             "\u{feff}0501234567\u{200b}",
         ] {
-            let number = Digits::read(text).ok().unwrap();
-            assert_eq!((number.plus, number.digits().as_str()), (false, "0501234567"), "{text:?}");
+            let number = DialledDigits::parse(text).ok().unwrap();
+            assert_eq!((number.plus, number.format_digits().as_str()), (false, "0501234567"), "{text:?}");
         }
     }
 
@@ -281,8 +281,8 @@ mod tests {
         for code in codes.into_iter().chain(others).chain(beyond) {
             let sign = char::from_u32(code).unwrap();
             for text in [format!("{sign}+38050{sign}1234567{sign}"), format!("{sign}tel:+380501234567.0{sign}")] {
-                let number = Digits::read(&text).ok().unwrap();
-                assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{code:x}");
+                let number = DialledDigits::parse(&text).ok().unwrap();
+                assert_eq!((number.plus, number.format_digits().as_str()), (true, "380501234567"), "{code:x}");
             }
         }
     }
@@ -306,12 +306,12 @@ mod tests {
             ("3.80501234538E+99999999999999999999", None),
             ("E+11", None),
         ] {
-            assert_eq!(whole_number(text).as_deref(), digits, "{text}");
+            assert_eq!(expand_power_of_ten(text).as_deref(), digits, "{text}");
         }
     }
 
     #[test]
-    fn a_plus_counts_before_the_first_digit() {
+    fn plus_counts_before_the_first_digit() {
         for text in [
             "+380501234567",
             "(+38) 050 1234567",
@@ -321,8 +321,8 @@ mod tests {
             "tel:+380501234567",
             "=\"+380501234567\"",
         ] {
-            let number = Digits::read(text).ok().unwrap();
-            assert_eq!((number.plus, number.digits().as_str()), (true, "380501234567"), "{text:?}");
+            let number = DialledDigits::parse(text).ok().unwrap();
+            assert_eq!((number.plus, number.format_digits().as_str()), (true, "380501234567"), "{text:?}");
         }
     }
 }

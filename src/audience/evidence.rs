@@ -4,44 +4,46 @@
 
 use super::phones::resembles_number;
 use super::suggestion::WrongColumn;
-use super::{Chunk, PhoneProblem, parse};
+use super::{Chunk, PhoneProblem, parse_phone_number};
 use crate::domain::Region;
 
 /// How many filled cells of a column are looked at.
-const ENOUGH: usize = 200;
+const MAX_CELLS: usize = 200;
 
 /// How many of a column's cells are phone numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct PhoneTally {
     /// Cells that are not blank.
     pub(super) filled: usize,
     /// Cells that are valid numbers.
     pub(super) valid: usize,
 }
 
-impl Tally {
+impl PhoneTally {
     /// Counts the numbers in a column.
-    pub(super) fn of(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
-        Self::count(sample, column, |cell| parse(cell, region).is_ok())
+    pub(super) fn for_column(sample: &Chunk, column: usize, region: Option<Region>) -> Self {
+        Self::count_cells(sample, column, |cell| parse_phone_number(cell, region).is_ok())
     }
 
     /// Counts the numbers in a column as if they were of that region.
     ///
     /// Some country has short numbers like any counter or price, so only long ones count.
-    fn as_if(sample: &Chunk, column: usize, region: Region) -> Self {
-        Self::count(sample, column, |cell| resembles_number(cell) && parse(cell, Some(region)).is_ok())
+    fn for_region(sample: &Chunk, column: usize, region: Region) -> Self {
+        Self::count_cells(sample, column, |cell| {
+            resembles_number(cell) && parse_phone_number(cell, Some(region)).is_ok()
+        })
     }
 
-    fn count(sample: &Chunk, column: usize, is_valid: impl Fn(&str) -> bool) -> Self {
+    fn count_cells(sample: &Chunk, column: usize, is_valid: impl Fn(&str) -> bool) -> Self {
         let cells = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
-        cells.take(ENOUGH).fold(Self::default(), |tally, cell| Self {
+        cells.take(MAX_CELLS).fold(Self::default(), |tally, cell| Self {
             filled: tally.filled + 1,
             valid: tally.valid + usize::from(is_valid(cell)),
         })
     }
 
     /// Whether at least half of what is written are numbers.
-    pub(super) fn holds_phones(self) -> bool {
+    pub(super) fn has_mostly_phones(self) -> bool {
         self.valid > 0 && self.valid * 2 >= self.filled
     }
 }
@@ -58,87 +60,88 @@ pub(super) struct PhoneColumn {
 /// The column that holds phone numbers, if one does.
 ///
 /// `region` is what the campaign says; without it the likely regions are tried too.
-pub(super) fn phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
-    let best = |tally: &dyn Fn(usize) -> Tally| {
+pub(super) fn find_phone_column(sample: &Chunk, headers: &[String], region: Option<Region>) -> Option<PhoneColumn> {
+    let best = |tally: &dyn Fn(usize) -> PhoneTally| {
         (0..headers.len())
             .map(|column| (column, tally(column)))
-            .filter(|(_, tally)| tally.holds_phones())
-            .max_by_key(|&(column, tally)| rank(headers, column, tally))
+            .filter(|(_, tally)| tally.has_mostly_phones())
+            .max_by_key(|&(column, tally)| rank_column(headers, column, tally))
     };
-    let told = best(&|column| Tally::of(sample, column, region));
+    let told = best(&|column| PhoneTally::for_column(sample, column, region));
     let told = told.map(|(column, tally)| (PhoneColumn { column, region: None }, tally));
-    let guessed = Region::LIKELY.into_iter().filter(|_| region.is_none()).filter_map(|region| {
-        let (column, tally) = best(&|column| Tally::as_if(sample, column, region))?;
+    let guessed = Region::LIKELY_REGIONS.into_iter().filter(|_| region.is_none()).filter_map(|region| {
+        let (column, tally) = best(&|column| PhoneTally::for_region(sample, column, region))?;
         Some((PhoneColumn { column, region: Some(region) }, tally))
     });
     let ranked = told
         .into_iter()
         .chain(guessed)
-        .map(|(found, tally)| (found, (rank(headers, found.column, tally), tally.valid)));
-    first_best(ranked)
+        .map(|(found, tally)| (found, (rank_column(headers, found.column, tally), tally.valid)));
+    find_first_best(ranked)
 }
 
 /// The other columns that hold phone numbers, valid as those of the column that was found.
-pub(super) fn other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
+pub(super) fn find_other_phone_columns(sample: &Chunk, columns: usize, found: PhoneColumn) -> Vec<usize> {
     let tally = |column| match found.region {
-        None => Tally::of(sample, column, None),
-        Some(region) => Tally::as_if(sample, column, region),
+        None => PhoneTally::for_column(sample, column, None),
+        Some(region) => PhoneTally::for_region(sample, column, region),
     };
-    (0..columns).filter(|&column| column != found.column && tally(column).holds_phones()).collect()
+    (0..columns).filter(|&column| column != found.column && tally(column).has_mostly_phones()).collect()
 }
 
 /// The column whose header says that it holds phone numbers although it does not, else one whose numbers have words beside
 /// them.
-pub(super) fn wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
-    let named = headers.iter().position(|header| names_a_phone(header));
+pub(super) fn find_wrong_column(sample: &Chunk, headers: &[String]) -> Option<WrongColumn> {
+    let named = headers.iter().position(|header| is_phone_header(header));
     let with_words = |column: &usize| {
-        let wrong = judged(sample, headers, *column);
+        let wrong = find_column_problem(sample, headers, *column);
         wrong.is_some_and(|wrong| wrong.problem == PhoneProblem::Words && wrong.cells * 2 >= wrong.of)
     };
-    named.and_then(|column| judged(sample, headers, column)).or_else(|| {
+    named.and_then(|column| find_column_problem(sample, headers, column)).or_else(|| {
         let column = (0..headers.len()).find(with_words)?;
-        judged(sample, headers, column)
+        find_column_problem(sample, headers, column)
     })
 }
 
 /// The problem with the first cells of a column. `None` if they are numbers.
-fn judged(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
+fn find_column_problem(sample: &Chunk, headers: &[String], column: usize) -> Option<WrongColumn> {
     let filled = sample.iter().map(|record| record.fields.get(column)).filter(|cell| !cell.trim().is_empty());
-    let cells: Vec<&str> = filled.take(ENOUGH).collect();
-    let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse(cell, None).err()?)))?;
-    let alike = cells.iter().filter(|cell| parse(cell, None) == Err(problem)).count();
+    let cells: Vec<&str> = filled.take(MAX_CELLS).collect();
+    let (first, problem) = cells.iter().find_map(|cell| Some((*cell, parse_phone_number(cell, None).err()?)))?;
+    let alike = cells.iter().filter(|cell| parse_phone_number(cell, None) == Err(problem)).count();
     let example = (problem == PhoneProblem::Rounded).then(|| first.trim().to_owned());
     Some(WrongColumn { header: headers[column].clone(), problem, cells: alike, of: cells.len(), example })
 }
 
 /// How good a column of phone numbers is: the first one that says mobile, else the first one that says phone, else the one
 /// with the most of them, else the first.
-fn rank(headers: &[String], column: usize, tally: Tally) -> (bool, bool, usize, usize) {
+fn rank_column(headers: &[String], column: usize, tally: PhoneTally) -> (bool, bool, usize, usize) {
     let header = &headers[column];
-    let is_named = names_a_phone(header);
-    (names_a_mobile(header), is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
+    let is_named = is_phone_header(header);
+    (is_mobile_header(header), is_named, if is_named { 0 } else { tally.valid }, usize::MAX - column)
 }
 
 /// The likeliest region for which a column's numbers are valid.
-pub(super) fn region_of(sample: &Chunk, column: usize) -> Option<Region> {
-    let tallies = Region::LIKELY.into_iter().map(|region| (region, Tally::as_if(sample, column, region)));
-    first_best(tallies.filter(|(_, tally)| tally.holds_phones()).map(|(region, tally)| (region, tally.valid)))
+pub(super) fn guess_region(sample: &Chunk, column: usize) -> Option<Region> {
+    let tallies =
+        Region::LIKELY_REGIONS.into_iter().map(|region| (region, PhoneTally::for_region(sample, column, region)));
+    find_first_best(tallies.filter(|(_, tally)| tally.has_mostly_phones()).map(|(region, tally)| (region, tally.valid)))
 }
 
 /// The candidate with the highest rank, the first one of several.
-fn first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
+fn find_first_best<T, R: PartialOrd>(candidates: impl Iterator<Item = (T, R)>) -> Option<T> {
     candidates.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(candidate, _)| candidate)
 }
 
 /// Whether a header calls its column a phone number, in Ukrainian, Russian or English, or a mobile one.
-pub(super) fn names_a_phone(header: &str) -> bool {
+pub(super) fn is_phone_header(header: &str) -> bool {
     const WORDS: [&str; 8] = ["phone", "tel", "viber", "whatsapp", "тел", "номер", "вайбер", "контакт"];
     let lower = header.to_lowercase();
-    WORDS.iter().any(|word| lower.contains(word)) || names_a_mobile(header)
+    WORDS.iter().any(|word| lower.contains(word)) || is_mobile_header(header)
 }
 
 /// Whether a header calls its column a mobile number, in a language of Europe.
-fn names_a_mobile(header: &str) -> bool {
+fn is_mobile_header(header: &str) -> bool {
     const WORDS: [&str; 14] = [
         "mobil",
         "cell",
@@ -167,42 +170,42 @@ mod tests {
 
     fn sample(rows: &[[&str; 3]]) -> Chunk {
         let mut chunk = Chunk::new();
-        chunk.clear(3);
+        chunk.reset(3);
         for (row, cells) in (2..).zip(rows) {
             chunk.push(Row::new(row), &csv::StringRecord::from(cells.to_vec()));
         }
         chunk
     }
 
-    fn found(rows: &[[&str; 3]], headers: [&str; 3]) -> Option<(usize, Option<String>)> {
-        let found = phone_column(&sample(rows), &headers.map(str::to_owned), None)?;
+    fn find_column(rows: &[[&str; 3]], headers: [&str; 3]) -> Option<(usize, Option<String>)> {
+        let found = find_phone_column(&sample(rows), &headers.map(str::to_owned), None)?;
         Some((found.column, found.region.map(|region| region.to_string())))
     }
 
     #[test]
-    fn the_phone_column_is_known_by_its_content() {
+    fn phone_column_is_found_by_content() {
         let international = [["1", "Олена", "+380501234567"], ["2", "Іван", "380671234567"]];
-        assert_eq!(found(&international, ["id", "phone", "note"]), Some((2, None)));
+        assert_eq!(find_column(&international, ["id", "phone", "note"]), Some((2, None)));
         let national = [["0501234567", "Олена", "1"], ["067 123 45 67", "Іван", ""]];
-        assert_eq!(found(&national, ["a", "b", "c"]), Some((0, Some("UA".into()))));
-        assert_eq!(found(&[["1", "Олена", "Київ"]], ["phone", "b", "c"]), None);
-        assert_eq!(found(&[["12345678", "29.12.2026", "1000000001"]], ["phone", "b", "c"]), None);
-        assert_eq!(found(&[], ["phone", "b", "c"]), None);
+        assert_eq!(find_column(&national, ["a", "b", "c"]), Some((0, Some("UA".into()))));
+        assert_eq!(find_column(&[["1", "Олена", "Київ"]], ["phone", "b", "c"]), None);
+        assert_eq!(find_column(&[["12345678", "29.12.2026", "1000000001"]], ["phone", "b", "c"]), None);
+        assert_eq!(find_column(&[], ["phone", "b", "c"]), None);
     }
 
     #[test]
-    fn between_two_columns_of_numbers_the_header_decides() {
+    fn header_decides_between_two_phone_columns() {
         let rows = [["+380441234567", "+380501234567", ""], ["+380441234567", "+380671234567", ""]];
-        assert_eq!(found(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
-        assert_eq!(found(&rows, ["a", "b", "c"]), Some((0, None)));
+        assert_eq!(find_column(&rows, ["office", "Мобільний", "c"]), Some((1, None)));
+        assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((0, None)));
         // Cells that are empty or hold two numbers do not make another column the better one.
         let rows = [["+380501234567, +380441234567", "+380671234567", ""], ["+380501234568", "+380671234568", ""]];
-        assert_eq!(found(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
-        assert_eq!(found(&rows, ["a", "b", "c"]), Some((1, None)));
+        assert_eq!(find_column(&rows, ["Телефон", "Телефон 2", "c"]), Some((0, None)));
+        assert_eq!(find_column(&rows, ["a", "b", "c"]), Some((1, None)));
     }
 
     #[test]
-    fn a_header_that_says_mobile_is_better_than_one_that_says_phone() {
+    fn mobile_header_is_preferred_to_phone_header() {
         let rows = [["+380441234567", "Olena", "+380501234567"], ["+380441234568", "Ivan", "+380671234567"]];
         for (phone, mobile) in [
             ("Телефон", "Мобільний"),
@@ -217,11 +220,11 @@ mod tests {
             ("Phone", "Cell"),
             ("phone", "GSM"),
         ] {
-            assert_eq!(found(&rows, [phone, "name", mobile]), Some((2, None)), "{phone}, {mobile}");
-            assert_eq!(found(&rows, [mobile, "name", phone]), Some((0, None)), "{mobile}, {phone}");
+            assert_eq!(find_column(&rows, [phone, "name", mobile]), Some((2, None)), "{phone}, {mobile}");
+            assert_eq!(find_column(&rows, [mobile, "name", phone]), Some((0, None)), "{mobile}, {phone}");
         }
         let told_and_national = [["+380441234567", "Olena", "050 123 45 67"]];
         let ukraine = Some("UA".into());
-        assert_eq!(found(&told_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
+        assert_eq!(find_column(&told_and_national, ["Телефон", "Ім'я", "Мобільний"]), Some((2, ukraine)));
     }
 }

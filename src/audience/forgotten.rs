@@ -5,8 +5,8 @@ use std::path::Path;
 
 use roaring::RoaringBitmap;
 
-use super::columns::{self, Settings};
-use super::records::Records;
+use super::columns::{self, ListSettings};
+use super::records::RecordReader;
 use crate::domain::FORGOTTEN;
 
 /// Writes a list without what these rows say: a word that no number is stands where their numbers stood, their other cells
@@ -14,17 +14,17 @@ use crate::domain::FORGOTTEN;
 ///
 /// # Errors
 /// When the list cannot be read, or is none with the columns of these settings, or cannot be written.
-pub fn without_people<R: Read>(
+pub fn write_without_rows<R: Read>(
     open: impl Fn() -> io::Result<R>,
     file: &Path,
-    settings: &Settings,
+    settings: &ListSettings,
     rows: &RoaringBitmap,
     mut out: impl Write,
 ) -> io::Result<()> {
-    let mut records = Records::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
-    let phone = columns::name(records.header(), settings).phone();
+    let mut records = RecordReader::open(open()?, file).map_err(|finding| unreadable(&finding.message))?;
+    let phone = columns::name_columns(records.header(), settings).phone();
     let phone = phone.ok_or_else(|| unreadable("it has no phone column"))?;
-    let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.byte());
+    let (columns, delimiter) = (records.header().headers.len(), records.header().delimiter.to_byte());
     let mut cells = vec![delimiter; columns.saturating_sub(1)];
     cells.splice(phone..phone, FORGOTTEN.bytes());
     let (mut list, mut copied) = (open()?, 0);
@@ -32,7 +32,7 @@ pub fn without_people<R: Read>(
         if !rows.contains(row.get()) {
             continue;
         }
-        copy(&mut list, span.start - copied, &mut out)?;
+        copy_bytes(&mut list, span.start - copied, &mut out)?;
         let mut raw = Vec::new();
         list.by_ref().take(span.end - span.start).read_to_end(&mut raw)?;
         let text = raw.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |last| last + 1);
@@ -44,7 +44,7 @@ pub fn without_people<R: Read>(
     out.flush()
 }
 
-fn copy(list: &mut impl Read, bytes: u64, out: &mut impl Write) -> io::Result<()> {
+fn copy_bytes(list: &mut impl Read, bytes: u64, out: &mut impl Write) -> io::Result<()> {
     match io::copy(&mut list.take(bytes), out)? == bytes {
         true => Ok(()),
         false => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -59,16 +59,16 @@ fn unreadable(reason: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    fn without(list: &str, rows: &[u32]) -> String {
-        let settings = Settings { columns: Vec::new(), region: None, may_be_empty: true };
+    fn remove_rows(list: &str, rows: &[u32]) -> String {
+        let settings = ListSettings { columns: Vec::new(), region: None, may_be_empty: true };
         let mut left = Vec::new();
         let open = || Ok(list.as_bytes());
-        without_people(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left).unwrap();
+        write_without_rows(open, Path::new("list.csv"), &settings, &rows.iter().copied().collect(), &mut left).unwrap();
         String::from_utf8(left).unwrap()
     }
 
     #[test]
-    fn the_cells_of_a_row_go_and_every_other_byte_stays() {
+    fn forgotten_rows_are_blanked_and_other_bytes_kept() {
         for (list, rows, expected) in [
             ("phone,name\n1,A\n2,B\n3,C\n", &[3][..], "phone,name\n1,A\nforgotten,\n3,C\n"),
             ("phone\n1\n2", &[2, 3], "phone\nforgotten\nforgotten"),
@@ -82,15 +82,15 @@ mod tests {
             ("phone,name\n\n  \n1,A\n", &[4], "phone,name\n\n  \nforgotten,\n"),
             ("phone,name\n1,A\n", &[], "phone,name\n1,A\n"),
         ] {
-            assert_eq!(without(list, rows), expected, "{list:?}");
+            assert_eq!(remove_rows(list, rows), expected, "{list:?}");
         }
     }
 
     #[test]
-    fn rows_of_a_long_list_are_found_wherever_they_stand() {
+    fn forgotten_rows_are_found_anywhere_in_a_long_list() {
         let line = |row: u32, name: &str| format!("{},{name}\n", 380_501_000_000 + u64::from(row));
         let list = (2..30_000).map(|row| line(row, "Person")).collect::<String>();
-        let left = without(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
+        let left = remove_rows(&format!("phone,name\n{list}"), &[2, 15_000, 29_999]);
         let mut lines = left.lines().zip(1_u32..).skip(1);
         assert!(lines.all(|(text, row)| (text == "forgotten,") == [2, 15_000, 29_999].contains(&row)));
     }

@@ -25,7 +25,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The parser's position counts the same bytes; it is never before `base + start` or behind
 /// `base + given`. The parser asks for more only when it has consumed all that it was given, and
 /// [`refill`](Self::refill) then forgets what lies before `start` and moves `base` there.
-pub(super) struct Intake<R> {
+pub(super) struct RecordInput<R> {
     input: R,
     /// Where the input puts its bytes.
     block: Box<[u8]>,
@@ -63,7 +63,7 @@ pub(super) struct RawRecord<'a> {
     pub(super) plain: bool,
 }
 
-impl<R: Read> Intake<R> {
+impl<R: Read> RecordInput<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
             input,
@@ -87,7 +87,7 @@ impl<R: Read> Intake<R> {
     }
 
     /// The first block of the file without its byte order mark, before anything is given out.
-    pub(super) fn head(&mut self) -> io::Result<&[u8]> {
+    pub(super) fn read_head(&mut self) -> io::Result<&[u8]> {
         while self.held.len() < BLOCK && !self.ended {
             self.refill()?;
         }
@@ -112,14 +112,14 @@ impl<R: Read> Intake<R> {
     }
 
     /// What is held of a record that could not be read to its end.
-    pub(super) fn unfinished(&self) -> RawRecord<'_> {
+    pub(super) fn unfinished_record(&self) -> RawRecord<'_> {
         let bytes = &self.held[self.start..self.given];
         RawRecord { blank: self.blank, line: self.line, bytes, plain: false }
     }
 
     /// Whether the quoted cell that is open where reading ended is closed later: by the next quote that is not doubled, if a
     /// cell ends behind it. Reads on as far as that, and keeps nothing.
-    pub(super) fn closes(&mut self, delimiter: u8) -> bool {
+    pub(super) fn closes_later(&mut self, delimiter: u8) -> bool {
         let (mut behind_quote, mut bytes) = (false, self.held.split_off(self.given));
         loop {
             for &byte in &bytes {
@@ -138,7 +138,7 @@ impl<R: Read> Intake<R> {
     }
 
     /// Closes the record that ends at that byte of the file and begins the next one.
-    pub(super) fn close(&mut self, end: u64) -> RawRecord<'_> {
+    pub(super) fn close_record(&mut self, end: u64) -> RawRecord<'_> {
         // The parser has consumed what lies before `end`, and nothing that it was not given.
         let end = usize::try_from(end.saturating_sub(self.base)).unwrap_or(usize::MAX).min(self.given);
         self.skip_line_ends(end);
@@ -148,7 +148,7 @@ impl<R: Read> Intake<R> {
         if plain {
             self.line += u64::from(!bytes.is_empty());
         } else {
-            self.line += line_ends(bytes);
+            self.line += count_line_ends(bytes);
         }
         if let Some(&last) = bytes.last() {
             self.after_cr = last == b'\r';
@@ -159,13 +159,13 @@ impl<R: Read> Intake<R> {
     }
 
     /// Where the record that was closed last stands in the file, with its line end.
-    pub(super) fn span(&self) -> Range<u64> {
+    pub(super) fn last_span(&self) -> Range<u64> {
         let at = |held: usize| self.before + self.base + held as u64;
         at(self.last.0)..at(self.start)
     }
 
     /// The line and the bytes of the record that was closed last, until more is read.
-    pub(super) fn last(&self) -> (u64, &[u8]) {
+    pub(super) fn last_record(&self) -> (u64, &[u8]) {
         let (start, line) = self.last;
         (line, &self.held[start..self.start])
     }
@@ -200,7 +200,7 @@ impl<R: Read> Intake<R> {
     }
 }
 
-impl<R: Read> Read for Intake<R> {
+impl<R: Read> Read for RecordInput<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.given == self.held.len() && !self.ended {
             self.refill()?;
@@ -223,7 +223,7 @@ fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// How many lines end in these bytes, whether with LF, CRLF or CR.
-pub(super) fn line_ends(bytes: &[u8]) -> u64 {
+pub(super) fn count_line_ends(bytes: &[u8]) -> u64 {
     let mut after_cr = false;
     let mut count = 0;
     for &byte in bytes {
@@ -238,15 +238,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_in_three_ways() {
+    fn three_line_endings_are_counted() {
         for (text, lines) in [("", 0), ("a", 0), ("a\nb\n", 2), ("a\r\nb\r\n", 2), ("a\rb\r", 2), ("\n\r\n\r", 3)] {
-            assert_eq!(line_ends(text.as_bytes()), lines, "{text:?}");
+            assert_eq!(count_line_ends(text.as_bytes()), lines, "{text:?}");
         }
     }
 
     #[test]
-    fn a_record_that_never_ends_does_not_fill_the_memory() {
-        let mut intake = Intake::new(io::repeat(b'x'));
+    fn endless_record_does_not_fill_the_memory() {
+        let mut intake = RecordInput::new(io::repeat(b'x'));
         let error = io::copy(&mut intake, &mut io::sink()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
         assert!(intake.is_overlong());
@@ -256,14 +256,14 @@ mod tests {
     #[test]
     fn blank_lines_do_not_fill_the_memory() {
         let lines = 3 * RECORD_LIMIT as u64;
-        let mut intake = Intake::new(io::repeat(b'\n').take(lines));
+        let mut intake = RecordInput::new(io::repeat(b'\n').take(lines));
         io::copy(&mut intake, &mut io::sink()).unwrap();
-        assert_eq!(intake.close(lines).blank, lines);
+        assert_eq!(intake.close_record(lines).blank, lines);
     }
 
     #[test]
-    fn the_byte_order_mark_is_dropped() {
-        let mut intake = Intake::new("\u{feff}phone\n".as_bytes());
-        assert_eq!(intake.head().unwrap(), b"phone\n");
+    fn byte_order_mark_is_dropped() {
+        let mut intake = RecordInput::new("\u{feff}phone\n".as_bytes());
+        assert_eq!(intake.read_head().unwrap(), b"phone\n");
     }
 }

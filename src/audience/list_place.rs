@@ -4,20 +4,20 @@ use std::io::{self, Cursor, Read, Seek};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::decoding::{Decoded, RowsBelow, decode, told_before};
-use super::evidence::names_a_phone;
-use super::suggestion::{Suggestion, number_in_header, suggest};
-use crate::domain::{ListForm, Region};
+use super::decoding::{DecodedText, RowBlanker, decode, delimiter_line};
+use super::evidence::is_phone_header;
+use super::suggestion::{ColumnSuggestion, parse_header_number, suggest_columns};
+use crate::domain::{ListFormat, Region};
 use crate::finding::{Finding, Rule, rules};
 
 /// How many sheets are searched at most, besides the first.
-const MOST_SHEETS: usize = 20;
+const MAX_SHEETS: usize = 20;
 /// The last row that is searched for headers.
 pub const LAST_HEADER_ROW: u32 = 30;
 /// How much of each sheet is searched, in bytes.
 const SAMPLE: u64 = 1 << 18;
 /// A column with this many numbers is a phone column, whatever its header.
-const ENOUGH: usize = 2;
+const MIN_NUMBERS: usize = 2;
 
 /// The probable place of a list in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,29 +39,29 @@ pub struct ListPlace {
 pub fn find_list<S: Read + Seek + Send + 'static>(
     open: impl Fn() -> io::Result<S>,
     file: &Path,
-    form: &ListForm,
+    form: &ListFormat,
     region: Option<Region>,
 ) -> Option<ListPlace> {
     let look = |sheet: Option<String>| {
-        let plain = ListForm { sheet, header_row: None, delimiter: None, ..form.clone() };
+        let plain = ListFormat { sheet, header_row: None, delimiter: None, ..form.clone() };
         decode(open().ok()?, file, &plain, region).ok()
     };
     let first = look(form.sheet.clone())?;
-    let others = if form.sheet.is_none() { first.written().other_sheets().to_vec() } else { Vec::new() };
-    let read_sheet = first.written().sheet_name().map(str::to_owned);
-    if let Some((phone, rows)) = header_rows(first, file, form) {
+    let others = if form.sheet.is_none() { first.format().other_sheets().to_vec() } else { Vec::new() };
+    let read_sheet = first.format().sheet_name().map(str::to_owned);
+    if let Some((phone, rows)) = find_header_rows(first, file, form) {
         let is_known = rows.contains(&form.header_row.unwrap_or(1));
         return (!is_known).then_some(ListPlace { sheet: None, read_sheet: None, header_row: *rows.end(), phone });
     }
-    others.into_iter().take(MOST_SHEETS).find_map(|name| {
-        let (phone, rows) = header_rows(look(Some(name.clone()))?, file, form)?;
+    others.into_iter().take(MAX_SHEETS).find_map(|name| {
+        let (phone, rows) = find_header_rows(look(Some(name.clone()))?, file, form)?;
         Some(ListPlace { sheet: Some(name), read_sheet: read_sheet.clone(), header_row: *rows.end(), phone })
     })
 }
 
 /// The row that seems to hold the headers: the first one with a phone header above numbers, or else the row above the first
 /// number. The header of its phone column comes first.
-fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, RangeInclusive<u32>)> {
+fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option<(String, RangeInclusive<u32>)> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;
     if sample.len() as u64 == SAMPLE {
@@ -70,18 +70,20 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, R
     }
     let mut likely: Option<(String, RangeInclusive<u32>)> = None;
     for row in 1..=LAST_HEADER_ROW {
-        let below = RowsBelow::new(Cursor::new(sample.as_slice()), row, file);
-        let told = Cursor::new(form.delimiter.map(told_before).unwrap_or_default());
-        let Ok(Suggestion { phone: Some(header), numbers, .. }) = suggest(told.chain(below), file) else { continue };
-        if number_in_header(&header, None).is_some() {
+        let below = RowBlanker::new(Cursor::new(sample.as_slice()), row, file);
+        let told = Cursor::new(form.delimiter.map(delimiter_line).unwrap_or_default());
+        let Ok(ColumnSuggestion { phone: Some(header), numbers, .. }) = suggest_columns(told.chain(below), file) else {
+            continue;
+        };
+        if parse_header_number(&header, None).is_some() {
             break;
         }
-        let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), names_a_phone(known)));
+        let known = likely.as_ref().map(|(known, rows)| (*known == header, *rows.start(), is_phone_header(known)));
         likely = match known {
             // The rows above it were blank.
             Some((true, first, _)) => Some((header, first..=row)),
             Some((false, _, true)) => break,
-            _ if names_a_phone(&header) || !header.is_empty() && numbers >= ENOUGH => Some((header, row..=row)),
+            _ if is_phone_header(&header) || !header.is_empty() && numbers >= MIN_NUMBERS => Some((header, row..=row)),
             _ => likely,
         };
     }
@@ -91,13 +93,13 @@ fn header_rows(text: Decoded, file: &Path, form: &ListForm) -> Option<(String, R
 impl ListPlace {
     /// Whether its header means a phone number.
     #[must_use]
-    pub fn names_its_numbers(&self) -> bool {
-        names_a_phone(&self.phone)
+    pub fn has_phone_header(&self) -> bool {
+        is_phone_header(&self.phone)
     }
 
     /// A finding that the row read as headers looks like a title; `read` is its cell above the numbers, if known.
     #[must_use]
-    pub fn title(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
+    pub fn title_finding(&self, rule: &'static Rule, read: Option<&str>) -> Finding {
         let read = read.map_or_else(|| "the first row".to_owned(), |read| format!("`{read}`"));
         let message = format!(
             "{read} looks like a title; the phone numbers are under `{}` in row {}",
@@ -107,9 +109,9 @@ impl ListPlace {
     }
 
     /// Adds the probable place of the list and the remedy to a finding about columns.
-    pub fn advise(&self, finding: &mut Finding, remedy: &str) {
+    pub fn add_advice(&self, finding: &mut Finding, remedy: &str) {
         let otherwise = self.read_sheet.as_ref().map(|read| format!("; otherwise, the sheet `{read}` is used"));
-        let advice = format!("{}: {remedy}{}", self.words(), otherwise.unwrap_or_default());
+        let advice = format!("{}: {remedy}{}", self.describe(), otherwise.unwrap_or_default());
         // Advice about titles stays valid.
         finding.help = Some(match finding.help.take() {
             Some(help) if self.sheet.is_none() && finding.rule == &rules::RECIPIENTS_NO_HEADER => {
@@ -127,7 +129,7 @@ impl ListPlace {
         });
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match (&self.sheet, self.header_row) {
             (None, row) => format!("row {row} looks like the header of the list"),
             (Some(sheet), 1) => format!("the sheet `{sheet}` looks like the list"),
@@ -140,7 +142,7 @@ impl ListPlace {
 mod tests {
     use super::*;
 
-    fn found(text: &'static str, form: &ListForm) -> Option<u32> {
+    fn find_header_row(text: &'static str, form: &ListFormat) -> Option<u32> {
         let place = find_list(|| Ok(Cursor::new(text.as_bytes())), Path::new("list.csv"), form, None)?;
         assert_eq!(place.sheet, None);
         Some(place.header_row)
@@ -158,15 +160,21 @@ mod tests {
             ("Report\n", None),
             ("", None),
         ] {
-            assert_eq!(found(text, &ListForm::default()), row, "{text:?}");
+            assert_eq!(find_header_row(text, &ListFormat::default()), row, "{text:?}");
         }
     }
 
     #[test]
-    fn headers_are_found_where_a_wrong_row_was_told() {
+    fn headers_are_found_despite_a_wrong_row() {
         let text = "Clients\nphone^name\n+380501234567^Ann, Bo\n";
         let delimiter = crate::domain::Delimiter::new(b'^');
-        assert_eq!(found(text, &ListForm { header_row: Some(3), delimiter, ..ListForm::default() }), Some(2));
-        assert_eq!(found(text, &ListForm { header_row: Some(2), delimiter, ..ListForm::default() }), None);
+        assert_eq!(
+            find_header_row(text, &ListFormat { header_row: Some(3), delimiter, ..ListFormat::default() }),
+            Some(2)
+        );
+        assert_eq!(
+            find_header_row(text, &ListFormat { header_row: Some(2), delimiter, ..ListFormat::default() }),
+            None
+        );
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct TakenNames {
 
 impl TakenNames {
     /// Takes the name, or that name with the first number behind it that makes it free.
-    pub(super) fn take(&mut self, name: String) -> String {
+    pub(super) fn take_free_name(&mut self, name: String) -> String {
         if self.names.insert(name.clone()) {
             return name;
         }
@@ -65,14 +65,14 @@ pub(super) fn suggest_name(header: &str, column: usize, taken: &mut TakenNames) 
     let name = match known {
         Some(&(name, _)) => name.to_owned(),
         None if is_variable(header) && header.contains(char::is_alphanumeric) => header.to_owned(),
-        None => latin(&lower),
+        None => to_latin_name(&lower),
     };
     let name = if is_variable(&name) { name } else { format!("column_{}", column + 1) };
-    taken.take(name)
+    taken.take_free_name(name)
 }
 
 /// The letters and digits of a lower-case text in Latin script, words joined by `_`.
-fn latin(lower: &str) -> String {
+fn to_latin_name(lower: &str) -> String {
     let mut name = String::new();
     for character in transliterate(lower).chars() {
         match character {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_of_any_language_gets_a_name_to_type() {
+    fn header_in_any_language_gets_a_latin_name() {
         for (header, name) in [
             ("Ім'я", "first_name"),
             ("Имя", "first_name"),
@@ -110,23 +110,23 @@ mod tests {
             ("city", "city_2"),
         ] {
             let mut taken = TakenNames::default();
-            taken.take("city".to_owned());
+            taken.take_free_name("city".to_owned());
             assert_eq!(suggest_name(header, 2, &mut taken), name, "{header:?}");
         }
     }
 
     #[test]
-    fn headers_of_one_name_are_numbered_without_trying_the_numbers_before_again() {
+    fn equal_headers_are_numbered_in_linear_time() {
         let mut taken = TakenNames::default();
-        let last = (0..4_000).map(|_| taken.take("x_y".to_owned())).last();
+        let last = (0..4_000).map(|_| taken.take_free_name("x_y".to_owned())).last();
         assert_eq!((last, taken.tried), (Some("x_y_4000".to_owned()), 3_999));
     }
 
     proptest! {
         #[test]
-        fn a_suggested_name_can_always_be_used_and_is_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
+        fn suggested_name_is_valid_and_free(header: String, taken in prop::collection::vec("[a-c]", 0..4)) {
             let mut names = TakenNames::default();
-            let mut taken: Vec<String> = taken.into_iter().map(|name| names.take(name)).collect();
+            let mut taken: Vec<String> = taken.into_iter().map(|name| names.take_free_name(name)).collect();
             for _ in 0..3 {
                 let name = suggest_name(&header, 0, &mut names);
                 prop_assert!(is_variable(&name), "{}", name);

@@ -1,7 +1,7 @@
 //! Phone columns of a list, and the choice of a number in each row.
 
-use super::chunk::Fields;
-use super::phones::{Number, parse_number};
+use super::chunk::RecordFields;
+use super::phones::{ValidNumber, parse_number};
 use super::problem::PhoneProblem;
 use crate::domain::{Phone, Region};
 
@@ -16,7 +16,7 @@ pub struct PhoneColumns {
 
 impl PhoneColumns {
     /// The phone columns of a list with these headers. `None` if there are none.
-    pub(super) fn of(columns: &[usize], headers: &[String]) -> Option<Self> {
+    pub(super) fn from_columns(columns: &[usize], headers: &[String]) -> Option<Self> {
         let (first, others) = columns.split_first()?;
         let header = headers.get(*first).cloned().unwrap_or_default();
         Some(Self { first: *first, others: others.to_vec(), header })
@@ -39,10 +39,10 @@ impl PhoneColumns {
     /// # Errors
     ///
     /// The problem with the first cell that is not empty.
-    pub fn number(&self, fields: Fields<'_>, region: Option<Region>) -> Result<Number, PhoneProblem> {
+    pub fn choose_number(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<ValidNumber, PhoneProblem> {
         let mut chosen = parse_number(fields.get(self.first), region);
         for column in &self.others {
-            if matches!(chosen, Ok(Number { landline: false, .. })) {
+            if matches!(chosen, Ok(ValidNumber { landline: false, .. })) {
                 break;
             }
             match (parse_number(fields.get(*column), region), chosen) {
@@ -56,7 +56,7 @@ impl PhoneColumns {
     }
 
     /// Whether a row repeats the header instead of a number.
-    fn is_header(&self, fields: Fields<'_>) -> bool {
+    fn is_header(&self, fields: RecordFields<'_>) -> bool {
         let (cell, header) = (fields.get(self.first).trim(), self.header.as_str());
         !cell.is_empty() && (cell == header || cell.len() < 100 && cell.to_lowercase() == header.to_lowercase())
     }
@@ -66,8 +66,8 @@ impl PhoneColumns {
     /// # Errors
     ///
     /// Those of [`Self::number`].
-    pub fn phone(&self, fields: Fields<'_>, region: Option<Region>) -> Result<Phone, PhoneProblem> {
-        self.number(fields, region).map(|number| number.phone)
+    pub fn choose_phone(&self, fields: RecordFields<'_>, region: Option<Region>) -> Result<Phone, PhoneProblem> {
+        self.choose_number(fields, region).map(|number| number.phone)
     }
 }
 
@@ -78,10 +78,10 @@ mod tests {
     use crate::domain::Row;
 
     #[test]
-    fn first_valid_number_is_taken_and_a_landline_last() {
+    fn first_valid_number_is_chosen_landline_last() {
         let (mobile, other, landline) = ("+380501234567", "+380671234567", "+380441234567");
         let headers = ["home", "work", "Mobile"].map(str::to_owned);
-        let columns = PhoneColumns::of(&[2, 0, 1], &headers).unwrap();
+        let columns = PhoneColumns::from_columns(&[2, 0, 1], &headers).unwrap();
         for (cells, expected) in [
             ([other, "", mobile], Ok(380_501_234_567)),
             ([other, "", ""], Ok(380_671_234_567)),
@@ -97,11 +97,11 @@ mod tests {
             ([other, "", "Mobile"], Ok(380_671_234_567)),
         ] {
             let mut chunk = Chunk::new();
-            chunk.clear(3);
+            chunk.reset(3);
             chunk.push(Row::new(2), &csv::StringRecord::from(cells.to_vec()));
-            let number = columns.phone(chunk.get(0).unwrap().fields, None).map(Phone::get);
+            let number = columns.choose_phone(chunk.get(0).unwrap().fields, None).map(Phone::to_u64);
             assert_eq!(number, expected, "{cells:?}");
         }
-        assert_eq!(PhoneColumns::of(&[], &headers), None);
+        assert_eq!(PhoneColumns::from_columns(&[], &headers), None);
     }
 }

@@ -27,7 +27,7 @@ pub enum PhoneProblem {
     #[error("characters that a phone number cannot contain")]
     Symbols,
     /// The cell contains this sign, which phone numbers do not have.
-    #[error("{}{}", SIGN, shown(*.0))]
+    #[error("{}{}", SIGN, format_sign(*.0))]
     Sign(char),
     /// Digits are missing.
     #[error("too short for a phone number")]
@@ -58,7 +58,7 @@ pub enum PhoneProblem {
 const SIGN: &str = "a character that a phone number cannot contain: ";
 
 /// A sign with its code point, unless it is easy to type. For a sign that cannot be displayed, only the code point.
-fn shown(sign: char) -> String {
+fn format_sign(sign: char) -> String {
     let (itself, code) = (sign.escape_debug().to_string(), sign.escape_unicode());
     match sign {
         _ if sign.is_ascii_graphic() => format!("`{sign}`"),
@@ -70,7 +70,7 @@ fn shown(sign: char) -> String {
 impl PhoneProblem {
     /// The problem with this reason. `None` for other reasons.
     #[must_use]
-    pub fn of_reason(reason: &str) -> Option<Self> {
+    pub fn from_reason(reason: &str) -> Option<Self> {
         let sign = || reason.starts_with(SIGN).then_some(Self::Symbols);
         Self::ALL.into_iter().find(|problem| problem.to_string() == reason).or_else(sign)
     }

@@ -5,15 +5,15 @@ use std::io::Read;
 use std::path::Path;
 
 use super::chunk::Chunk;
-use super::columns::{self, Header, NamedColumns, Settings};
-use super::records::Records;
+use super::columns::{self, ListHeader, ListSettings, NamedColumns};
+use super::records::RecordReader;
 use super::trouble;
 use crate::domain::Row;
 use crate::finding::{Finding, rules};
 
 /// The reason why a list is refused, and the names of its columns.
 #[derive(Clone, Debug)]
-pub struct RefusedList {
+pub struct RejectedList {
     /// What is wrong with it.
     pub findings: Vec<Finding>,
     /// Its columns, including those that only the campaign names. `None` if they have no names.
@@ -21,14 +21,14 @@ pub struct RefusedList {
 }
 
 /// Reads a list of recipients in chunks.
-pub struct Reader<R> {
-    records: Records<R>,
-    header: Header,
+pub struct RecipientReader<R> {
+    records: RecordReader<R>,
+    header: ListHeader,
     /// The records by which the columns were judged, until they are handed out.
     ahead: Option<(Chunk, Result<(), Box<Finding>>)>,
 }
 
-impl<R: Read> Reader<R> {
+impl<R: Read> RecipientReader<R> {
     /// Reads the header and judges the columns by the first records.
     ///
     /// Takes no more of `input` than it needs for that; at the end of the list all of it was
@@ -38,8 +38,8 @@ impl<R: Read> Reader<R> {
     ///
     /// The file is no CSV in UTF-8, has no header or no recipients, or its columns do not fit
     /// the settings.
-    pub fn open(input: R, file: &Path, settings: &Settings) -> Result<Self, Vec<Finding>> {
-        Self::open_or_name(input, file, settings).map_err(|refused| refused.findings)
+    pub fn open(input: R, file: &Path, settings: &ListSettings) -> Result<Self, Vec<Finding>> {
+        Self::open_with_columns(input, file, settings).map_err(|refused| refused.findings)
     }
 
     /// Like [`Reader::open`], but the error of a refused list has the names of its columns, if it has any.
@@ -47,20 +47,20 @@ impl<R: Read> Reader<R> {
     /// # Errors
     ///
     /// As those of [`Reader::open`].
-    pub fn open_or_name(input: R, file: &Path, settings: &Settings) -> Result<Self, RefusedList> {
-        let unnamed = |finding: Box<Finding>| RefusedList { findings: vec![*finding], columns: None };
-        let mut records = Records::open(input, file).map_err(unnamed)?;
-        let names = columns::name(records.header(), settings);
+    pub fn open_with_columns(input: R, file: &Path, settings: &ListSettings) -> Result<Self, RejectedList> {
+        let unnamed = |finding: Box<Finding>| RejectedList { findings: vec![*finding], columns: None };
+        let mut records = RecordReader::open(input, file).map_err(unnamed)?;
+        let names = columns::name_columns(records.header(), settings);
         let named = names.clone();
         if let Some(phone) = names.phone() {
-            records.expect_phones_in(phone);
+            records.set_phone_column(phone);
         }
         let mut ahead = Chunk::new();
-        let filled = records.fill(&mut ahead);
-        match columns::resolve(names, records.header(), &ahead, settings.region) {
+        let filled = records.fill_chunk(&mut ahead);
+        match columns::resolve_columns(names, records.header(), &ahead, settings.region) {
             Ok(_) if ahead.is_empty() && filled.is_ok() && !settings.may_be_empty => {
-                let findings = vec![trouble::nobody(records.header().spot())];
-                Err(RefusedList { findings, columns: Some(named.into_columns(records.header(), settings)) })
+                let findings = vec![trouble::no_recipients(records.header().spot())];
+                Err(RejectedList { findings, columns: Some(named.into_columns(records.header(), settings)) })
             }
             Ok(header) => Ok(Self { records, header, ahead: Some((ahead, filled)) }),
             Err(mut findings) => {
@@ -68,19 +68,19 @@ impl<R: Read> Reader<R> {
                 let has_header = !findings.iter().any(|finding| *finding.rule == rules::RECIPIENTS_NO_HEADER);
                 let columns = has_header.then(|| named.into_columns(records.header(), settings));
                 findings.extend(filled.err().map(|finding| *finding));
-                Err(RefusedList { findings, columns })
+                Err(RejectedList { findings, columns })
             }
         }
     }
 
     /// The columns.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &ListHeader {
         &self.header
     }
 
     /// What stands between two cells.
     pub fn delimiter(&self) -> u8 {
-        self.records.header().delimiter.byte()
+        self.records.header().delimiter.to_byte()
     }
 
     /// The last row met, blank ones included; at the end the file's last row.
@@ -105,14 +105,14 @@ impl<R: Read> Reader<R> {
                 std::mem::swap(chunk, &mut first);
                 filled?;
             }
-            None => self.records.fill(chunk)?,
+            None => self.records.fill_chunk(chunk)?,
         }
         Ok(!chunk.is_empty())
     }
 }
 
 /// Shows the columns alone: cells are personal.
-impl<R> fmt::Debug for Reader<R> {
+impl<R> fmt::Debug for RecipientReader<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
     }
@@ -122,20 +122,24 @@ impl<R> fmt::Debug for Reader<R> {
 mod tests {
     use super::*;
 
-    fn open<'a>(text: &'a str, columns: &[(&str, &str)], region: &str) -> Result<Reader<&'a [u8]>, Vec<Finding>> {
+    fn open_text<'a>(
+        text: &'a str,
+        columns: &[(&str, &str)],
+        region: &str,
+    ) -> Result<RecipientReader<&'a [u8]>, Vec<Finding>> {
         let columns = columns.iter().map(|&(name, header)| (name.to_owned(), header.to_owned())).collect();
-        let settings = Settings { columns, region: region.parse().ok(), may_be_empty: false };
-        Reader::open(text.as_bytes(), Path::new("list.csv"), &settings)
+        let settings = ListSettings { columns, region: region.parse().ok(), may_be_empty: false };
+        RecipientReader::open(text.as_bytes(), Path::new("list.csv"), &settings)
     }
 
-    fn refusals(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
-        open(text, columns, region).err().unwrap()
+    fn open_findings(text: &str, columns: &[(&str, &str)], region: &str) -> Vec<Finding> {
+        open_text(text, columns, region).err().unwrap()
     }
 
     #[test]
-    fn columns_have_the_names_that_the_campaign_gives_them() {
+    fn columns_have_the_names_from_the_campaign() {
         let text = "\u{feff}Мобільний;Ім'я; city ;First name;\n+380501234567;Олена;Київ;Olena;x\n";
-        let reader = open(text, &[("phone", "Мобільний"), ("first_name", "Ім'я")], "").unwrap();
+        let reader = open_text(text, &[("phone", "Мобільний"), ("first_name", "Ім'я")], "").unwrap();
         let header = reader.header();
         assert_eq!(header.headers(), ["Мобільний", "Ім'я", "city", "First name", ""]);
         assert_eq!(header.names(), ["phone", "first_name", "city", "First name", "column_5"]);
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_with_columns_says_what_to_write() {
+    fn column_findings_say_what_to_write() {
         let list = "Мобільний,name\n+380501234567,Olena\n";
         let national = "phone,name\n0501234567,Olena\n0671234567,Ivan\n";
         let swapped = "phone,mobile\n12,+380501234567\n13,+380671234567\n";
@@ -170,67 +174,67 @@ mod tests {
             ("phone,name\n", &[], "recipients-empty", "add a row"),
             ("phone,name\n\n,\n", &[], "recipients-empty", "add a row"),
         ] {
-            let findings = refusals(text, columns, "");
+            let findings = open_findings(text, columns, "");
             let help = findings[0].help.clone().unwrap();
             assert_eq!(findings[0].rule, rule, "{text:?}");
             assert!(help.contains(advice), "{text:?}: {help}");
-            assert_eq!(findings[0].place.as_ref().unwrap().line(), 1, "{text:?}");
+            assert_eq!(findings[0].place.as_ref().unwrap().line_number(), 1, "{text:?}");
         }
     }
 
     #[test]
-    fn trouble_with_a_column_is_shown_at_its_header() {
+    fn column_finding_points_to_its_header() {
         for (text, columns, line, shown) in [
             ("\nname,\"Мобільний\"\nO,+380501234567\n", &[][..], 2, "\"Мобільний\""),
             ("phone,a,a\n1,2,3\n", &[], 1, "a"),
             ("phone,name\n+380501234567,O\n", &[("x", "y")], 1, "phone,name"),
             ("\n\nphone,name\n", &[], 3, "phone,name"),
         ] {
-            let place = refusals(text, columns, "").remove(0).place.unwrap();
-            assert_eq!((place.line(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
+            let place = open_findings(text, columns, "").remove(0).place.unwrap();
+            assert_eq!((place.line_number(), &place.source.text()[place.span.clone()]), (line, shown), "{text:?}");
         }
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
-        let findings = refusals("phone,name,name\n1,2\n", &[("code", "promo")], "");
+    fn all_column_findings_are_reported_at_once() {
+        let findings = open_findings("phone,name,name\n1,2\n", &[("code", "promo")], "");
         let rules: Vec<&str> = findings.iter().map(|finding| finding.rule.id).collect();
         assert_eq!(rules, ["recipients-unknown-column", "recipients-duplicate-column", "recipients-ragged-row"]);
     }
 
     #[test]
-    fn a_few_wrong_numbers_are_no_reason_to_refuse_the_list() {
+    fn few_wrong_numbers_do_not_reject_the_list() {
         for text in ["phone\n+380501234567\nx\n", "phone,n\nx,1\n", "phone,n\n,1\n"] {
-            assert!(open(text, &[], "").is_ok(), "{text:?}");
+            assert!(open_text(text, &[], "").is_ok(), "{text:?}");
         }
     }
 
     #[test]
-    fn a_list_may_have_as_many_columns_as_a_spreadsheet_and_no_more() {
+    fn list_can_have_as_many_columns_as_a_spreadsheet() {
         let columns = |number: usize| {
             let header: String = (1..number).map(|column| format!(",column {column}")).collect();
             format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1))
         };
-        assert_eq!(open(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
-        let finding = refusals(&columns(16_385), &[], "").remove(0);
+        assert_eq!(open_text(&columns(16_384), &[], "").unwrap().header().names().len(), 16_384);
+        let finding = open_findings(&columns(16_385), &[], "").remove(0);
         assert_eq!(finding.rule.id, "recipients-too-many-columns");
         assert!(finding.message.contains("16385 columns"), "{}", finding.message);
         let same = format!("phone{}\n+380501234567{}\n", ",a".repeat(99), ",".repeat(99));
-        let findings = refusals(&same, &[], "");
+        let findings = open_findings(&same, &[], "");
         assert_eq!(findings.len(), 20);
         assert!(findings[19].message.ends_with("; 78 more columns have the same name as an earlier column"));
     }
 
     #[test]
-    fn four_times_the_columns_take_no_ten_times_the_time() {
+    fn column_checks_take_linear_time() {
         let time = |number: usize| {
             let header: String =
                 (1..number).map(|column| format!(",a column with a rather long name {column}")).collect();
             let text = format!("phone{header}\n+380501234567{}\n", ",".repeat(number - 1));
             let once = || {
                 let start = std::time::Instant::now();
-                assert!(open(&text, &[], "").is_ok());
-                crate::audience::suggest(text.as_bytes(), Path::new("list.csv")).unwrap();
+                assert!(open_text(&text, &[], "").is_ok());
+                crate::audience::suggest_columns(text.as_bytes(), Path::new("list.csv")).unwrap();
                 start.elapsed()
             };
             (0..5).map(|_| once()).min().unwrap()
@@ -240,12 +244,12 @@ mod tests {
     }
 
     #[test]
-    fn every_record_is_handed_out_once_and_in_order() {
+    fn every_record_is_returned_once_in_order() {
         let mut text = "phone,n\n".to_owned();
         for number in 0..2000 {
             text += &format!("+380501234567,{number}\n{}", if number % 7 == 0 { "\n" } else { "" });
         }
-        let mut reader = open(&text, &[], "").unwrap();
+        let mut reader = open_text(&text, &[], "").unwrap();
         let (mut chunk, mut numbers, mut rows) = (Chunk::new(), Vec::new(), Vec::new());
         while reader.read_chunk(&mut chunk).unwrap() {
             assert!(chunk.len() <= Chunk::CAPACITY);
@@ -260,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn trouble_among_the_first_records_comes_behind_those_that_can_be_read() {
-        let mut reader = open("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
+    fn early_broken_record_follows_readable_records() {
+        let mut reader = open_text("phone,n\n+380501234567,1\n+380501234567\n+380501234567,3\n", &[], "").unwrap();
         let mut chunk = Chunk::new();
         assert_eq!(reader.read_chunk(&mut chunk).unwrap_err().rule, "recipients-ragged-row");
         assert_eq!(chunk.len(), 2);
@@ -269,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn the_column_of_the_numbers_is_found_in_whatever_case_it_is_headed() {
-        assert_eq!(open("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
-        let findings = refusals("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
+    fn phone_column_is_found_in_any_case() {
+        assert_eq!(open_text("Name,PHONE \nOlena,+380501234567\n", &[], "").unwrap().header().phone(), 1);
+        let findings = open_findings("Phone,PHONE\n+380501234567,+380501234567\n", &[], "");
         assert_eq!(findings[0].rule, "recipients-phone-column");
     }
 }

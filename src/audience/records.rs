@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 
-use super::cells::{Flaw, cells};
+use super::cells::{QuoteFlaw, split_cells};
 use super::chunk::Chunk;
-use super::dialect::{most_often, told};
-use super::form_trouble::named;
-use super::inspection::Inspection;
-use super::intake::Intake;
-use super::trouble::{self, RaggedRow, Spot};
+use super::dialect::{guess_delimiter, read_declared_delimiter};
+use super::form_trouble::format_rows;
+use super::inspection::RecordInspection;
+use super::intake::RecordInput;
+use super::trouble::{self, FileExcerpt, RaggedRow};
 use crate::domain::{Delimiter, Row};
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, SourceLocation};
 
 /// The most columns of a list: as many as a spreadsheet has.
-const MOST_COLUMNS: usize = 16_384;
+const MAX_COLUMNS: usize = 16_384;
 
 /// The records behind the header.
-pub(super) struct Records<R> {
-    csv: csv::Reader<Intake<R>>,
+pub(super) struct RecordReader<R> {
+    csv: csv::Reader<RecordInput<R>>,
     header: HeaderLine,
     record: StringRecord,
     /// The last row met, blank ones included.
@@ -61,18 +61,19 @@ pub(super) struct HeaderLine {
 
 impl HeaderLine {
     /// Refuses a record that has more or fewer cells than the header, once that is read.
-    fn measure(&self, spot: Spot<'_>, cells_found: usize) -> Result<(), Box<Finding>> {
+    fn check_width(&self, spot: FileExcerpt<'_>, cells_found: usize) -> Result<(), Box<Finding>> {
         let expected = self.headers.len();
         if cells_found == expected || expected == 0 {
             return Ok(());
         }
-        let first = cells(spot.raw, self.delimiter.byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
+        let first =
+            split_cells(spot.raw, self.delimiter.to_byte()).nth(expected).map(|cell| cell.span.start..spot.raw.len());
         let ragged = RaggedRow { cells: cells_found, expected, delimiter: self.delimiter, surplus: first };
-        Err(trouble::ragged(spot, ragged).into())
+        Err(trouble::ragged_row(spot, ragged).into())
     }
 
     /// Makes a record fit that differs from the header by empty cells at its end alone.
-    fn fit(&self, record: &mut StringRecord) {
+    fn trim_width(&self, record: &mut StringRecord) {
         let (found, expected) = (record.len(), self.headers.len());
         if found > expected && expected > 0 && record.iter().skip(expected).all(|cell| cell.trim().is_empty()) {
             record.truncate(expected);
@@ -82,32 +83,33 @@ impl HeaderLine {
     }
 
     /// The whole header as a piece of the file.
-    pub(super) fn spot(&self) -> Spot<'_> {
-        Spot { file: &self.file, line: self.line, raw: &self.raw }
+    pub(super) fn spot(&self) -> FileExcerpt<'_> {
+        FileExcerpt { file: &self.file, line: self.line, raw: &self.raw }
     }
 
     /// Where a column's header stands.
-    pub(super) fn place(&self, column: usize) -> Place {
-        let cell = cells(&self.raw, self.delimiter.byte()).nth(column);
-        self.spot().place(cell.map_or(self.spot().all(), |cell| cell.span))
+    pub(super) fn header_place(&self, column: usize) -> SourceLocation {
+        let cell = split_cells(&self.raw, self.delimiter.to_byte()).nth(column);
+        self.spot().place(cell.map_or(self.spot().full_span(), |cell| cell.span))
     }
 }
 
-impl<R: Read> Records<R> {
+impl<R: Read> RecordReader<R> {
     /// Reads as far as the header.
     pub(super) fn open(input: R, file: &Path) -> Result<Self, Box<Finding>> {
-        let mut intake = Intake::new(input);
-        let head = intake.head().map_err(|error| trouble::unreadable(file, &error))?;
-        let by_campaign = told(head).filter(|told| !told.is_line);
-        let by_file = told(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
-        let delimiter = by_campaign.or(by_file).map_or_else(|| most_often(head), |told| told.delimiter);
-        let has_quoted_lines = are_quoted(head);
+        let mut intake = RecordInput::new(input);
+        let head = intake.read_head().map_err(|error| trouble::unreadable(file, &error))?;
+        let by_campaign = read_declared_delimiter(head).filter(|told| !told.is_line);
+        let by_file =
+            read_declared_delimiter(&head[by_campaign.map_or(0, |told| told.length)..]).filter(|told| told.is_line);
+        let delimiter = by_campaign.or(by_file).map_or_else(|| guess_delimiter(head), |told| told.delimiter);
+        let has_quoted_lines = are_lines_quoted(head);
         intake.skip(by_campaign.map_or(0, |told| told.length), 0);
         intake.skip(by_file.map_or(0, |told| told.length), u64::from(by_file.is_some()));
         let csv = csv::ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
-            .delimiter(delimiter.byte())
+            .delimiter(delimiter.to_byte())
             .buffer_capacity(1 << 16)
             .from_reader(intake);
         let (file, headers, raw) = (file.to_owned(), Vec::new(), Vec::new());
@@ -132,7 +134,7 @@ impl<R: Read> Records<R> {
     }
 
     /// Names the column that holds the numbers, by which a swallowed row is recognised.
-    pub(super) fn expect_phones_in(&mut self, column: usize) {
+    pub(super) fn set_phone_column(&mut self, column: usize) {
         self.phone = Some(column);
     }
 
@@ -142,10 +144,10 @@ impl<R: Read> Records<R> {
     ///
     /// A row is not as it should be: the file counts as ended, and the chunk holds the records before it. Rows that do not
     /// fit the header are passed over, and told together at the end of the file.
-    pub(super) fn fill(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
-        chunk.clear(self.header.headers.len());
+    pub(super) fn fill_chunk(&mut self, chunk: &mut Chunk) -> Result<(), Box<Finding>> {
+        chunk.reset(self.header.headers.len());
         while !chunk.is_full() {
-            match self.next()? {
+            match self.next_record()? {
                 Some(row) => chunk.push(row, &self.record),
                 None => break,
             }
@@ -155,29 +157,29 @@ impl<R: Read> Records<R> {
 
     /// The next record that is not blank: its row, and where it stands in the file with its line end.
     pub(super) fn next_span(&mut self) -> Result<Option<(Row, Range<u64>)>, Box<Finding>> {
-        let row = self.next()?;
-        Ok(row.map(|row| (row, self.csv.get_ref().span())))
+        let row = self.next_record()?;
+        Ok(row.map(|row| (row, self.csv.get_ref().last_span())))
     }
 
     fn read_header(&mut self) -> Result<(), Box<Finding>> {
-        if self.next()?.is_none() {
-            return Err(trouble::nothing(&self.header.file).into());
+        if self.next_record()?.is_none() {
+            return Err(trouble::empty_file(&self.header.file).into());
         }
         let trimmed = |cell: &str| cell.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned();
         self.header.headers = self.record.iter().map(trimmed).collect();
         self.header.named =
             self.header.headers.iter().rposition(|header| !header.is_empty()).map_or(0, |last| last + 1);
-        let (line, raw) = self.csv.get_ref().last();
+        let (line, raw) = self.csv.get_ref().last_record();
         (self.header.line, self.header.raw) = (line, raw.to_owned());
-        if self.header.headers.len() > MOST_COLUMNS {
-            let place = self.header.place(MOST_COLUMNS);
-            return Err(trouble::too_many_columns(place, self.header.headers.len(), MOST_COLUMNS).into());
+        if self.header.headers.len() > MAX_COLUMNS {
+            let place = self.header.header_place(MAX_COLUMNS);
+            return Err(trouble::too_many_columns(place, self.header.headers.len(), MAX_COLUMNS).into());
         }
         Ok(())
     }
 
     /// Reads the next record that is not blank.
-    fn next(&mut self) -> Result<Option<Row>, Box<Finding>> {
+    fn next_record(&mut self) -> Result<Option<Row>, Box<Finding>> {
         while !self.ended {
             // Whatever goes wrong below ends the file.
             self.ended = true;
@@ -186,29 +188,29 @@ impl<R: Read> Records<R> {
             if let Err(error) = &read
                 && let csv::ErrorKind::Io(error) = error.kind()
             {
-                return Err(broken_off(self.csv.get_mut(), &self.header, error).into());
+                return Err(explain_read_error(self.csv.get_mut(), &self.header, error).into());
             }
-            let raw = self.csv.get_mut().close(end);
+            let raw = self.csv.get_mut().close_record(end);
             let found = u64::from(!raw.bytes.is_empty());
             let row = u32::try_from(u64::from(self.row) + raw.blank + found);
             self.row = row.map_err(|_| trouble::too_many_rows(&self.header.file))?;
             if found == 0 {
-                return self.ragged.take().map_or(Ok(None), |ragged| Err(ragged.told()));
+                return self.ragged.take().map_or(Ok(None), |ragged| Err(ragged.into_finding()));
             }
-            let spot = Spot { file: &self.header.file, line: raw.line, raw: raw.bytes };
+            let spot = FileExcerpt { file: &self.header.file, line: raw.line, raw: raw.bytes };
             if read.is_err() {
                 let at = str::from_utf8(raw.bytes).map_or_else(|error| error.valid_up_to(), |_| 0);
-                return Err(trouble::encoding(spot, at).into());
+                return Err(trouble::invalid_utf8(spot, at).into());
             }
-            Inspection { spot, header: &self.header, phone: self.phone }.refuse_flaws(&raw)?;
+            RecordInspection { spot, header: &self.header, phone: self.phone }.reject_flaws(&raw)?;
             self.ended = false;
             if self.record.as_slice().trim_start().is_empty() {
                 continue;
             }
             if self.record.len() != self.header.headers.len() {
-                self.header.fit(&mut self.record);
-                if let Err(finding) = self.header.measure(spot, self.record.len()) {
-                    RaggedRows::add(&mut self.ragged, self.row, finding);
+                self.header.trim_width(&mut self.record);
+                if let Err(finding) = self.header.check_width(spot, self.record.len()) {
+                    RaggedRows::add_row(&mut self.ragged, self.row, finding);
                     continue;
                 }
             }
@@ -222,7 +224,7 @@ impl RaggedRows {
     /// Rows that are named.
     const NAMED: usize = 20;
 
-    fn add(rows: &mut Option<Self>, row: u32, finding: Box<Finding>) {
+    fn add_row(rows: &mut Option<Self>, row: u32, finding: Box<Finding>) {
         let rows = rows.get_or_insert_with(|| Self { first: finding, rows: Vec::new(), count: 0 });
         rows.count += 1;
         if rows.rows.len() < Self::NAMED {
@@ -231,17 +233,17 @@ impl RaggedRows {
     }
 
     /// All of them as one finding.
-    fn told(self) -> Box<Finding> {
+    fn into_finding(self) -> Box<Finding> {
         let Self { mut first, rows, count } = self;
         if count > 1 {
-            first.message += &format!("; {count} rows have this problem: {}", named(&rows, count));
+            first.message += &format!("; {count} rows have this problem: {}", format_rows(&rows, count));
         }
         first
     }
 }
 
 /// Whether each of the first lines of a file begins and ends with a quote, except blank lines.
-fn are_quoted(head: &[u8]) -> bool {
+fn are_lines_quoted(head: &[u8]) -> bool {
     const LOOKED_AT: usize = 20;
     let mut lines: Vec<&[u8]> = head.split(|&byte| byte == b'\n').take(LOOKED_AT).collect();
     // The last line can be incomplete.
@@ -253,15 +255,16 @@ fn are_quoted(head: &[u8]) -> bool {
 }
 
 /// Why no further byte can be read.
-fn broken_off<R: Read>(intake: &mut Intake<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
+fn explain_read_error<R: Read>(intake: &mut RecordInput<R>, header: &HeaderLine, error: &std::io::Error) -> Finding {
     if !intake.is_overlong() {
         return trouble::unreadable(&header.file, error);
     }
-    let delimiter = header.delimiter.byte();
-    let open = cells(intake.unfinished().bytes, delimiter).find(|cell| cell.flaw == Some(Flaw::Unclosed));
-    let unclosed = open.filter(|_| !intake.closes(delimiter));
-    let raw = intake.unfinished();
-    let spot = Spot { file: &header.file, line: raw.line, raw: raw.bytes };
+    let delimiter = header.delimiter.to_byte();
+    let open =
+        split_cells(intake.unfinished_record().bytes, delimiter).find(|cell| cell.flaw == Some(QuoteFlaw::Unclosed));
+    let unclosed = open.filter(|_| !intake.closes_later(delimiter));
+    let raw = intake.unfinished_record();
+    let spot = FileExcerpt { file: &header.file, line: raw.line, raw: raw.bytes };
     unclosed.map_or_else(|| trouble::large_record(spot), |cell| trouble::unclosed_quote(spot, cell.span.start))
 }
 

@@ -5,8 +5,8 @@
 use std::io::Read;
 use std::path::Path;
 
-use super::chunk::{Chunk, Fields};
-use super::records::Records;
+use super::chunk::{Chunk, RecordFields};
+use super::records::RecordReader;
 use crate::domain::Row;
 use crate::finding::Finding;
 
@@ -18,13 +18,13 @@ use crate::finding::Finding;
 pub fn read_rows<R: Read>(
     input: R,
     file: &Path,
-    mut each: impl FnMut(&[String], Row, Fields<'_>) -> Result<(), Box<Finding>>,
+    mut each: impl FnMut(&[String], Row, RecordFields<'_>) -> Result<(), Box<Finding>>,
 ) -> Result<Vec<String>, Box<Finding>> {
-    let mut records = Records::open(input, file)?;
+    let mut records = RecordReader::open(input, file)?;
     let headers = records.header().headers.clone();
     let mut chunk = Chunk::new();
     loop {
-        records.fill(&mut chunk)?;
+        records.fill_chunk(&mut chunk)?;
         if chunk.is_empty() {
             return Ok(headers);
         }

@@ -1,6 +1,6 @@
 //! Ukrainian mobile numbers, without asking the phone library: its answer, some thirty times faster.
 
-use super::digits::Digits;
+use super::digits::DialledDigits;
 use crate::domain::{Phone, Region};
 
 /// Ukraine's country code and a national number of nine digits are `380 * NATIONAL + number`.
@@ -20,7 +20,7 @@ const MOBILE: u128 = {
 };
 
 /// The answer of the library for a Ukrainian mobile number; nothing for any other.
-pub(super) fn ukrainian_mobile(number: Digits, region: Option<Region>) -> Option<Phone> {
+pub(super) fn parse_ukrainian_mobile(number: DialledDigits, region: Option<Region>) -> Option<Phone> {
     let home = region == Some(Region::UKRAINE);
     let possible = match (number.len, number.value / NATIONAL) {
         (12, 380) => number.plus || home || region.is_none(),
@@ -39,27 +39,27 @@ mod tests {
     use rlibphonenumber::{PHONE_NUMBER_UTIL, PhoneNumberType};
 
     use super::*;
-    use crate::audience::phones::{Number, look_up};
+    use crate::audience::phones::{ValidNumber, look_up};
 
     /// What stands before the nine digits of a Ukrainian number when it is dialled.
     const SPELLINGS: [&str; 6] = ["+380", "380", "00380", "0", "80", ""];
 
     /// Whether there is a short cut, 0 or 1; it has to lead where the long way does.
-    fn agrees(text: &str, region: Option<Region>) -> u32 {
-        let number = Digits::read(text).ok().unwrap();
-        let Some(phone) = ukrainian_mobile(number, region) else { return 0 };
-        assert_eq!(look_up(number, region), Ok(Number { phone, landline: false }), "{text} in {region:?}");
+    fn check_agreement(text: &str, region: Option<Region>) -> u32 {
+        let number = DialledDigits::parse(text).ok().unwrap();
+        let Some(phone) = parse_ukrainian_mobile(number, region) else { return 0 };
+        assert_eq!(look_up(number, region), Ok(ValidNumber { phone, landline: false }), "{text} in {region:?}");
         1
     }
 
     #[test]
-    fn the_short_cut_agrees_with_the_library_for_every_prefix() {
+    fn shortcut_agrees_with_library_for_every_prefix() {
         let regions = [None, "UA".parse().ok(), "PL".parse().ok(), "DE".parse().ok()];
         for prefix in 0..10_000_u64 {
             for rest in [0, 99_999, 12_345 + prefix] {
                 for spelling in SPELLINGS {
                     for region in regions {
-                        agrees(&format!("{spelling}{prefix:04}{rest:05}"), region);
+                        check_agreement(&format!("{spelling}{prefix:04}{rest:05}"), region);
                     }
                 }
             }
@@ -68,7 +68,7 @@ mod tests {
 
     /// The numbers of so many countries, of whatever kind, under regions in which they are and are not national.
     #[test]
-    fn the_short_cut_agrees_with_the_library_over_numbers_of_many_countries() {
+    fn shortcut_agrees_with_library_in_many_countries() {
         const COUNTRIES: [&str; 40] = [
             "UA", "PL", "DE", "RO", "MD", "HU", "SK", "CZ", "AT", "CH", "IT", "FR", "ES", "PT", "GB", "IE", "NL", "BE",
             "SE", "NO", "FI", "DK", "EE", "LV", "LT", "BG", "GR", "TR", "GE", "KZ", "RU", "IL", "IN", "CN", "JP", "US",
@@ -82,21 +82,21 @@ mod tests {
         let mut short = 0;
         for number in 0..100_000 {
             let home: Region = COUNTRIES[number % COUNTRIES.len()].parse().unwrap();
-            let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.of_library()).unwrap();
+            let code = PHONE_NUMBER_UTIL.get_country_code_for_region(home.to_library_region()).unwrap();
             let begin = ["+", "", "00", "0", "8", "80"][below(6) as usize];
             let code = if begin.len() == 2 || below(2) == 0 { code.to_string() } else { String::new() };
             // Most begin as a Ukrainian mobile number does.
             let prefix = [39, 50, 63, 67, 73, 91, 99, 12, 44, 80][below(10) as usize];
             let text = format!("{begin}{code}{prefix}{:0width$}", below(1_000_000), width = 5 + below(4) as usize);
             for region in [None, Some(home), Some(Region::UKRAINE), COUNTRIES[below(40) as usize].parse().ok()] {
-                short += agrees(&text, region);
+                short += check_agreement(&text, region);
             }
         }
         assert!(short > 1_000, "{short}");
     }
 
     #[test]
-    fn the_short_cut_serves_every_mobile_prefix_that_the_library_knows() {
+    fn shortcut_covers_every_known_mobile_prefix() {
         let mobile = |prefix: u64| {
             [0, 1_111_111, 9_999_999].iter().all(|rest| {
                 PHONE_NUMBER_UTIL
@@ -111,8 +111,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_short_cut_agrees_with_the_library(text in r"(\+|00|)(380|38|8|)[0-9]{7,12}", region in 0_usize..4) {
-            agrees(&text, [None, "UA".parse().ok(), "RU".parse().ok(), "DE".parse().ok()][region]);
+        fn shortcut_agrees_with_library(text in r"(\+|00|)(380|38|8|)[0-9]{7,12}", region in 0_usize..4) {
+            check_agreement(&text, [None, "UA".parse().ok(), "RU".parse().ok(), "DE".parse().ok()][region]);
         }
     }
 }

@@ -7,12 +7,12 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use super::decoding::refused;
-use super::dialect::most_often;
-use super::digits::{is_scientific, whole_number};
-use super::intake::line_ends;
-use crate::domain::{Delimiter, plural};
-use crate::finding::{Finding, Place, Source, rules};
+use super::decoding::find_finding;
+use super::dialect::guess_delimiter;
+use super::digits::{expand_power_of_ten, is_scientific};
+use super::intake::count_line_ends;
+use crate::domain::{Delimiter, format_count};
+use crate::finding::{Finding, SourceLocation, SourceText, rules};
 
 /// The most bytes of a line that are shown behind the place.
 const EXCERPT: usize = 200;
@@ -22,7 +22,7 @@ pub(super) const SAVE_AS: &str = "in Excel choose `File > Save As` and the type 
 
 /// A piece of the file that a finding is about.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct FileExcerpt<'a> {
     /// The file as the user called it.
     pub(super) file: &'a Path,
     /// The line in which the piece begins, from 1.
@@ -31,33 +31,34 @@ pub(super) struct Spot<'a> {
     pub(super) raw: &'a [u8],
 }
 
-impl<'a> Spot<'a> {
+impl<'a> FileExcerpt<'a> {
     /// The whole file, of which nothing is shown.
-    pub(super) fn whole(file: &'a Path) -> Self {
+    pub(super) fn whole_file(file: &'a Path) -> Self {
         Self { file, line: 1, raw: b"" }
     }
 
     /// The line of that byte.
-    pub(super) fn line_of(self, at: usize) -> u64 {
-        self.line + line_ends(&self.raw[..self.line_start(at)])
+    pub(super) fn line_at(self, at: usize) -> u64 {
+        self.line + count_line_ends(&self.raw[..self.line_start(at)])
     }
 
     /// All bytes of the piece.
-    pub(super) fn all(self) -> Range<usize> {
+    pub(super) fn full_span(self) -> Range<usize> {
         0..self.raw.len()
     }
 
     /// These bytes of the piece, shown in the line where they begin and no further than that line.
-    pub(super) fn place(self, span: Range<usize>) -> Place {
+    pub(super) fn place(self, span: Range<usize>) -> SourceLocation {
         let start = self.line_start(span.start);
         let line = self.raw[start..].split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
         let from = (span.start - start).min(line.len());
         let to = span.end.saturating_sub(start).clamp(from, line.len().min(from + EXCERPT));
         let end = line.len().min(to + EXCERPT);
-        let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(printable);
+        let [before, within, behind] = [&line[..from], &line[from..to], &line[to..end]].map(to_printable);
         let span = before.len()..before.len() + within.len();
-        let mut place = Place::new(&Source::new(self.file, without_numbers(&(before + &within + &behind))), span);
-        place.first_line = usize::try_from(self.line_of(start)).unwrap_or(usize::MAX);
+        let mut place =
+            SourceLocation::new(&SourceText::new(self.file, mask_numbers(&(before + &within + &behind))), span);
+        place.first_line = usize::try_from(self.line_at(start)).unwrap_or(usize::MAX);
         place
     }
 
@@ -70,7 +71,7 @@ impl<'a> Spot<'a> {
 /// The same text without anybody's whole number: behind its first digits stand as many asterisks.
 ///
 /// What is shown is often copied into tickets and logs. Every byte stays in its place.
-pub(super) fn without_numbers(text: &str) -> String {
+pub(super) fn mask_numbers(text: &str) -> String {
     const SHORTEST: usize = 9;
     const KEPT: usize = 5;
     let mut shown = String::with_capacity(text.len());
@@ -92,49 +93,49 @@ pub(super) fn without_numbers(text: &str) -> String {
 }
 
 /// Text that a terminal shows as it is; what is no text becomes a replacement character.
-fn printable(bytes: &[u8]) -> String {
+fn to_printable(bytes: &[u8]) -> String {
     let shown = |character: char| if character.is_control() && character != '\t' { '\u{fffd}' } else { character };
     String::from_utf8_lossy(bytes).chars().map(shown).collect()
 }
 
 /// Why a file cannot be read: what its decoder says of it, else the system.
 pub(super) fn unreadable(file: &Path, error: &io::Error) -> Finding {
-    if let Some(finding) = refused(error) {
+    if let Some(finding) = find_finding(error) {
         return finding.clone();
     }
     Finding::new(&rules::RECIPIENTS_UNREADABLE, format!("cannot read `{}`: {error}", file.display()))
-        .at(Spot::whole(file).place(0..0))
+        .at(FileExcerpt::whole_file(file).place(0..0))
 }
 
-pub(super) fn encoding(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_of(at)))
+pub(super) fn invalid_utf8(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_ENCODING, format!("line {} is not valid UTF-8", spot.line_at(at)))
         .at(spot.place(at..at + 1))
         .help(format!(
             "correct this line (the rest of the file is valid UTF-8), or save the list again as CSV in UTF-8: {SAVE_AS}"
         ))
 }
 
-pub(super) fn nul(spot: Spot<'_>, at: usize) -> Finding {
-    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", spot.line_of(at)))
+pub(super) fn nul_character(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    Finding::new(&rules::RECIPIENTS_NOT_CSV, format!("line {} contains a NUL character", spot.line_at(at)))
         .at(spot.place(at..at + 1))
         .help("export the file again; it is damaged or not a CSV file")
 }
 
-pub(super) fn nothing(file: &Path) -> Finding {
+pub(super) fn empty_file(file: &Path) -> Finding {
     Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{}` is empty", file.display()))
-        .at(Spot::whole(file).place(0..0))
+        .at(FileExcerpt::whole_file(file).place(0..0))
         .help("add a header row and one row per recipient; even a list without recipients needs a header row")
 }
 
-pub(super) fn nobody(header: Spot<'_>) -> Finding {
+pub(super) fn no_recipients(header: FileExcerpt<'_>) -> Finding {
     let name = header.file.display();
     Finding::new(&rules::RECIPIENTS_EMPTY, format!("`{name}` has a header but no recipients"))
-        .at(header.place(header.all()))
+        .at(header.place(header.full_span()))
         .help("add a row for each recipient")
 }
 
-pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
-    let line = spot.line_of(opened);
+pub(super) fn unclosed_quote(spot: FileExcerpt<'_>, opened: usize) -> Finding {
+    let line = spot.line_at(opened);
     let message = format!(
         "the quote that opens in line {line} is not closed, so the rows after it are read as part of the same cell"
     );
@@ -144,8 +145,8 @@ pub(super) fn unclosed_quote(spot: Spot<'_>, opened: usize) -> Finding {
     )
 }
 
-pub(super) fn swallowed_row(spot: Spot<'_>, opened: usize, swallowed: u64) -> Finding {
-    let line = spot.line_of(opened);
+pub(super) fn swallowed_row(spot: FileExcerpt<'_>, opened: usize, swallowed: u64) -> Finding {
+    let line = spot.line_at(opened);
     let message = format!(
         "the quoted cell that starts in line {line} contains line {swallowed}, which looks like a separate \
             row"
@@ -155,25 +156,25 @@ pub(super) fn swallowed_row(spot: Spot<'_>, opened: usize, swallowed: u64) -> Fi
         .help("close the quote at the end of its cell, or remove it")
 }
 
-pub(super) fn text_behind_quote(spot: Spot<'_>, at: usize) -> Finding {
-    let message = format!("text follows the closing quote of a cell in line {}", spot.line_of(at));
+pub(super) fn text_after_quote(spot: FileExcerpt<'_>, at: usize) -> Finding {
+    let message = format!("text follows the closing quote of a cell in line {}", spot.line_at(at));
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
         .help("double the quotes inside a cell: `\"Cafe \"\"Sun\"\"\"`")
 }
 
 /// A number after a name in quotes, in address-book form.
-pub(super) fn number_behind_name(spot: Spot<'_>, at: usize, header: &str) -> Finding {
-    let message = format!("line {} has a name and a phone number in one cell", spot.line_of(at));
+pub(super) fn number_after_name(spot: FileExcerpt<'_>, at: usize, header: &str) -> Finding {
+    let message = format!("line {} has a name and a phone number in one cell", spot.line_at(at));
     let column = if header.is_empty() { String::new() } else { format!(" `{header}`") };
     Finding::new(&rules::RECIPIENTS_STRAY_QUOTE, message)
         .at(spot.place(at..at + 1))
         .help(format!("split the column{column} into two columns, one for the name and one for the phone number"))
 }
 
-pub(super) fn quoted_lines(spot: Spot<'_>) -> Finding {
+pub(super) fn quoted_lines_finding(spot: FileExcerpt<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_QUOTED_LINES, "each line is in quotes, so the whole line is one cell")
-        .at(spot.place(spot.all()))
+        .at(spot.place(spot.full_span()))
         .help(
             "export the list again, or remove the quotes around each line and replace doubled quotes inside it \
              with single ones",
@@ -191,14 +192,14 @@ pub(super) struct RaggedRow {
     pub(super) surplus: Option<Range<usize>>,
 }
 
-pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
+pub(super) fn ragged_row(spot: FileExcerpt<'_>, ragged: RaggedRow) -> Finding {
     let RaggedRow { cells, expected, delimiter, surplus } = ragged;
-    let line = spot.line_of(0);
-    let message = format!("line {line} has {}, but the header has {expected}", plural(cells as u64, "cell"));
-    let shortened = is_shortened(spot.raw, delimiter);
-    let own = most_often(spot.raw);
+    let line = spot.line_at(0);
+    let message = format!("line {line} has {}, but the header has {expected}", format_count(cells as u64, "cell"));
+    let shortened = has_shortened_number(spot.raw, delimiter);
+    let own = guess_delimiter(spot.raw);
     // A row of several cells by itself, only not by what stands between the cells of the first one.
-    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.byte());
+    let other = cells == 1 && own != delimiter && spot.raw.contains(&own.to_byte());
     let delimiter = delimiter.name();
     let help = if shortened {
         "format the column as text, and enter the number again; a spreadsheet has shortened it, so its last digits \
@@ -211,34 +212,34 @@ pub(super) fn ragged(spot: Spot<'_>, ragged: RaggedRow) -> Finding {
     } else {
         format!("look for a line break inside an unquoted cell, or a missing {delimiter}")
     };
-    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.all()))).help(help)
+    Finding::new(&rules::RECIPIENTS_RAGGED_ROW, message).at(spot.place(surplus.unwrap_or(spot.full_span()))).help(help)
 }
 
 /// Whether the record has a quantity such as `3,80501E+11` that lacks digits and is split at its own comma.
-fn is_shortened(raw: &[u8], delimiter: Delimiter) -> bool {
+fn has_shortened_number(raw: &[u8], delimiter: Delimiter) -> bool {
     let text = String::from_utf8_lossy(raw);
     let cells: Vec<&str> = text.split([',', '"']).map(str::trim).collect();
     let joined = |at: usize| format!("{},{}", cells[at - 1], cells[at]);
     let mut scientific = (0..cells.len()).filter(|&at| is_scientific(cells[at]));
-    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || whole_number(&joined(at)).is_none())
+    delimiter == Delimiter::COMMA && scientific.any(|at| at == 0 || expand_power_of_ten(&joined(at)).is_none())
 }
 
-pub(super) fn large_cell(spot: Spot<'_>, at: usize) -> Finding {
+pub(super) fn large_cell(spot: FileExcerpt<'_>, at: usize) -> Finding {
     Finding::new(
         &rules::RECIPIENTS_TOO_LARGE,
-        format!("line {} has a cell that is larger than 64 KiB", spot.line_of(at)),
+        format!("line {} has a cell that is larger than 64 KiB", spot.line_at(at)),
     )
     .at(spot.place(at..at + EXCERPT))
     .help("look for a quote that is not closed; no message needs a cell that long")
 }
 
-pub(super) fn large_record(spot: Spot<'_>) -> Finding {
+pub(super) fn large_record(spot: FileExcerpt<'_>) -> Finding {
     Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("the row in line {} is larger than 1 MiB", spot.line))
         .at(spot.place(0..EXCERPT))
         .help("look for a quote that is not closed, or for missing line breaks")
 }
 
-pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Finding {
+pub(super) fn too_many_columns(place: SourceLocation, columns: usize, most: usize) -> Finding {
     Finding::new(
         &rules::RECIPIENTS_TOO_MANY_COLUMNS,
         format!("the header has {columns} columns, but at most {most} are allowed"),
@@ -252,7 +253,7 @@ pub(super) fn too_many_columns(place: Place, columns: usize, most: usize) -> Fin
 
 pub(super) fn too_many_rows(file: &Path) -> Finding {
     Finding::new(&rules::RECIPIENTS_TOO_LARGE, format!("`{}` has too many rows", file.display()))
-        .at(Spot::whole(file).place(0..0))
+        .at(FileExcerpt::whole_file(file).place(0..0))
         .help("split the list into several files")
 }
 
@@ -261,31 +262,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_shows_its_line_and_what_stands_there() {
-        let spot = Spot { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
+    fn place_shows_its_line_and_text() {
+        let spot =
+            FileExcerpt { file: Path::new("list.csv"), line: 7, raw: "a,\"Київ\r\nцентр\" x,b\n".as_bytes() };
         let place = spot.place(25..26);
-        assert_eq!((place.line(), place.column()), (8, 8));
+        assert_eq!((place.line_number(), place.column_number()), (8, 8));
         assert_eq!(place.source.text(), "центр\" x,b");
         assert_eq!(&place.source.text()[place.span], "x");
     }
 
     #[test]
-    fn an_excerpt_never_holds_a_whole_number() {
+    fn excerpt_never_shows_a_whole_number() {
         for (text, shown) in [
             ("380501234567,\"Ann", "38050*******,\"Ann"),
             ("Ann;+38 (050) 123-45-67;Bo 5", "Ann;+38 (050) ***-**-**;Bo 5"),
             ("0501234567 and 12345678", "05012***** and 12345678"),
             ("phone,name", "phone,name"),
         ] {
-            assert_eq!(without_numbers(text), shown);
+            assert_eq!(mask_numbers(text), shown);
         }
     }
 
     #[test]
-    fn no_place_is_too_large_or_hurts_a_terminal() {
+    fn place_is_short_and_printable() {
         let mut raw = vec![b'x'; 1 << 20];
         raw[0] = 0x1b;
-        let spot = Spot { file: Path::new("list.csv"), line: 1, raw: &raw };
+        let spot = FileExcerpt { file: Path::new("list.csv"), line: 1, raw: &raw };
         for span in [0..1, 0..raw.len(), 7..7, raw.len()..raw.len() + 1, raw.len() + 5..raw.len() + 9] {
             let place = spot.place(span.clone());
             assert!(place.source.text().len() <= raw.len() + 3, "{span:?}");

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{PerDay, Windows};
+use super::{DailyLimits, Windows};
 
 /// What holds messages back, whoever they are for.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +12,12 @@ pub struct Capacity<'c> {
     /// When they may leave.
     pub windows: &'c Windows,
     /// The most on a day.
-    pub per_day: Option<&'c PerDay>,
+    pub per_day: Option<&'c DailyLimits>,
 }
 
 /// The progress of a run's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct SendProgress {
     /// The messages that have not left.
     pub(super) left: u64,
     /// When the last message leaves; undefined if some have not left.
@@ -27,42 +27,42 @@ pub(super) struct Progress {
 impl Capacity<'_> {
     /// How many of so many messages can leave from a moment on before another one, where none has left yet.
     #[must_use]
-    pub fn leaving(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
-        messages - self.send(messages, from, until).left
+    pub fn count_sendable(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+        messages - self.simulate_sending(messages, from, until).left
     }
 
     /// Sends this many messages from one moment until another.
-    pub(super) fn send(&self, messages: u64, from: Timestamp, until: Timestamp) -> Progress {
+    pub(super) fn simulate_sending(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
         let (mut at, mut left, mut days) = (from, messages, 0);
         while at < until && left > 0 {
-            let next = self.per_day.map_or(until, |per_day| per_day.next(at).timestamp().min(until));
+            let next = self.per_day.map_or(until, |per_day| per_day.next_day_start(at).timestamp().min(until));
             let today = self.per_day.map_or(left, |per_day| per_day.limit(days).min(left));
             let day = self.send_within_day(today, at, next);
             left -= today - day.left;
             days += usize::from(day.left < today);
             at = if left == 0 { day.at } else { next };
         }
-        Progress { left, at }
+        SendProgress { left, at }
     }
 
     /// The same within a day.
-    fn send_within_day(&self, messages: u64, from: Timestamp, until: Timestamp) -> Progress {
+    fn send_within_day(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
         let (mut at, mut left) = (from, messages);
         while left > 0
-            && let Some(opens) = self.windows.open_from(at).filter(|opens| *opens < until)
+            && let Some(opens) = self.windows.next_open_from(at).filter(|opens| *opens < until)
         {
-            let Some(rate) = self.rate else { return Progress { left: 0, at: opens } };
-            let closes = self.windows.closed_from(opens).map_or(until, |closes| closes.min(until));
+            let Some(rate) = self.rate else { return SendProgress { left: 0, at: opens } };
+            let closes = self.windows.next_closed_from(opens).map_or(until, |closes| closes.min(until));
             // A rate is a whole number a day at least, and what is beyond any number is all of them.
             let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
             if left <= fit {
                 let takes = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
-                return Progress { left: 0, at: opens.checked_add(takes).map_or(closes, |at| at.min(closes)) };
+                return SendProgress { left: 0, at: opens.checked_add(takes).map_or(closes, |at| at.min(closes)) };
             }
             left -= fit;
             at = closes;
         }
-        Progress { left, at }
+        SendProgress { left, at }
     }
 }
 
@@ -74,11 +74,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::calendar::{Days, Hours, Window};
+    use crate::calendar::{DailyHours, Days, Window};
 
     fn windows(hours: &[&str]) -> Windows {
-        let window =
-            |hours: &&str| Window { hours: Hours::read(hours).unwrap(), days: Days::ALL, except: Default::default() };
+        let window = |hours: &&str| Window {
+            hours: DailyHours::parse(hours).unwrap(),
+            days: Days::ALL,
+            except: Default::default(),
+        };
         Windows::new(hours.iter().map(|hours| (window(hours), TimeZone::UTC)).collect())
     }
 
@@ -87,9 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_is_bounded_by_the_rate_the_window_and_the_day() {
+    fn sendable_messages_depend_on_rate_window_and_day() {
         let (always, office) = (windows(&[]), windows(&["09:00-17:00"]));
-        let per_day = PerDay::new(vec![100, 300], TimeZone::UTC);
+        let per_day = DailyLimits::new(vec![100, 300], TimeZone::UTC);
         for (rate, windows, days, from, until, expected) in [
             (Some(1.0), &always, None, "23T10:00", "23T10:01", 60),
             (Some(1.0), &always, None, "23T10:00", "23T10:00", 0),
@@ -105,20 +108,20 @@ mod tests {
             (Some(1.0), &office, per_day.as_ref(), "23T16:00", "24T10:00", 400),
         ] {
             let capacity = Capacity { rate, windows, per_day: days };
-            let left = capacity.leaving(100_000, at(from), at(until));
+            let left = capacity.count_sendable(100_000, at(from), at(until));
             assert_eq!(left, expected, "{rate:?} {from} {until}");
         }
     }
 
     proptest! {
         #[test]
-        fn the_time_for_which_windows_were_open_is_what_counts(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
+        fn only_open_window_time_counts(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
             let hours = format!("{:02}:00-{:02}:00", hours, (hours + open) % 24);
             let windows = windows(&[&hours]);
             let (from, until) = (at("23T00:00"), at("23T00:00") + Duration::from_secs(60 * minutes.unsigned_abs()));
             let open = (0..minutes).filter(|minute| windows.are_open(from + Duration::from_secs(60 * minute.unsigned_abs())));
             let capacity = Capacity { rate: Some(1.0), windows: &windows, per_day: None };
-            prop_assert_eq!(capacity.leaving(1_000_000, from, until), 60 * open.count() as u64);
+            prop_assert_eq!(capacity.count_sendable(1_000_000, from, until), 60 * open.count() as u64);
         }
     }
 }

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_country_has_a_zone_only_where_all_of_it_keeps_one_time() {
+    fn country_has_a_zone_only_if_all_of_it_shares_it() {
         assert_eq!(zone_of_country("UA"), Some("Europe/Kyiv"));
         assert_eq!(zone_of_country("DE"), Some("Europe/Berlin"));
         assert_eq!(zone_of_country("WS"), Some("Pacific/Apia"));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_zone_is_in_the_database_and_every_country_stands_once_in_order() {
+    fn country_table_is_sorted_and_names_known_zones() {
         assert!(ZONES.is_sorted_by(|one, other| one.0 < other.0));
         ZONES.iter().for_each(|(code, zone)| assert!(TimeZone::get(zone).is_ok(), "{code}: {zone}"));
     }

@@ -6,7 +6,7 @@ use jiff::civil::{Date, Time};
 ///
 /// With slashes, the month can come first. If both readings are possible, it shows both.
 #[must_use]
-pub fn help_for_misordered(text: &str) -> Option<String> {
+pub fn suggest_date_order(text: &str) -> Option<String> {
     let mut words = text.split_whitespace();
     let (date, clock) = (words.next()?, words.next());
     if words.next().is_some() {
@@ -68,7 +68,7 @@ mod tests {
             ("07-12-2031", "write `2031-12-07` for 7 December, or `2031-07-12` for 12 July"),
             ("7/7/2031", "write `2031-07-07`"),
         ] {
-            assert_eq!(help_for_misordered(text), Some(format!("{expected}{order}")), "{text}");
+            assert_eq!(suggest_date_order(text), Some(format!("{expected}{order}")), "{text}");
         }
         for other in [
             "",
@@ -85,7 +85,7 @@ mod tests {
             "5.12/2031",
             "٥.12.2031",
         ] {
-            assert_eq!(help_for_misordered(other), None, "{other}");
+            assert_eq!(suggest_date_order(other), None, "{other}");
         }
     }
 }

@@ -19,12 +19,12 @@ mod window;
 pub use capacity::Capacity;
 pub use country::zone_of_country;
 pub use inverted::InvertedZone;
-pub use misordered::help_for_misordered;
+pub use misordered::suggest_date_order;
 pub use occurrences::{Occurrence, Occurrences};
-pub use outlook::{Course, MessageGroup, Outlook, RunEnd, RunLimits, ScheduledRun};
-pub use per_day::PerDay;
-pub use timing::{NoTiming, Timing};
-pub use window::{Days, Hours, Window, Windows};
+pub use outlook::{MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun};
+pub use per_day::DailyLimits;
+pub use timing::{Timing, TimingError};
+pub use window::{DailyHours, Days, Window, Windows};
 
 use std::time::Duration;
 
@@ -50,20 +50,20 @@ pub struct Schedule {
 impl Schedule {
     /// The occurrences after a moment, the first first.
     #[must_use]
-    pub fn after(&self, moment: Timestamp) -> Occurrences<'_> {
-        Occurrences::after(self, moment)
+    pub fn occurrences_after(&self, moment: Timestamp) -> Occurrences<'_> {
+        Occurrences::new(self, moment)
     }
 
     /// How long after its moment an occurrence may begin at the latest: that late only one whose list came late.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn latest_delay(&self) -> Duration {
         self.grace.max(self.wait_for_file.unwrap_or_default())
     }
 
     /// Whether there is more than one occurrence after a moment.
     #[must_use]
-    pub fn repeats(&self, moment: Timestamp) -> bool {
-        self.after(moment).nth(1).is_some()
+    pub fn repeats_after(&self, moment: Timestamp) -> bool {
+        self.occurrences_after(moment).nth(1).is_some()
     }
 
     /// The name of its zone, as the database has it.

@@ -19,8 +19,8 @@ pub struct Occurrence {
 impl Occurrence {
     /// The moment as RFC 3339, with the offset of the zone.
     #[must_use]
-    pub fn moment(&self) -> String {
-        self.local().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+    pub fn format_moment(&self) -> String {
+        self.local_time().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
     /// The occurrence of this local time; nothing beyond the times that there are.
@@ -28,13 +28,13 @@ impl Occurrence {
     /// A local time that does not exist is the first moment after those that are left out; of one that comes twice it is the
     /// first.
     #[must_use]
-    pub fn of(nominal: DateTime, zone: &TimeZone) -> Option<Self> {
-        Some(Self { nominal, at: instant(nominal, zone)?.0, zone: zone.clone() })
+    pub fn at_local_time(nominal: DateTime, zone: &TimeZone) -> Option<Self> {
+        Some(Self { nominal, at: resolve_local_time(nominal, zone)?.0, zone: zone.clone() })
     }
 
     /// What clocks show at its moment.
     #[must_use]
-    pub fn local(&self) -> Zoned {
+    pub fn local_time(&self) -> Zoned {
         self.at.to_zoned(self.zone.clone())
     }
 
@@ -46,7 +46,7 @@ impl Occurrence {
 
     /// The local time that is meant, as people write it: `2026-12-01 10:00`.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub fn format_nominal(&self) -> String {
         self.nominal.strftime("%Y-%m-%d %H:%M").to_string()
     }
 }
@@ -61,19 +61,19 @@ pub struct Occurrences<'s> {
 }
 
 impl<'s> Occurrences<'s> {
-    pub(super) fn after(schedule: &'s Schedule, after: Timestamp) -> Self {
+    pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
         // Nothing that the clocks showed before is later than what they show now, since of two the first counts.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }
 
     /// The next local time with its moment, and whether clocks show it.
-    fn look(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
-        let nominal = self.schedule.timing.from(from)?;
+    fn find_from(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
+        let nominal = self.schedule.timing.first_from(from)?;
         if self.schedule.ends.is_some_and(|last| nominal.date() > last) {
             return None;
         }
-        let (at, exists) = instant(nominal, &self.schedule.zone)?;
+        let (at, exists) = resolve_local_time(nominal, &self.schedule.zone)?;
         Some((nominal, at, exists))
     }
 }
@@ -85,11 +85,11 @@ impl Iterator for Occurrences<'_> {
         loop {
             let (mut nominal, at, mut exists) = {
                 let from = self.from.take()?;
-                self.look(from)?
+                self.find_from(from)?
             };
             self.from = next_minute(nominal);
             // Local times that do not exist fall on one moment, and with them the first that exists again.
-            while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.look(from))
+            while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_from(from))
                 && same == at
             {
                 self.from = next_minute(later);
@@ -110,7 +110,7 @@ fn next_minute(local: DateTime) -> Option<DateTime> {
 }
 
 /// The moment of a local time, and whether clocks show that time.
-fn instant(local: DateTime, zone: &TimeZone) -> Option<(Timestamp, bool)> {
+fn resolve_local_time(local: DateTime, zone: &TimeZone) -> Option<(Timestamp, bool)> {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     match ambiguous.offset() {
         AmbiguousOffset::Gap { before, .. } => {

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use jiff::{Timestamp, ToSpan as _};
 
-use super::{Capacity, Occurrence, PerDay, Schedule, Windows};
+use super::{Capacity, DailyLimits, Occurrence, Schedule, Windows};
 
 /// How many days of a run are calculated at most. The finish of longer runs is unknown.
-const FOLLOWED: i64 = 400;
+const MAX_RUN_DAYS: i64 = 400;
 /// How many occurrences of a schedule are judged at most.
-const OCCURRENCES: usize = 100;
+const MAX_OCCURRENCES: usize = 100;
 /// How many days ahead occurrences are judged, beyond the first ones.
-const AHEAD: i64 = 366;
+const LOOKAHEAD_DAYS: i64 = 366;
 /// How many occurrences are judged even if they are further ahead.
-const FIRST: usize = 3;
+const MIN_OCCURRENCES: usize = 3;
 
 /// What limits a run.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub struct RunLimits<'c> {
     /// The most messages in a second. `None` without a limit.
     pub rate: Option<f64>,
     /// The most messages on a day.
-    pub per_day: Option<&'c PerDay>,
+    pub per_day: Option<&'c DailyLimits>,
     /// When the run ends, even if messages are left.
-    pub end: Option<RunEnd>,
+    pub end: Option<RunDeadline>,
 }
 
 /// Messages that the same windows hold for.
@@ -42,7 +42,7 @@ pub struct MessageGroup {
 
 /// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunEnd {
+pub enum RunDeadline {
     /// At this moment.
     At(Timestamp),
     /// This long after the run began.
@@ -70,12 +70,12 @@ pub struct ScheduledRun {
     /// The occurrence.
     pub occurrence: Occurrence,
     /// Its outcome.
-    pub course: Course,
+    pub outlook: OccurrenceOutlook,
 }
 
 /// The outcome of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Course {
+pub enum OccurrenceOutlook {
     /// Messages leave.
     Sends(Outlook),
     /// No message can leave.
@@ -87,13 +87,13 @@ pub enum Course {
 impl Outlook {
     /// Whether a message can leave.
     #[must_use]
-    pub fn sends(&self) -> bool {
+    pub fn can_send(&self) -> bool {
         self.opens.is_some_and(|opens| self.ends.is_none_or(|ends| opens < ends))
     }
 
     /// How long the first message waits for a window.
     #[must_use]
-    pub fn wait(&self) -> Duration {
+    pub fn first_message_wait(&self) -> Duration {
         let wait = self.opens.map(|opens| opens.duration_since(self.begins));
         wait.and_then(|wait| Duration::try_from(wait).ok()).unwrap_or_default()
     }
@@ -102,40 +102,40 @@ impl Outlook {
 impl RunLimits<'_> {
     /// The outlook of a run that begins at a moment.
     #[must_use]
-    pub fn outlook(&self, begins: Timestamp) -> Outlook {
+    pub fn calculate_outlook(&self, begins: Timestamp) -> Outlook {
         let ends = self.end.map(|end| match end {
-            RunEnd::At(at) => at,
-            RunEnd::After(time) => begins.checked_add(time).unwrap_or(Timestamp::MAX),
+            RunDeadline::At(at) => at,
+            RunDeadline::After(time) => begins.checked_add(time).unwrap_or(Timestamp::MAX),
         });
-        let opens = self.groups.iter().filter_map(|group| group.windows.open_from(begins)).min();
-        let outlook = Outlook { begins, ends, opens, finishes: ends, unsent: self.messages() };
-        if !outlook.sends() {
+        let opens = self.groups.iter().filter_map(|group| group.windows.next_open_from(begins)).min();
+        let outlook = Outlook { begins, ends, opens, finishes: ends, unsent: self.count_messages() };
+        if !outlook.can_send() {
             return outlook;
         }
-        let (unsent, finishes) = self.send(begins, ends);
+        let (unsent, finishes) = self.simulate_sending(begins, ends);
         Outlook { finishes, unsent, ..outlook }
     }
 
     /// The outcome of the next occurrences of a schedule after a moment: a hundred, or those of a year.
     #[must_use]
-    pub fn scheduled_runs(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
-        let ahead = after.checked_add((AHEAD * 24).hours()).unwrap_or(Timestamp::MAX);
-        let near = schedule.after(after).take(OCCURRENCES).enumerate();
-        let near = near.take_while(|(index, occurrence)| *index < FIRST || occurrence.at < ahead);
+    pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
+        let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
+        let near = schedule.occurrences_after(after).take(MAX_OCCURRENCES).enumerate();
+        let near = near.take_while(|(index, occurrence)| *index < MIN_OCCURRENCES || occurrence.at < ahead);
         let mut runs = Vec::new();
         let mut sending: Option<Outlook> = None;
         for (_, occurrence) in near {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes > occurrence.at));
             let course = match busy {
-                Some(run) => Course::Busy(run.finishes),
-                None => self.course(occurrence.at),
+                Some(run) => OccurrenceOutlook::Busy(run.finishes),
+                None => self.forecast_occurrence(occurrence.at),
             };
-            if let Course::Sends(outlook) = course {
+            if let OccurrenceOutlook::Sends(outlook) = course {
                 sending = Some(outlook);
             }
             // If a window stays closed for a year, it is closed for the occurrences of that year too.
-            let stays_closed = matches!(course, Course::SendsNothing(Outlook { opens: None, .. }));
-            runs.push(ScheduledRun { occurrence, course });
+            let stays_closed = matches!(course, OccurrenceOutlook::SendsNothing(Outlook { opens: None, .. }));
+            runs.push(ScheduledRun { occurrence, outlook: course });
             if stays_closed {
                 break;
             }
@@ -145,26 +145,26 @@ impl RunLimits<'_> {
 
     /// The outcome of an occurrence that begins at a moment, if no other run is being sent.
     #[must_use]
-    pub fn course(&self, begins: Timestamp) -> Course {
-        let outlook = self.outlook(begins);
-        if outlook.sends() { Course::Sends(outlook) } else { Course::SendsNothing(outlook) }
+    pub fn forecast_occurrence(&self, begins: Timestamp) -> OccurrenceOutlook {
+        let outlook = self.calculate_outlook(begins);
+        if outlook.can_send() { OccurrenceOutlook::Sends(outlook) } else { OccurrenceOutlook::SendsNothing(outlook) }
     }
 
     /// All messages.
-    fn messages(&self) -> u64 {
+    fn count_messages(&self) -> u64 {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
     /// About how many messages do not leave before the end, and when the run finishes.
-    fn send(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
-        let followed = begins.checked_add((FOLLOWED * 24).hours()).unwrap_or(Timestamp::MAX);
+    fn simulate_sending(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
+        let followed = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let until = ends.map_or(followed, |ends| ends.min(followed));
         let capacity = |windows, messages| {
-            Capacity { rate: self.rate, windows, per_day: self.per_day }.send(messages, begins, until)
+            Capacity { rate: self.rate, windows, per_day: self.per_day }.simulate_sending(messages, begins, until)
         };
         // Each group has its own windows; all groups share the rate and the limit for a day.
         let always = Windows::default();
-        let mut left = capacity(&always, self.messages());
+        let mut left = capacity(&always, self.count_messages());
         let (mut closed_out, mut last) = (0, left.at);
         for group in self.groups.iter().filter(|group| group.messages > 0) {
             let group = capacity(&group.windows, group.messages);

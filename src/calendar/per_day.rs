@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 /// How many messages may leave on a day of a time zone: the first count on the first day on which something leaves, and so
 /// on; the last one holds from then on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PerDay {
+pub struct DailyLimits {
     counts: Vec<u32>,
     #[serde(with = "jiff::fmt::serde::tz::required")]
     zone: TimeZone,
 }
 
-impl PerDay {
+impl DailyLimits {
     /// These counts on the days of this zone; nothing where there are none.
     #[must_use]
     pub fn new(counts: Vec<u32>, zone: TimeZone) -> Option<Self> {
@@ -30,20 +30,20 @@ impl PerDay {
 
     /// The day that a moment is on.
     #[must_use]
-    pub fn day(&self, moment: Timestamp) -> Date {
+    pub fn local_date(&self, moment: Timestamp) -> Date {
         moment.to_zoned(self.zone.clone()).date()
     }
 
     /// When the day after a moment begins, on its clocks; in some zones and years not at midnight.
     #[must_use]
-    pub fn next(&self, moment: Timestamp) -> Zoned {
-        let next = self.day(moment).tomorrow().and_then(|day| day.to_zoned(self.zone.clone()));
+    pub fn next_day_start(&self, moment: Timestamp) -> Zoned {
+        let next = self.local_date(moment).tomorrow().and_then(|day| day.to_zoned(self.zone.clone()));
         next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
     }
 
     /// On how many days so many messages leave, where none have left yet.
     #[must_use]
-    pub fn days(&self, messages: u64) -> u64 {
+    pub fn count_days(&self, messages: u64) -> u64 {
         let (mut left, mut days) = (messages, 0);
         for count in &self.counts {
             if left == 0 {
@@ -66,23 +66,23 @@ impl PerDay {
 mod tests {
     use super::*;
 
-    fn per_day(counts: &[u32], zone: &str) -> PerDay {
-        PerDay::new(counts.to_vec(), TimeZone::get(zone).unwrap()).unwrap()
+    fn per_day(counts: &[u32], zone: &str) -> DailyLimits {
+        DailyLimits::new(counts.to_vec(), TimeZone::get(zone).unwrap()).unwrap()
     }
 
     #[test]
-    fn a_list_grows_by_days_and_its_last_count_holds() {
+    fn daily_limit_grows_and_its_last_count_stays() {
         let growing = per_day(&[1_000, 3_000, 5_000], "Europe/Kyiv");
         assert_eq!([0, 1, 2, 3, 99].map(|days| growing.limit(days)), [1_000, 3_000, 5_000, 5_000, 5_000]);
         assert_eq!(
-            [0, 1, 1_000, 1_001, 9_000, 9_001, 19_000].map(|messages| growing.days(messages)),
+            [0, 1, 1_000, 1_001, 9_000, 9_001, 19_000].map(|messages| growing.count_days(messages)),
             [0, 1, 1, 2, 3, 4, 5]
         );
-        assert_eq!(PerDay::new(Vec::new(), TimeZone::UTC), None);
+        assert_eq!(DailyLimits::new(Vec::new(), TimeZone::UTC), None);
     }
 
     #[test]
-    fn a_day_is_one_of_the_zone_and_the_next_begins_when_its_clocks_say_so() {
+    fn next_day_starts_by_the_clocks_of_the_zone() {
         for (zone, moment, day, next) in [
             ("Europe/Kyiv", "2026-11-23T21:59:59Z", "2026-11-23", "2026-11-23T22:00:00Z"),
             ("Europe/Kyiv", "2026-11-23T22:00:00Z", "2026-11-24", "2026-11-24T22:00:00Z"),
@@ -93,7 +93,10 @@ mod tests {
         ] {
             let (days, moment): (_, Timestamp) = (per_day(&[1], zone), moment.parse().unwrap());
             assert_eq!(
-                (days.day(moment).to_string().as_str(), days.next(moment).timestamp().to_string().as_str()),
+                (
+                    days.local_date(moment).to_string().as_str(),
+                    days.next_day_start(moment).timestamp().to_string().as_str()
+                ),
                 (day, next),
                 "{zone}"
             );

@@ -17,7 +17,7 @@ fn schedule(zone: &str, timing: Timing) -> Schedule {
 }
 
 fn cron(zone: &str, line: &str) -> Schedule {
-    schedule(zone, Timing::cron(line).unwrap())
+    schedule(zone, Timing::parse_cron(line).unwrap())
 }
 
 fn moment(text: &str) -> Timestamp {
@@ -25,14 +25,15 @@ fn moment(text: &str) -> Timestamp {
 }
 
 /// The next occurrences as the local time that is meant and what clocks show.
-fn told(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
-    let told =
-        |occurrence: Occurrence| format!("{} = {}", occurrence.name(), occurrence.local().strftime("%m-%d %H:%M %:z"));
-    schedule.after(moment(after)).take(count).map(told).collect()
+fn list_occurrences(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
+    let told = |occurrence: Occurrence| {
+        format!("{} = {}", occurrence.format_nominal(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
+    };
+    schedule.occurrences_after(moment(after)).take(count).map(told).collect()
 }
 
 #[test]
-fn a_local_time_that_does_not_exist_fires_once_at_the_first_moment_that_does() {
+fn skipped_local_time_fires_once_when_clocks_change() {
     // In Kyiv 03:00 becomes 04:00 on 29 March 2026.
     let daily = cron("Europe/Kyiv", "30 3 * * *");
     let days = [
@@ -40,15 +41,15 @@ fn a_local_time_that_does_not_exist_fires_once_at_the_first_moment_that_does() {
         "2026-03-29 03:30 = 03-29 04:00 +03:00",
         "2026-03-30 03:30 = 03-30 03:30 +03:00",
     ];
-    assert_eq!(told(&daily, "2026-03-27T12:00:00Z", 3), days);
+    assert_eq!(list_occurrences(&daily, "2026-03-27T12:00:00Z", 3), days);
     // Those that fall on one moment are one, and the one that clocks show gives it its name.
     let quarters = cron("Europe/Kyiv", "*/15 3,4 29 3 *");
     assert_eq!(
-        told(&quarters, "2026-01-01T00:00:00Z", 2),
+        list_occurrences(&quarters, "2026-01-01T00:00:00Z", 2),
         ["2026-03-29 04:00 = 03-29 04:00 +03:00", "2026-03-29 04:15 = 03-29 04:15 +03:00"]
     );
     let inside = cron("Europe/Kyiv", "10,20 3 29 3 *");
-    assert_eq!(told(&inside, "2026-01-01T00:00:00Z", 1), ["2026-03-29 03:10 = 03-29 04:00 +03:00"]);
+    assert_eq!(list_occurrences(&inside, "2026-01-01T00:00:00Z", 1), ["2026-03-29 03:10 = 03-29 04:00 +03:00"]);
     // Samoa left out a whole day.
     let apia = cron("Pacific/Apia", "0 10 * * *");
     let days = [
@@ -56,27 +57,27 @@ fn a_local_time_that_does_not_exist_fires_once_at_the_first_moment_that_does() {
         "2011-12-30 10:00 = 12-31 00:00 +14:00",
         "2011-12-31 10:00 = 12-31 10:00 +14:00",
     ];
-    assert_eq!(told(&apia, "2011-12-29T00:00:00Z", 3), days);
+    assert_eq!(list_occurrences(&apia, "2011-12-29T00:00:00Z", 3), days);
 }
 
 #[test]
-fn a_local_time_that_comes_twice_fires_the_first_time_only() {
+fn repeated_local_time_fires_only_the_first_time() {
     // In Kyiv 04:00 becomes 03:00 on 25 October 2026.
     let daily = cron("Europe/Kyiv", "30 3 * * *");
     let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
-    assert_eq!(told(&daily, "2026-10-24T12:00:00Z", 2), days);
-    assert_eq!(told(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked while clocks show it again");
+    assert_eq!(list_occurrences(&daily, "2026-10-24T12:00:00Z", 2), days);
+    assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked while clocks show it again");
     let hourly = cron("Europe/Kyiv", "30 * * * *");
     let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
-    assert_eq!(told(&hourly, "2026-10-25T00:00:00Z", 2), hours);
+    assert_eq!(list_occurrences(&hourly, "2026-10-25T00:00:00Z", 2), hours);
     // On Lord Howe clocks go back by half an hour.
     let lord_howe = cron("Australia/Lord_Howe", "45 1 * * *");
     let days = ["2026-04-05 01:45 = 04-05 01:45 +11:00", "2026-04-06 01:45 = 04-06 01:45 +10:30"];
-    assert_eq!(told(&lord_howe, "2026-04-04T12:00:00Z", 2), days);
+    assert_eq!(list_occurrences(&lord_howe, "2026-04-04T12:00:00Z", 2), days);
 }
 
 #[test]
-fn words_mean_what_a_cron_line_says() {
+fn every_expression_matches_its_cron_pattern() {
     for (words, line) in [
         ("Mon 10:00", "0 10 * * MON"),
         ("monday 10:00", "0 10 * * 1"),
@@ -93,14 +94,16 @@ fn words_mean_what_a_cron_line_says() {
         ("31st 10:00", "0 10 31 1,3,5,7,8,10,12 *"),
         ("last day 18:00", "0 18 L * *"),
     ] {
-        let (words_, line_) = (schedule("Europe/Kyiv", Timing::every(words).unwrap()), cron("Europe/Kyiv", line));
-        let year = |schedule: &Schedule| schedule.after(moment("2026-01-01T00:00:00Z")).take(60).collect::<Vec<_>>();
+        let (words_, line_) = (schedule("Europe/Kyiv", Timing::parse_every(words).unwrap()), cron("Europe/Kyiv", line));
+        let year = |schedule: &Schedule| {
+            schedule.occurrences_after(moment("2026-01-01T00:00:00Z")).take(60).collect::<Vec<_>>()
+        };
         assert_eq!(year(&words_), year(&line_), "{words}");
     }
 }
 
 #[test]
-fn what_is_no_time_is_refused_with_what_is_possible() {
+fn invalid_time_is_rejected_with_help() {
     for words in [
         "",
         "10:00",
@@ -116,7 +119,7 @@ fn what_is_no_time_is_refused_with_what_is_possible() {
         "Mon 10:00 Europe/Kyiv",
         "every Mon 10:00",
     ] {
-        assert!(Timing::every(words).unwrap_err().help.contains("`weekdays 18:00`"), "{words}");
+        assert!(Timing::parse_every(words).unwrap_err().help.contains("`weekdays 18:00`"), "{words}");
     }
     for line in [
         "",
@@ -130,7 +133,7 @@ fn what_is_no_time_is_refused_with_what_is_possible() {
         "0 0 31 4 *",
         "a b c d e",
     ] {
-        assert!(Timing::cron(line).unwrap_err().help.contains("five fields"), "{line}");
+        assert!(Timing::parse_cron(line).unwrap_err().help.contains("five fields"), "{line}");
     }
     for (text, why) in [
         ("2026-12-01", "no time"),
@@ -139,19 +142,19 @@ fn what_is_no_time_is_refused_with_what_is_possible() {
         ("2026-12-01T10:00:00+02:00", "has a UTC offset"),
         ("tomorrow", "is not a valid date"),
     ] {
-        assert!(Timing::at(text).unwrap_err().why.contains(why), "{text}");
+        assert!(Timing::parse_at(text).unwrap_err().why.contains(why), "{text}");
     }
-    assert_eq!(Timing::at("2026-12-01 9:05"), Timing::at("2026-12-01T09:05"));
+    assert_eq!(Timing::parse_at("2026-12-01 9:05"), Timing::parse_at("2026-12-01T09:05"));
 }
 
 #[test]
-fn one_time_comes_once_and_nothing_comes_after_the_last_day() {
-    let once = schedule("Europe/Kyiv", Timing::at("2026-12-01 10:00").unwrap());
-    assert_eq!(told(&once, "2026-11-01T00:00:00Z", 5), ["2026-12-01 10:00 = 12-01 10:00 +02:00"]);
-    assert!(told(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "its own moment is not after it");
-    assert!(!once.repeats(moment("2026-11-01T00:00:00Z")));
+fn single_time_fires_once_and_not_after_the_last_day() {
+    let once = schedule("Europe/Kyiv", Timing::parse_at("2026-12-01 10:00").unwrap());
+    assert_eq!(list_occurrences(&once, "2026-11-01T00:00:00Z", 5), ["2026-12-01 10:00 = 12-01 10:00 +02:00"]);
+    assert!(list_occurrences(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "its own moment is not after it");
+    assert!(!once.repeats_after(moment("2026-11-01T00:00:00Z")));
     let ending = Schedule { ends: Some(date(2026, 12, 2)), ..cron("Europe/Kyiv", "0 10 * * *") };
-    assert_eq!(told(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is one of them");
+    assert_eq!(list_occurrences(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is one of them");
 }
 
 fn zones() -> impl Strategy<Value = &'static str> {
@@ -176,28 +179,28 @@ fn lines() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn occurrences_come_in_order_each_moment_once_and_from_wherever_they_are_asked(
+    fn occurrences_are_ordered_and_unique_from_any_start(
         zone in zones(), line in lines(), start in 1_262_304_000_i64..2_000_000_000, steps in 1_usize..40,
     ) {
         let (schedule, start) = (cron(zone, &line), Timestamp::from_second(start).unwrap());
-        let found: Vec<Occurrence> = schedule.after(start).take(steps).collect();
+        let found: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
         prop_assert!(found.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].nominal < pair[1].nominal));
         prop_assert!(found.iter().all(|one| one.at > start));
         // Whoever asks anew after each gets the same ones.
         let mut after = start;
         for one in &found {
-            let next = schedule.after(after).next();
+            let next = schedule.occurrences_after(after).next();
             prop_assert_eq!(next.as_ref(), Some(one));
-            prop_assert_eq!(&Occurrence::of(one.nominal, &schedule.zone).unwrap(), one);
+            prop_assert_eq!(&Occurrence::at_local_time(one.nominal, &schedule.zone).unwrap(), one);
             after = one.at;
         }
     }
 
     #[test]
-    fn an_occurrence_is_when_clocks_first_show_its_time_or_a_later_one(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
+    fn occurrence_is_when_clocks_first_reach_its_time(zone in zones(), second in 1_262_304_000_i64..2_000_000_000) {
         let zone = TimeZone::get(zone).unwrap();
         let nominal = Timestamp::from_second(second - second % 60).unwrap().to_zoned(TimeZone::UTC).datetime();
-        let occurrence = Occurrence::of(nominal, &zone).unwrap();
+        let occurrence = Occurrence::at_local_time(nominal, &zone).unwrap();
         let shown = |at: Timestamp| -> DateTime { at.to_zoned(zone.clone()).datetime() };
         prop_assert!(shown(occurrence.at) >= nominal);
         for hours in 0..26 {
@@ -209,7 +212,7 @@ proptest! {
     #[test]
     fn no_text_panics(text in "[a-z0-9:, *#L/@-]{0,24}", any: String) {
         for text in [text, any] {
-            let _ = (Timing::at(&text), Timing::every(&text), Timing::cron(&text));
+            let _ = (Timing::parse_at(&text), Timing::parse_every(&text), Timing::parse_cron(&text));
         }
     }
 }

@@ -10,13 +10,13 @@ use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
 /// Minutes of a day.
-const DAY: u16 = 24 * 60;
+const MINUTES_PER_DAY: u16 = 24 * 60;
 /// How far ahead an opening or an end is looked for: whatever comes at all comes within a year.
-const FAR: i64 = 400 * 24;
+const LOOKAHEAD_HOURS: i64 = 400 * 24;
 /// How many openings are counted.
-const MOST: u64 = 10_000;
+const MAX_OPENINGS: u64 = 10_000;
 /// The days of the week as they are written.
-const NAMES: [(&str, Weekday); 7] = [
+const DAY_NAMES: [(&str, Weekday); 7] = [
     ("mon", Weekday::Monday),
     ("tue", Weekday::Tuesday),
     ("wed", Weekday::Wednesday),
@@ -30,7 +30,7 @@ const NAMES: [(&str, Weekday); 7] = [
 ///
 /// Those that end before they begin go over midnight and belong to the day on which they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hours {
+pub struct DailyHours {
     /// The first minute of the day.
     from: u16,
     /// The minute of the day at which they end; the end of the day is one too.
@@ -45,41 +45,41 @@ pub struct Days([bool; 7]);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// The hours of a day.
-    pub hours: Hours,
+    pub hours: DailyHours,
     /// The days of the week.
     pub days: Days,
     /// Dates on which nothing leaves.
     pub except: BTreeSet<Date>,
 }
 
-impl Hours {
+impl DailyHours {
     /// Reads `09:00-20:00`; `24:00` is the end of a day.
     #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
-        let (from, to) = (minute(from.trim())?, minute(to.trim())?);
-        (from != to && from < DAY && to > 0).then_some(Self { from, to }).or_else(|| {
+        let (from, to) = (parse_minute(from.trim())?, parse_minute(to.trim())?);
+        (from != to && from < MINUTES_PER_DAY && to > 0).then_some(Self { from, to }).or_else(|| {
             // `22:00-00:00` ends with the day.
-            (to == 0 && from > 0 && from < DAY).then_some(Self { from, to: DAY })
+            (to == 0 && from > 0 && from < MINUTES_PER_DAY).then_some(Self { from, to: MINUTES_PER_DAY })
         })
     }
 
     /// How many minutes they last on a day without a change of clocks.
     #[must_use]
-    pub fn minutes(self) -> u16 {
-        if self.from < self.to { self.to - self.from } else { DAY - self.from + self.to }
+    pub fn count_minutes(self) -> u16 {
+        if self.from < self.to { self.to - self.from } else { MINUTES_PER_DAY - self.from + self.to }
     }
 }
 
 /// The minute of a day of `09:00`.
-fn minute(text: &str) -> Option<u16> {
+fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |digits: &str, least: usize| {
         let fits = (least..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         fits.then(|| digits.parse::<u16>().ok()).flatten()
     };
     let (hours, minutes) = (number(hours, 1)?, number(minutes, 2)?);
-    (minutes < 60).then_some(hours * 60 + minutes).filter(|minute| *minute <= DAY)
+    (minutes < 60).then_some(hours * 60 + minutes).filter(|minute| *minute <= MINUTES_PER_DAY)
 }
 
 impl Days {
@@ -88,11 +88,11 @@ impl Days {
 
     /// Reads `mon-fri`, `sat, sun`, `mon`.
     #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut days = [false; 7];
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let (mut day, last) = (place(first)?, place(last)?);
+            let (mut day, last) = (parse_weekday(first)?, parse_weekday(last)?);
             // A week goes on after its end: `sat-mon` are three days.
             loop {
                 days[day] = true;
@@ -107,27 +107,27 @@ impl Days {
 
     /// The days, with three or more in a row as a range: `mon-fri`, `mon, sat, sun`.
     #[must_use]
-    pub fn ranges(self) -> String {
+    pub fn format_ranges(self) -> String {
         let (mut parts, mut day) = (Vec::new(), 0);
         while day < self.0.len() {
             let length = self.0[day..].iter().take_while(|held| **held).count();
             match length {
-                0..3 => parts.extend(NAMES[day..day + length].iter().map(|(name, _)| (*name).to_owned())),
-                _ => parts.push(format!("{}-{}", NAMES[day].0, NAMES[day + length - 1].0)),
+                0..3 => parts.extend(DAY_NAMES[day..day + length].iter().map(|(name, _)| (*name).to_owned())),
+                _ => parts.push(format!("{}-{}", DAY_NAMES[day].0, DAY_NAMES[day + length - 1].0)),
             }
             day += length + 1;
         }
         parts.join(", ")
     }
 
-    fn holds(self, day: Weekday) -> bool {
+    fn contains(self, day: Weekday) -> bool {
         self.0[usize::from(day.to_monday_zero_offset().unsigned_abs())]
     }
 }
 
-fn place(name: &str) -> Option<usize> {
+fn parse_weekday(name: &str) -> Option<usize> {
     let name = name.trim().to_lowercase();
-    NAMES.iter().position(|(known, _)| *known == name)
+    DAY_NAMES.iter().position(|(known, _)| *known == name)
 }
 
 impl Window {
@@ -135,11 +135,11 @@ impl Window {
     ///
     /// Plans store the output of `Display`, so it must not change.
     #[must_use]
-    pub fn in_short(&self) -> String {
-        self.words(&self.days.ranges())
+    pub fn format_short(&self) -> String {
+        self.render(&self.days.format_ranges())
     }
 
-    fn words(&self, days: &str) -> String {
+    fn render(&self, days: &str) -> String {
         let mut words = self.hours.to_string();
         if self.days != Days::ALL {
             words += &format!(" on {days}");
@@ -151,10 +151,10 @@ impl Window {
     }
 
     /// Whether clocks that show this are within it.
-    fn holds(&self, local: DateTime) -> bool {
+    fn contains(&self, local: DateTime) -> bool {
         let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
-        let on = |date: Date| self.days.holds(date.weekday()) && !self.except.contains(&date);
-        let Hours { from, to } = self.hours;
+        let on = |date: Date| self.days.contains(date.weekday()) && !self.except.contains(&date);
+        let DailyHours { from, to } = self.hours;
         if from < to {
             return (from..to).contains(&minute) && on(local.date());
         }
@@ -162,11 +162,11 @@ impl Window {
     }
 
     /// The next moment after this one at which it may open or end in a zone.
-    fn turn_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    fn next_change_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut turn = zone.following(moment).next().map(|change| change.timestamp());
         let mut date = zone.to_datetime(moment).date().yesterday().ok()?;
         for _ in 0..4 {
-            for minute in [0, self.hours.from, self.hours.to % DAY] {
+            for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
                 let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
                 let ambiguous = zone.to_ambiguous_timestamp(local);
                 // What clocks leave out is no moment, and what follows it is the change.
@@ -196,44 +196,44 @@ impl Windows {
     /// Whether messages may leave at a moment.
     #[must_use]
     pub fn are_open(&self, moment: Timestamp) -> bool {
-        self.0.iter().all(|(window, zone)| window.holds(zone.to_datetime(moment)))
+        self.0.iter().all(|(window, zone)| window.contains(zone.to_datetime(moment)))
     }
 
     /// The first moment, from this one on, at which messages may leave; nothing if there is none for a year.
     #[must_use]
-    pub fn open_from(&self, moment: Timestamp) -> Option<Timestamp> {
-        self.first(moment, true)
+    pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
+        self.find_first(moment, true)
     }
 
     /// The first moment, from this one on, at which messages may not leave; nothing if there is none for a year.
     #[must_use]
-    pub fn closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
-        if self.0.is_empty() { None } else { self.first(moment, false) }
+    pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
+        if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
     /// How often they open, from a moment on, until they were open for so long; nothing if they never are.
     #[must_use]
-    pub fn openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
+    pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
         loop {
-            let opens = self.open_from(at)?;
+            let opens = self.next_open_from(at)?;
             openings += 1;
-            let Some(closes) = self.closed_from(opens) else { return Some(openings) };
+            let Some(closes) = self.next_closed_from(opens) else { return Some(openings) };
             left = left.saturating_sub(Duration::try_from(closes.duration_since(opens)).unwrap_or_default());
-            if left.is_zero() || openings >= MOST {
+            if left.is_zero() || openings >= MAX_OPENINGS {
                 return Some(openings);
             }
             at = closes;
         }
     }
 
-    fn first(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
-        let (mut at, far) = (moment, moment.checked_add(FAR.hours()).ok()?);
+    fn find_first(&self, moment: Timestamp, open: bool) -> Option<Timestamp> {
+        let (mut at, far) = (moment, moment.checked_add(LOOKAHEAD_HOURS.hours()).ok()?);
         while at <= far {
             if self.are_open(at) == open {
                 return Some(at);
             }
-            at = self.0.iter().filter_map(|(window, zone)| window.turn_after(at, zone)).min()?;
+            at = self.0.iter().filter_map(|(window, zone)| window.next_change_after(at, zone)).min()?;
         }
         None
     }
@@ -242,11 +242,11 @@ impl Windows {
 impl fmt::Display for Window {
     /// Writes it in words: `09:00-20:00 on mon, tue, but for 2026-12-25`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words(&self.days.to_string()))
+        f.write_str(&self.render(&self.days.to_string()))
     }
 }
 
-impl fmt::Display for Hours {
+impl fmt::Display for DailyHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to } = self;
         write!(f, "{:02}:{:02}-{:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
@@ -255,7 +255,7 @@ impl fmt::Display for Hours {
 
 impl fmt::Display for Days {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = NAMES.iter().filter(|(_, day)| self.holds(*day)).map(|(name, _)| *name).collect();
+        let names: Vec<&str> = DAY_NAMES.iter().filter(|(_, day)| self.contains(*day)).map(|(name, _)| *name).collect();
         f.write_str(&names.join(", "))
     }
 }

@@ -9,7 +9,7 @@ use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
 
 /// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Damage {
+pub enum TextDamage {
     /// Letters were replaced by `?` or by U+FFFD.
     LostLetters,
     /// It contains a control character.
@@ -21,7 +21,7 @@ pub enum Damage {
 }
 
 /// The first damage of a text, and the bytes of the damaged word.
-pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
+pub(super) fn find_damage(text: &str) -> Option<(TextDamage, Range<usize>)> {
     let (mut foreign, mut questions, mut ampersand, mut control) = (0, false, false, false);
     for &byte in text.as_bytes() {
         foreign |= byte & 0x80;
@@ -31,22 +31,22 @@ pub(super) fn damage(text: &str) -> Option<(Damage, Range<usize>)> {
     }
     if foreign != 0 && may_be_damaged(text.as_bytes()) {
         if let Some(at) = text.find('\u{fffd}') {
-            return Some((Damage::LostLetters, word_around(text, at)));
+            return Some((TextDamage::LostLetters, find_word(text, at)));
         }
         // The letters of a misread text can be control characters, so it comes first.
-        if let Some((word, _)) = misread(text) {
-            return Some((Damage::MisreadEncoding, word));
+        if let Some((word, _)) = find_misread_word(text) {
+            return Some((TextDamage::MisreadEncoding, word));
         }
         control |= text.contains(is_later_control);
     }
     if control && let Some(at) = text.find(|c: char| is_later_control(c) || is_early_control(c)) {
-        return Some((Damage::ControlCharacter, word_around(text, at)));
+        return Some((TextDamage::ControlCharacter, find_word(text, at)));
     }
-    if questions && let Some(word) = lost_letters(text) {
-        return Some((Damage::LostLetters, word));
+    if questions && let Some(word) = find_lost_letters(text) {
+        return Some((TextDamage::LostLetters, word));
     }
     if ampersand {
-        return html_entities(text).into_iter().next().map(|entity| (Damage::HtmlEntity, entity));
+        return find_html_entities(text).into_iter().next().map(|entity| (TextDamage::HtmlEntity, entity));
     }
     None
 }
@@ -76,7 +76,7 @@ fn may_be_damaged(bytes: &[u8]) -> bool {
 }
 
 /// The word around a position, up to the spaces.
-fn word_around(text: &str, at: usize) -> Range<usize> {
+fn find_word(text: &str, at: usize) -> Range<usize> {
     let start = text[..at]
         .rfind(char::is_whitespace)
         .map_or(0, |blank| blank + text[blank..].chars().next().map_or(1, char::len_utf8));
@@ -86,7 +86,7 @@ fn word_around(text: &str, at: usize) -> Range<usize> {
 }
 
 /// Question marks instead of letters: a word of them before other words, or nothing else.
-fn lost_letters(text: &str) -> Option<Range<usize>> {
+fn find_lost_letters(text: &str) -> Option<Range<usize>> {
     let is_lost = |word: &str| {
         let marks = word.trim_matches(|c: char| c.is_ascii_punctuation() && c != '?');
         marks.len() >= 2 && marks.bytes().all(|byte| byte == b'?' || byte == b'-' || byte == b'\'')
@@ -108,7 +108,7 @@ fn lost_letters(text: &str) -> Option<Range<usize>> {
 }
 
 /// A word of UTF-8 that was read as Windows-1251 or Windows-1252, and the original word.
-pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
+pub(super) fn find_misread_word(text: &str) -> Option<(Range<usize>, String)> {
     let mut at = 0;
     while let Some(offset) = text[at..].find(|c: char| !c.is_ascii()) {
         let start = at + offset;
@@ -118,8 +118,8 @@ pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
         let run = text[start..end].trim_matches('\u{a0}');
         let run_start = start + (text[start..end].len() - text[start..end].trim_start_matches('\u{a0}').len());
         for encoding in [WINDOWS_1252, WINDOWS_1251] {
-            if let Some(said) = read_again(run, encoding, is_beside_letter) {
-                let word = word_around(text, run_start);
+            if let Some(said) = decode_again(run, encoding, is_beside_letter) {
+                let word = find_word(text, run_start);
                 let word = word.start..word.end.max(run_start + run.len());
                 let (before, after) = (&text[word.start..run_start], &text[run_start + run.len()..word.end]);
                 return Some((word, format!("{before}{said}{after}")));
@@ -131,7 +131,7 @@ pub(super) fn misread(text: &str) -> Option<(Range<usize>, String)> {
 }
 
 /// The characters decoded as UTF-8, if their bytes in `encoding` are UTF-8 of letters and signs that people write.
-fn read_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
+fn decode_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) -> Option<String> {
     let (bytes, _, unmappable) = encoding.encode(run);
     let Cow::Owned(bytes) = bytes else { return None };
     if unmappable {
@@ -147,11 +147,11 @@ fn read_again(run: &str, encoding: &'static Encoding, is_beside_letter: bool) ->
     let count = whole.chars().count();
     let is_sign = whole.chars().all(|c| !c.is_alphabetic()) && (!cyrillic || bytes.len() > 2);
     let is_enough = count >= 2 || is_beside_letter || is_sign;
-    (count > 0 && is_enough && whole.chars().all(is_written)).then(|| whole.to_owned())
+    (count > 0 && is_enough && whole.chars().all(is_common_char)).then(|| whole.to_owned())
 }
 
 /// Letters and signs of messages: European alphabets, typographic signs and emoji.
-fn is_written(c: char) -> bool {
+fn is_common_char(c: char) -> bool {
     matches!(c,
         '\u{a0}'..='\u{17f}'
         | '\u{218}'..='\u{21b}'
@@ -170,7 +170,7 @@ fn is_written(c: char) -> bool {
 }
 
 /// The HTML entities of a text.
-pub(super) fn html_entities(text: &str) -> Vec<Range<usize>> {
+pub(super) fn find_html_entities(text: &str) -> Vec<Range<usize>> {
     const NAMES: [&str; 17] = [
         "amp", "apos", "bull", "copy", "euro", "gt", "hellip", "laquo", "ldquo", "lt", "mdash", "nbsp", "ndash",
         "quot", "raquo", "rdquo", "rsquo",
@@ -191,7 +191,7 @@ pub(super) fn html_entities(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The character of an entity.
-pub(super) fn typed(entity: &str) -> Option<String> {
+pub(super) fn decode_entity(entity: &str) -> Option<String> {
     let name = entity.trim_start_matches('&').trim_end_matches(';');
     if let Some(digits) = name.strip_prefix('#') {
         let code = match digits.strip_prefix(['x', 'X']) {
@@ -218,7 +218,7 @@ pub(super) fn typed(entity: &str) -> Option<String> {
 }
 
 /// The tags of HTML, such as `<br>` and `</b>`.
-pub(super) fn html_tags(text: &str) -> Vec<Range<usize>> {
+pub(super) fn find_html_tags(text: &str) -> Vec<Range<usize>> {
     const TAGS: [&str; 15] =
         ["a", "b", "br", "div", "em", "font", "h1", "h2", "i", "img", "li", "p", "span", "strong", "ul"];
     let tag = |(start, _): (usize, &str)| {
@@ -234,10 +234,10 @@ pub(super) fn html_tags(text: &str) -> Vec<Range<usize>> {
 }
 
 /// URL-escaped line breaks and spaces outside an address.
-pub(super) fn url_escapes(text: &str) -> Vec<Range<usize>> {
+pub(super) fn find_url_escapes(text: &str) -> Vec<Range<usize>> {
     let escape = |(start, _): (usize, &str)| {
         let escape = text.get(start..start + 3).filter(|escape| is_escaped_blank(escape))?;
-        let word = &text[word_around(text, start).start..start];
+        let word = &text[find_word(text, start).start..start];
         // `5%20` might be a discount, and a word with a slash or a query before the sign is an address.
         let is_address = word.contains(['/', '?', '=']);
         let is_share = escape == "%20" && word.ends_with(|c: char| c.is_ascii_digit());
@@ -254,8 +254,8 @@ pub(super) fn is_escaped_blank(escape: &str) -> bool {
 /// Markdown of a text: words in `**` or `__`, which no channel makes bold, and `[words](address)`.
 ///
 /// The address can be a tag of the template language, which is `x` in `masked` and readable in `source`.
-pub(super) fn markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| between(masked, marks)).collect();
+pub(super) fn find_markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = ["**", "__"].into_iter().flat_map(|marks| find_between(masked, marks)).collect();
     found.extend(masked.match_indices("](").filter_map(|(middle, _)| {
         let start =
             masked[..middle].rfind(['[', '\n']).filter(|&at| masked[at..].starts_with('[') && at + 1 < middle)?;
@@ -270,7 +270,7 @@ pub(super) fn markdown(masked: &str, source: &str) -> Vec<Range<usize>> {
 }
 
 /// The words between two pairs of marks, with the marks.
-fn between(text: &str, marks: &str) -> Vec<Range<usize>> {
+fn find_between(text: &str, marks: &str) -> Vec<Range<usize>> {
     let mark = &marks[..1];
     let continues = |c: char| c.is_alphanumeric() || mark.contains(c);
     let (mut found, mut from) = (Vec::new(), 0);
@@ -290,7 +290,7 @@ fn between(text: &str, marks: &str) -> Vec<Range<usize>> {
 }
 
 /// A `\n` of two characters, which would be sent literally.
-pub(super) fn escaped_line_break(text: &str) -> Option<Range<usize>> {
+pub(super) fn find_escaped_line_break(text: &str) -> Option<Range<usize>> {
     text.match_indices("\\n").find_map(|(start, _)| {
         let before = &text[..start];
         // `C:\new` is a path.

@@ -6,15 +6,15 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::domain::{Channel, Field, FieldKind, MessageId, Need, Operation, OperationKind, Phone};
-use crate::gateway::encode;
-use crate::manifest::{Day, load_campaign};
+use crate::domain::{Channel, ChannelField, FieldKind, FieldRequirement, MessageId, Operation, OperationKind, Phone};
+use crate::gateway::encode_operation;
+use crate::manifest::{CampaignDay, load_campaign};
 
 /// Keys that are ours: they are neither sent nor refused.
-const OURS: [(Channel, &str); 2] = [(Channel::Sms, "max_parts"), (Channel::Sms, "plain")];
+const LOCAL_KEYS: [(Channel, &str); 2] = [(Channel::Sms, "max_parts"), (Channel::Sms, "plain")];
 
 /// Two values of a key that differ, as somebody would write them; the same one twice where only one is possible.
-fn values(field: &Field) -> [String; 2] {
+fn sample_values(field: &ChannelField) -> [String; 2] {
     match field.kind {
         FieldKind::Template if field.key == "signature" => ["Olena", "OlenaCo"].map(String::from),
         FieldKind::Template | FieldKind::Message => {
@@ -34,23 +34,23 @@ fn values(field: &Field) -> [String; 2] {
 }
 
 /// A channel of a campaign with all that an operation needs of it, and the value of one key.
-fn channel(channel: Channel, kind: OperationKind, given: Option<(&Field, &str)>) -> String {
+fn channel_yaml(channel: Channel, kind: OperationKind, given: Option<(&ChannelField, &str)>) -> String {
     let facts = channel.facts();
     let given_key = given.map(|(field, _)| field.key);
-    let form = facts.forms.iter().find(|form| given_key.is_some_and(|key| form.needs.contains(&key)));
+    let form = facts.forms.iter().find(|form| given_key.is_some_and(|key| form.required_keys.contains(&key)));
     let form = form.filter(|_| kind != OperationKind::Pipeline).or(facts.forms.first());
     let mut keys = String::new();
     for field in facts.fields {
         let needed = match field.need {
-            Need::Always => true,
-            Need::InPipeline(_) => kind == OperationKind::Pipeline,
-            Need::OutsidePipeline(_) => kind != OperationKind::Pipeline,
-            Need::Never => false,
+            FieldRequirement::Always => true,
+            FieldRequirement::InPipeline(_) => kind == OperationKind::Pipeline,
+            FieldRequirement::OutsidePipeline(_) => kind != OperationKind::Pipeline,
+            FieldRequirement::Never => false,
         };
-        let needed = needed || form.is_some_and(|form| form.needs.contains(&field.key));
+        let needed = needed || form.is_some_and(|form| form.required_keys.contains(&field.key));
         let value = match given.filter(|(given, _)| *given == field) {
             Some((_, value)) => Some(value.to_owned()),
-            None => needed.then(|| values(field)[0].clone()),
+            None => needed.then(|| sample_values(field)[0].clone()),
         };
         if let Some(value) = value {
             let _ = write!(keys, "{}: {value}, ", field.key);
@@ -60,23 +60,23 @@ fn channel(channel: Channel, kind: OperationKind, given: Option<(&Field, &str)>)
 }
 
 /// The operation of a campaign as it is sent, or what is refused.
-fn sent(folder: &TempDir, kind: OperationKind, channels: &str) -> Result<String, String> {
+fn encode_campaign(folder: &TempDir, kind: OperationKind, channels: &str) -> Result<String, String> {
     let file = folder.path().join("a.yaml");
     let forced = if kind == OperationKind::Pipeline { "operation: pipeline\n" } else { "" };
     fs::write(&file, format!("recipients: {{ file: a.csv }}\n{forced}channels:\n{channels}")).unwrap();
-    let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+    let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
     let told: Vec<String> =
         loaded.findings.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
     let Some(campaign) = loaded.value else { return Err(told.join("\n")) };
     let content = &campaign.brief.content;
     assert_eq!(content.kind, kind);
-    let content = content.try_map(|text| Ok::<_, ()>(Cow::Borrowed(text.source.as_str()))).unwrap();
+    let content = content.try_map_texts(|text| Ok::<_, ()>(Cow::Borrowed(text.source.as_str()))).unwrap();
     let (id, phone) = (MessageId::new(1).unwrap(), Phone::new(380_501_234_567).unwrap());
-    Ok(String::from_utf8(encode(&Operation { id, phone, content })).unwrap())
+    Ok(String::from_utf8(encode_operation(&Operation { id, phone, content })).unwrap())
 }
 
 #[test]
-fn every_key_of_every_channel_is_sent_or_refused_in_every_operation_and_never_neither() {
+fn every_channel_key_is_either_sent_or_rejected() {
     let folder = TempDir::new().unwrap();
     let (mut judged, mut wrong) = (0, Vec::new());
     for kind in OperationKind::ALL {
@@ -89,12 +89,12 @@ fn every_key_of_every_channel_is_sent_or_refused_in_every_operation_and_never_ne
             for field in own.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra) {
                 let with = |value: &str| -> String {
                     let given = |each: &Channel| Some((field, value)).filter(|_| each == own);
-                    tried.iter().map(|each| channel(*each, kind, given(each))).collect()
+                    tried.iter().map(|each| channel_yaml(*each, kind, given(each))).collect()
                 };
-                let [first, second] = values(field).map(|value| sent(&folder, kind, &with(&value)));
+                let [first, second] = sample_values(field).map(|value| encode_campaign(&folder, kind, &with(&value)));
                 let is_sent = match (&first, &second) {
                     (Ok(first), Ok(_)) if matches!(field.kind, FieldKind::Form(_)) => {
-                        first.contains(&format!("type\":\"{}\"", values(field)[0]))
+                        first.contains(&format!("type\":\"{}\"", sample_values(field)[0]))
                     }
                     (Ok(first), Ok(second)) => first != second,
                     _ => false,
@@ -103,7 +103,7 @@ fn every_key_of_every_channel_is_sent_or_refused_in_every_operation_and_never_ne
                     format!("not-carried: a `{kind}` message does not support the key `{}` of `{own}`", field.key);
                 let is_refused =
                     [&first, &second].iter().all(|told| told.as_ref().is_err_and(|told| told.contains(&refusal)));
-                let is_ours = OURS.contains(&(*own, field.key)) && first.is_ok();
+                let is_ours = LOCAL_KEYS.contains(&(*own, field.key)) && first.is_ok();
                 judged += 1;
                 if u8::from(is_sent) + u8::from(is_refused) + u8::from(is_ours) != 1 {
                     wrong.push(format!("`{}` of `{own}` in `{kind}`: {first:?} {second:?}", field.key));

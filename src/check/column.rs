@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::audience::Header;
+use crate::audience::ListHeader;
 
 /// A column of the list.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct ListColumn {
     /// Its place in the list, from 0.
     pub index: usize,
     /// Its header as it stands in the list.
@@ -14,18 +14,18 @@ pub struct Column {
     /// Its name in texts.
     pub name: String,
     /// Whether the campaign uses it.
-    pub used: bool,
+    pub is_used: bool,
 }
 
 /// The columns of a list except the phone columns, and whether they are used.
-pub(super) fn columns(header: &Header, used: &BTreeSet<usize>) -> Vec<Column> {
+pub(super) fn list_columns(header: &ListHeader, used: &BTreeSet<usize>) -> Vec<ListColumn> {
     let columns =
         header.headers().iter().zip(header.names()).enumerate().filter(|(index, _)| !header.phones().contains(*index));
-    let column = |(index, (header, name)): (usize, (&String, &String))| Column {
+    let column = |(index, (header, name)): (usize, (&String, &String))| ListColumn {
         index,
         header: header.clone(),
         name: name.clone(),
-        used: used.contains(&index),
+        is_used: used.contains(&index),
     };
     columns.map(column).collect()
 }

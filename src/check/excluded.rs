@@ -21,9 +21,9 @@ pub const HOLDOUT: &str = "holdout";
 
 /// The recipients that a survey skips, by number.
 #[derive(Clone, Debug, Default)]
-pub struct Excluded {
+pub struct SurveyExclusions {
     /// They already have a message of this campaign and edition.
-    pub already: NumberSet,
+    pub already_sent: NumberSet,
     /// Those of their rows that have it or were cancelled, with `duplicates: allow`. `None` if all of them do.
     pub rows: Option<SentRows>,
     /// They opted out of its messages.
@@ -36,20 +36,20 @@ pub struct Excluded {
     pub excluded: RoaringTreemap,
 }
 
-impl Excluded {
+impl SurveyExclusions {
     /// The first reason that applies to a row with this number.
     #[must_use]
-    pub fn reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
+    pub fn find_reason(&self, row: Row, phone: Phone) -> Option<&'static str> {
         let has_message = || match &self.rows {
             None => Some(ALREADY_SENT),
-            Some(rows) => rows.reason(row),
+            Some(rows) => rows.find_reason(row),
         };
         let is_cancelled = || self.rows.as_ref().is_none_or(|rows| rows.is_cancelled(row));
-        match self.already.contains(phone).then(has_message).flatten() {
+        match self.already_sent.contains(phone).then(has_message).flatten() {
             Some(reason) => Some(reason),
             None if self.opted_out.contains(phone) => Some(OPTED_OUT),
             None if self.cancelled.contains(phone) && is_cancelled() => Some(CANCELLED_EARLIER),
-            None if self.excluded.contains(phone.get()) => Some(EXCLUDED),
+            None if self.excluded.contains(phone.to_u64()) => Some(EXCLUDED),
             None if self.capped.contains(phone) => Some(CAPPED),
             None => None,
         }

@@ -27,26 +27,30 @@ mod timing;
 mod unmatched_cells;
 mod zones;
 
-pub use broken_text::Damage;
+pub use broken_text::TextDamage;
 pub use clocks::LocalZones;
-pub use column::Column;
+pub use column::ListColumn;
 pub use empty_cells::EmptyCells;
-pub use excluded::{ALREADY_SENT, DUPLICATE, EXCLUDED, Excluded, HOLDOUT, MIGHT_BE_SENT};
-pub use odd::{Comparison, OddRows, OddRowsByColumn, Oddity};
-pub use opted_out_cells::{OptedOutCells, Values};
-pub use parallel::{cores, ordered};
-pub use prepare::{CompiledCampaign, Texts, Unprepared, edition, prepare, settings, text_problems};
-pub use recipe::{Composed, Composer, FILTERED, Recipe, Uncomposed};
-pub use rules::{
-    DatabaseValue, against_includes, against_message, against_profile, against_texts, changed_rows, costly_characters,
-    differing_duplicates, empty_cells, invalid_rows, inverted_zones, landlines, list_form, list_over_limits,
-    no_messages, notes, odd_rows, opted_out_rows, over_limits, promised_receipts, rows_within, unconfirmed_replica,
-    unfamiliar_ledger, unfilled_notice, unknown_zones, until_over, zone_column,
+pub use excluded::{ALREADY_SENT, DUPLICATE, EXCLUDED, HOLDOUT, MIGHT_BE_SENT, SurveyExclusions};
+pub use odd::{AnomalyRows, AnomalyRowsByColumn, Comparison, RowAnomaly};
+pub use opted_out_cells::{DistinctValues, OptedOutCells};
+pub use parallel::{count_cores, process_in_order};
+pub use prepare::{
+    CompiledCampaign, PrepareError, TextInputs, find_text_problems, prepare_campaign, reader_settings, render_edition,
 };
-pub use sent_rows::{EarlierFate, EarlierRow, EarlierRun, ListedRow, SentRows, TextHash, equal_range};
-pub use shapes::Shapes;
-pub(crate) use survey::sms_parts;
-pub use survey::{CostlyRows, First, RowsBySize, Size, Survey, Terms, survey};
+pub use recipe::{ComposeFailure, ComposedMessage, Composer, FILTERED, Recipe};
+pub use rules::{
+    DatabaseValue, check_against_profile, check_campaign_notices, check_changed_rows, check_costly_characters,
+    check_differing_duplicates, check_embedded_rows, check_empty_cells, check_includes, check_invalid_rows,
+    check_inverted_zones, check_landlines, check_limits, check_list_limit, check_message, check_no_messages,
+    check_opted_out_rows, check_promised_receipts, check_replicas, check_row_anomalies, check_texts,
+    check_unknown_zones, check_until_over, collect_notes, list_form_note, missing_zone_column,
+    unfamiliar_ledger_finding,
+};
+pub use sent_rows::{CurrentRow, EarlierOutcome, EarlierRow, EarlierRun, SentRows, TextHash, find_equal_range};
+pub use shapes::MessageShapes;
+pub(crate) use survey::count_sms_parts;
+pub use survey::{CostlyRows, ExampleMessage, MessageSize, RowsBySize, Survey, SurveyInputs, survey_recipients};
 pub use tee::Tee;
-pub use timing::{RunStart, timing_findings};
-pub use zones::{RowClocks, Zones};
+pub use timing::{RunStart, check_timing};
+pub use zones::{RecipientZones, RowClocks};

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use roaring::RoaringBitmap;
 
-use super::broken_text::{Damage, damage};
+use super::broken_text::{TextDamage, find_damage};
 use super::recipe::Recipe;
 use super::rules::{
-    DatabaseValue, breaks_link, database_value, has_hole, is_code_behind_apostrophe, is_insecure_link, may_break_link,
-    slipped_word,
+    DatabaseValue, breaks_link, find_database_value, has_hole, is_code_behind_apostrophe, is_insecure_link,
+    may_break_link, slipped_word,
 };
-use crate::audience::Fields;
-use crate::domain::{Row, Text};
-use crate::message::{Asked, FilledMessage, looped_names, questions};
+use crate::audience::RecordFields;
+use crate::domain::{NamedTemplate, Row};
+use crate::message::{ConditionKind, FilledMessage, find_condition_checks, find_looped_names};
 
 /// What programs write where they have nothing, as it stands in cells.
-const NOTHING: [&str; 39] = [
+const EMPTY_MARKERS: [&str; 39] = [
     "None",
     "none",
     "NONE",
@@ -60,21 +60,21 @@ const NOTHING: [&str; 39] = [
     "[object Object]",
 ];
 /// Words that mean no, and are true in a condition all the same; in small letters.
-const NO: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "нет", "nein", "non", "хибність"];
+const NEGATIVE_WORDS: [&str; 10] = ["false", "no", "0", "n", "off", "ні", "нет", "nein", "non", "хибність"];
 /// The longest of both.
-const LONGEST: usize = 24;
+const MAX_WORD_BYTES: usize = 24;
 
 /// What is odd of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Oddity {
+pub enum RowAnomaly {
     /// A program's word for nothing stands in its message, this one of all.
-    Nothing(&'static str),
+    EmptyMarker(&'static str),
     /// A word of its cell slipped into another alphabet.
-    Slip,
+    MixedAlphabets,
     /// A program has damaged its cell.
-    Damaged(Damage),
+    Damaged(TextDamage),
     /// Its message shows a date or an amount in database format.
-    OfDatabase(DatabaseValue),
+    DatabaseFormat(DatabaseValue),
     /// Its cell breaks a link in its message.
     BreaksLink,
     /// Its cell is a link without `https://`.
@@ -82,18 +82,18 @@ pub enum Oddity {
     /// Its cell is a code after an apostrophe.
     Apostrophe,
     /// Its message shows that a value is missing.
-    Hole,
+    EmptyGreeting,
     /// Its cell means no, and a condition takes it for true.
     TakenForTrue,
     /// Its cell holds a list, and a loop goes over its letters.
     LoopedList,
     /// Its cell is nearly what a condition compares it with; the comparison's index.
-    Nearly(usize),
+    NearMatch(usize),
 }
 
 /// Rows with the same oddity in a column.
 #[derive(Clone, Debug, Default)]
-pub struct OddRows {
+pub struct AnomalyRows {
     /// The cell, or the word of it, of the first row that was seen.
     pub example: String,
     /// The rows.
@@ -101,7 +101,7 @@ pub struct OddRows {
 }
 
 /// The odd rows by column and oddity.
-pub type OddRowsByColumn = BTreeMap<(usize, Oddity), OddRows>;
+pub type AnomalyRowsByColumn = BTreeMap<(usize, RowAnomaly), AnomalyRows>;
 
 /// A condition that compares a column with a text.
 #[derive(Clone, Debug)]
@@ -115,94 +115,107 @@ pub struct Comparison {
 }
 
 /// What to look at in each row.
-pub(super) struct Watch {
+pub(super) struct AnomalyDetector {
     /// The columns that texts use, but for that of the numbers.
     columns: Vec<usize>,
     /// Columns that a condition takes for true or false.
-    whether: Vec<usize>,
+    truth_tested: Vec<usize>,
     /// Columns that a loop goes over as they are.
     looped: Vec<usize>,
     /// Whether a text has a link.
     has_link: bool,
     comparisons: Vec<Comparison>,
     /// Which comparisons some row passed.
-    passed: Vec<AtomicBool>,
+    matched: Vec<AtomicBool>,
 }
 
 /// One oddity of one row.
-pub(super) type Odd = (usize, Oddity, Box<str>);
+pub(super) type FoundAnomaly = (usize, RowAnomaly, Box<str>);
 
-impl Watch {
+impl AnomalyDetector {
     /// What to look at in the rows of a campaign with these texts.
-    pub(super) fn of<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t Text>) -> Self {
+    pub(super) fn for_texts<'t>(recipe: &Recipe, texts: impl Iterator<Item = &'t NamedTemplate>) -> Self {
         let (mut whether, mut comparisons) = (Vec::new(), Vec::new());
-        let texts: Vec<&Text> = texts.collect();
+        let texts: Vec<&NamedTemplate> = texts.collect();
         let has_link = texts.iter().any(|text| text.source.contains("://"));
-        let looped = texts.iter().flat_map(|text| looped_names(text));
-        let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.column(&name)).collect();
-        for question in texts.into_iter().flat_map(questions) {
-            let Some(column) = recipe.column(&question.name) else { continue };
-            match question.asked {
-                Asked::Whether if !whether.contains(&column) => whether.push(column),
-                Asked::IsText(text) => comparisons.push(Comparison { column, name: question.name, text }),
-                Asked::Whether | Asked::IsBool(_) | Asked::IsNumber(_) => {}
+        let looped = texts.iter().flat_map(|text| find_looped_names(text));
+        let looped: BTreeSet<usize> = looped.filter_map(|(name, _)| recipe.find_column(&name)).collect();
+        for question in texts.into_iter().flat_map(find_condition_checks) {
+            let Some(column) = recipe.find_column(&question.name) else { continue };
+            match question.kind {
+                ConditionKind::IsTruthy if !whether.contains(&column) => whether.push(column),
+                ConditionKind::IsText(text) => comparisons.push(Comparison { column, name: question.name, text }),
+                ConditionKind::IsTruthy | ConditionKind::IsBool(_) | ConditionKind::IsNumber(_) => {}
             }
         }
-        let columns = recipe.columns_of_texts().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
+        let columns = recipe.text_columns().into_iter().filter(|column| !recipe.phones.contains(*column)).collect();
         let passed = comparisons.iter().map(|_| AtomicBool::new(false)).collect();
-        Self { columns, whether, looped: looped.into_iter().collect(), has_link, comparisons, passed }
+        Self {
+            columns,
+            truth_tested: whether,
+            looped: looped.into_iter().collect(),
+            has_link,
+            comparisons,
+            matched: passed,
+        }
     }
 
     /// What is odd of a row that can be sent to; `shows_empty` is whether its message uses an empty cell.
-    pub(super) fn look(&self, fields: Fields<'_>, message: FilledMessage<'_>, shows_empty: bool) -> Vec<Odd> {
+    pub(super) fn find_anomalies(
+        &self,
+        fields: RecordFields<'_>,
+        message: FilledMessage<'_>,
+        shows_empty: bool,
+    ) -> Vec<FoundAnomaly> {
         let (mut odd, mut empty) = (Vec::new(), false);
         for &column in &self.columns {
             let cell = fields.get(column).trim();
             empty |= cell.is_empty();
-            let found = of_cell(cell).filter(|(oddity, word)| match oddity {
-                Oddity::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
-                _ => is_said(message, word),
+            let found = find_cell_anomaly(cell).filter(|(oddity, word)| match oddity {
+                RowAnomaly::Damaged(_) => message.texts().any(|(_, text)| text.contains(word)),
+                _ => is_in_message(message, word),
             });
             odd.extend(found.map(|(oddity, word)| (column, oddity, word.into())));
-            if let Some(value) = database_value(cell).filter(|_| is_said(message, cell)) {
-                odd.push((column, Oddity::OfDatabase(value), cell.into()));
+            if let Some(value) = find_database_value(cell).filter(|_| is_in_message(message, cell)) {
+                odd.push((column, RowAnomaly::DatabaseFormat(value), cell.into()));
             }
             if self.has_link && may_break_link(cell) && message.texts().any(|(_, text)| breaks_link(text, cell)) {
-                odd.push((column, Oddity::BreaksLink, cell.into()));
+                odd.push((column, RowAnomaly::BreaksLink, cell.into()));
             }
         }
-        for &column in &self.whether {
+        for &column in &self.truth_tested {
             let cell = fields.get(column).trim();
-            if cell.len() <= LONGEST && NO.contains(&cell.to_lowercase().as_str()) {
-                odd.push((column, Oddity::TakenForTrue, cell.into()));
+            if cell.len() <= MAX_WORD_BYTES && NEGATIVE_WORDS.contains(&cell.to_lowercase().as_str()) {
+                odd.push((column, RowAnomaly::TakenForTrue, cell.into()));
             }
         }
         for &column in &self.looped {
             let cell = fields.get(column);
             if let Some(at) = cell.find([',', ';', '|']) {
-                odd.push((column, Oddity::LoopedList, cell[at..=at].into()));
+                odd.push((column, RowAnomaly::LoopedList, cell[at..=at].into()));
             }
         }
         for (index, comparison) in self.comparisons.iter().enumerate() {
             let cell = fields.get(comparison.column).trim();
             if cell == comparison.text {
-                if !self.passed[index].load(Ordering::Relaxed) {
-                    self.passed[index].store(true, Ordering::Relaxed);
+                if !self.matched[index].load(Ordering::Relaxed) {
+                    self.matched[index].store(true, Ordering::Relaxed);
                 }
-            } else if cell.len() <= comparison.text.len() * 2 + LONGEST && alike(cell, &comparison.text) {
-                odd.push((comparison.column, Oddity::Nearly(index), cell.into()));
+            } else if cell.len() <= comparison.text.len() * 2 + MAX_WORD_BYTES && is_near_match(cell, &comparison.text)
+            {
+                odd.push((comparison.column, RowAnomaly::NearMatch(index), cell.into()));
             }
         }
         // The use of an empty cell is a finding of its own.
-        if empty && !shows_empty && messages(message).any(has_hole) {
-            odd.push((0, Oddity::Hole, Box::default()));
+        if empty && !shows_empty && message_texts(message).any(has_hole) {
+            odd.push((0, RowAnomaly::EmptyGreeting, Box::default()));
         }
         odd
     }
 
     /// The comparisons that no row passed, with their index.
-    pub(super) fn unpassed(self) -> Vec<(usize, Comparison)> {
-        let Self { comparisons, passed, .. } = self;
+    pub(super) fn into_unmatched(self) -> Vec<(usize, Comparison)> {
+        let Self { comparisons, matched: passed, .. } = self;
         let each = comparisons.into_iter().zip(passed).enumerate();
         each.filter(|(_, (_, passed))| !passed.load(Ordering::Relaxed))
             .map(|(index, (comparison, _))| (index, comparison))
@@ -211,7 +224,7 @@ impl Watch {
 }
 
 /// What is odd of a cell, and the word of it that is.
-fn of_cell(cell: &str) -> Option<(Oddity, &str)> {
+fn find_cell_anomaly(cell: &str) -> Option<(RowAnomaly, &str)> {
     let (mut foreign, mut brace) = (0, false);
     for &byte in cell.as_bytes() {
         foreign |= byte & 0x80;
@@ -220,30 +233,30 @@ fn of_cell(cell: &str) -> Option<(Oddity, &str)> {
     if matches!(
         cell.as_bytes().first(),
         Some(b'N' | b'n' | b'u' | b'U' | b'#' | b'(' | b'<' | b'[' | b'\\' | b'-' | b'?' | 0xe2)
-    ) && let Some(nothing) = NOTHING.into_iter().find(|nothing| *nothing == cell)
+    ) && let Some(nothing) = EMPTY_MARKERS.into_iter().find(|nothing| *nothing == cell)
     {
-        return Some((Oddity::Nothing(nothing), cell));
+        return Some((RowAnomaly::EmptyMarker(nothing), cell));
     }
     if brace && (cell.contains("{{") || cell.contains("{%")) {
-        return Some((Oddity::Nothing("{{"), cell));
+        return Some((RowAnomaly::EmptyMarker("{{"), cell));
     }
     if matches!(cell.as_bytes().first(), Some(b'h' | b'H' | b'w' | b'W')) && is_insecure_link(cell) {
-        return Some((Oddity::InsecureLink, cell));
+        return Some((RowAnomaly::InsecureLink, cell));
     }
     if is_code_behind_apostrophe(cell) {
-        return Some((Oddity::Apostrophe, cell));
+        return Some((RowAnomaly::Apostrophe, cell));
     }
-    if let Some((damage, word)) = damage(cell) {
-        return Some((Oddity::Damaged(damage), &cell[word]));
+    if let Some((damage, word)) = find_damage(cell) {
+        return Some((RowAnomaly::Damaged(damage), &cell[word]));
     }
     if foreign != 0 {
-        return slipped_word(cell).map(|word| (Oddity::Slip, &cell[word]));
+        return slipped_word(cell).map(|word| (RowAnomaly::MixedAlphabets, &cell[word]));
     }
     None
 }
 
 /// Whether a word of a cell stands in the message as a word of its own; a dash for nothing only before a sign.
-fn is_said(message: FilledMessage<'_>, word: &str) -> bool {
+fn is_in_message(message: FilledMessage<'_>, word: &str) -> bool {
     let sign = !word.contains(char::is_alphanumeric);
     let ends = |rest: &str| match rest.chars().next() {
         Some(next) if sign => matches!(next, ',' | '!' | '.' | ';'),
@@ -257,19 +270,19 @@ fn is_said(message: FilledMessage<'_>, word: &str) -> bool {
 }
 
 /// The texts that people read.
-fn messages(message: FilledMessage<'_>) -> impl Iterator<Item = &str> {
+fn message_texts(message: FilledMessage<'_>) -> impl Iterator<Item = &str> {
     message.texts().filter(|(field, _)| field.key == "message").map(|(_, text)| text)
 }
 
 /// Whether two texts differ by blanks around them and by capital letters alone.
-fn alike(cell: &str, text: &str) -> bool {
+fn is_near_match(cell: &str, text: &str) -> bool {
     let (cell, text) = (cell.trim(), text.trim());
     !cell.is_empty()
         && (cell.eq_ignore_ascii_case(text) || !cell.is_ascii() && cell.to_lowercase() == text.to_lowercase())
 }
 
 /// Takes the oddities of a row in.
-pub(super) fn take_in(rows: &mut OddRowsByColumn, row: Row, odd: Vec<Odd>) {
+pub(super) fn add_anomalies(rows: &mut AnomalyRowsByColumn, row: Row, odd: Vec<FoundAnomaly>) {
     for (column, oddity, example) in odd {
         let alike = rows.entry((column, oddity)).or_default();
         if alike.rows.is_empty() {
@@ -284,14 +297,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_that_says_nothing_is_told_from_a_value() {
-        let found = |cell: &'static str| of_cell(cell);
-        for nothing in NOTHING {
-            assert_eq!(found(nothing), Some((Oddity::Nothing(nothing), nothing)));
+    fn empty_markers_are_distinguished_from_values() {
+        let found = |cell: &'static str| find_cell_anomaly(cell);
+        for nothing in EMPTY_MARKERS {
+            assert_eq!(found(nothing), Some((RowAnomaly::EmptyMarker(nothing), nothing)));
         }
-        assert_eq!(found("{{ first_name }}"), Some((Oddity::Nothing("{{"), "{{ first_name }}")));
-        assert_eq!(found("http://a.example"), Some((Oddity::InsecureLink, "http://a.example")));
-        assert_eq!(found("Олeна"), Some((Oddity::Slip, "Олeна")));
+        assert_eq!(found("{{ first_name }}"), Some((RowAnomaly::EmptyMarker("{{"), "{{ first_name }}")));
+        assert_eq!(found("http://a.example"), Some((RowAnomaly::InsecureLink, "http://a.example")));
+        assert_eq!(found("Олeна"), Some((RowAnomaly::MixedAlphabets, "Олeна")));
         for value in ["Nan", "Noné", "Nullam", "0", "-5", "https://a.example", "Олена", "hello", "#1", "{x}", "What?"]
         {
             assert_eq!(found(value), None, "{value}");
@@ -299,8 +312,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_the_same_is_known_by_its_letters() {
-        assert!(alike("TRUE", "true") && alike(" gold", "gold") && alike("КИЇВ", "Київ"));
-        assert!(!alike("", "") && !alike("golden", "gold"));
+    fn near_matches_differ_in_case_and_spaces_only() {
+        assert!(is_near_match("TRUE", "true") && is_near_match(" gold", "gold") && is_near_match("КИЇВ", "Київ"));
+        assert!(!is_near_match("", "") && !is_near_match("golden", "gold"));
     }
 }

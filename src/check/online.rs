@@ -5,15 +5,16 @@
 use roaring::RoaringBitmap;
 
 use super::rules;
-use super::{RowsBySize, Size};
-use crate::domain::{Amount, Channel, Stage, Text};
-use crate::finding::{Finding, Place};
-use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
-use crate::manifest::{Brief, Places, Profile};
-use crate::message::{Names, render_constant};
+use super::{MessageSize, RowsBySize};
+use crate::domain::{Amount, Channel, NamedTemplate, Stage};
+use crate::finding::{Finding, SourceLocation};
+use crate::gateway::{Balance, FailureCause, InquiryFailure, SenderName};
+use crate::manifest::{CampaignBrief, Profile, SourceMap};
+use crate::message::{TemplateNames, render_constant};
 
 /// What the gateway told when it was asked for balance and sender names in one envelope.
-pub type AccountAnswer = Result<(Result<Balance, InquiryFailure>, Result<Vec<Sender>, InquiryFailure>), InquiryFailure>;
+pub type AccountAnswer =
+    Result<(Result<Balance, InquiryFailure>, Result<Vec<SenderName>, InquiryFailure>), InquiryFailure>;
 
 /// A sender name that is the same for everybody.
 #[derive(Clone, Debug)]
@@ -23,12 +24,12 @@ pub struct Signature {
     /// The name.
     pub name: String,
     /// Where it stands.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// What the messages of a campaign cost, by variant.
 #[derive(Clone, Debug)]
-pub struct Prices(Vec<ChannelPrices>);
+pub struct MessagePrices(Vec<ChannelPrices>);
 
 /// What one message costs by channel.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,17 +51,17 @@ pub enum Cost {
     Unknown(Vec<Channel>),
 }
 
-impl Prices {
+impl MessagePrices {
     /// The prices of a campaign's channels.
     ///
     /// # Errors
     /// The channels that the profile has no price for.
-    pub fn of(profile: &Profile, brief: &Brief) -> Result<Self, Vec<Channel>> {
+    pub fn for_campaign(profile: &Profile, brief: &CampaignBrief) -> Result<Self, Vec<Channel>> {
         let (mut prices, mut missing) = (Vec::new(), Vec::new());
-        for arm in brief.arms() {
+        for arm in brief.list_arms() {
             let mut of_arm = ChannelPrices::default();
             for (place, channel) in arm.content.stages.iter().map(Stage::channel).enumerate() {
-                let price = profile.price(channel);
+                let price = profile.price_per_message(channel);
                 if place == 0 && !channel.facts().billed_by_part {
                     of_arm.first = price;
                 }
@@ -78,27 +79,27 @@ impl Prices {
 
     /// The cost of a message by its dearest channel.
     #[must_use]
-    pub fn message(&self, size: Size) -> Amount {
+    pub fn message_cost(&self, size: MessageSize) -> Amount {
         let ChannelPrices { sms_part, other, .. } = self.0.get(size.arm).copied().unwrap_or_default();
-        sms_part.times(size.sms_parts.into()).max(other)
+        sms_part.saturating_mul(size.sms_parts.into()).max(other)
     }
 
     /// The cost of messages to these rows if each is delivered by its dearest channel, which is what
     /// the gateway reserves (contract 4.3 `pipeline`).
     #[must_use]
-    pub fn most(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+    pub fn max_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
         by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
-            sum.plus(self.message(*size).times(sized.intersection_len(rows)))
+            sum.saturating_add(self.message_cost(*size).saturating_mul(sized.intersection_len(rows)))
         })
     }
 
     /// The cost of messages to these rows if each is delivered by the channel that is tried first.
     #[must_use]
-    pub fn likely(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
+    pub fn likely_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
         by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
             let ChannelPrices { sms_part, first, .. } = self.0.get(size.arm).copied().unwrap_or_default();
-            let each = first.unwrap_or_else(|| sms_part.times(size.sms_parts.into()));
-            sum.plus(each.times(sized.intersection_len(rows)))
+            let each = first.unwrap_or_else(|| sms_part.saturating_mul(size.sms_parts.into()));
+            sum.saturating_add(each.saturating_mul(sized.intersection_len(rows)))
         })
     }
 }
@@ -106,9 +107,9 @@ impl Prices {
 impl Cost {
     /// The most that messages to these rows cost, `by_size` being a survey's.
     #[must_use]
-    pub fn of(profile: &Profile, brief: &Brief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
-        match Prices::of(profile, brief) {
-            Ok(prices) => Cost::AtMost(prices.most(by_size, rows)),
+    pub fn estimate(profile: &Profile, brief: &CampaignBrief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
+        match MessagePrices::for_campaign(profile, brief) {
+            Ok(prices) => Cost::AtMost(prices.max_cost(by_size, rows)),
             Err(missing) => Cost::Unknown(missing),
         }
     }
@@ -118,22 +119,22 @@ impl Cost {
 ///
 /// `today` is the date that texts see. A name that depends on the row is not judged here.
 #[must_use]
-pub fn signatures(brief: &Brief, places: &Places, today: &str) -> Vec<Signature> {
-    let names = Names {
+pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
+    let names = TemplateNames {
         vars: brief.vars.clone(),
         campaign: brief.name.clone(),
         today: today.to_owned(),
-        language: brief.language(),
-        ..Names::default()
+        language: brief.text_language(),
+        ..TemplateNames::default()
     };
-    let constant = |stage: &Stage<Text>| {
+    let constant = |stage: &Stage<NamedTemplate>| {
         let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
         let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
         let name = render_constant(text, &names).ok()?;
-        let place = places.of_text(&text.name, (1, 1), text.source.chars().count());
+        let place = places.locate_text(&text.name, (1, 1), text.source.chars().count());
         Some(Signature { channel: stage.channel(), name, place })
     };
-    brief.contents().flat_map(|content| &content.stages).filter_map(constant).collect()
+    brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
 }
 
 /// What is known of the account besides its answers.
@@ -151,7 +152,7 @@ pub struct AccountTerms<'a> {
 
 /// What speaks against sending, as far as the account tells.
 #[must_use]
-pub fn findings(
+pub fn check_account(
     told: &AccountAnswer,
     signatures: &[Signature],
     account: AccountTerms<'_>,
@@ -166,7 +167,7 @@ pub fn findings(
     };
     let mut findings = match senders {
         Ok(senders) => {
-            let named: Vec<&Sender> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
+            let named: Vec<&SenderName> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
             signatures.iter().filter_map(|signature| rules::sender_unknown(signature, &named, account)).collect()
         }
         Err(unanswered) => vec![rules::online_unknown("the sender names are", unanswered, account)],
@@ -183,7 +184,7 @@ pub fn findings(
 mod tests {
     use super::*;
     use crate::finding::Severity;
-    use crate::manifest::{Day, load_campaign};
+    use crate::manifest::{CampaignDay, load_campaign};
 
     fn amount(text: &str) -> Amount {
         text.parse().unwrap()
@@ -197,13 +198,13 @@ mod tests {
         Signature { channel, name: name.into(), place: None }
     }
 
-    fn senders() -> Vec<Sender> {
-        let sender = |name: &str, status: &str| Sender { name: name.into(), status: status.into() };
+    fn senders() -> Vec<SenderName> {
+        let sender = |name: &str, status: &str| SenderName { name: name.into(), status: status.into() };
         vec![sender("OlenaCo", "Checked"), sender("Fresh", "New"), sender("Odd", "Paused"), sender("Bare", "")]
     }
 
     fn unanswered(cause: FailureCause) -> InquiryFailure {
-        InquiryFailure { cause, reason: "why".into(), said: None, undone: true }
+        InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true }
     }
 
     fn unpriced() -> Cost {
@@ -220,8 +221,8 @@ mod tests {
     }
 
     /// The findings where `Checked` means verified.
-    fn judged(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
-        findings(told, signatures, account(&["Checked".to_owned()]), cost)
+    fn check(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
+        check_account(told, signatures, account(&["Checked".to_owned()]), cost)
     }
 
     fn rules(findings: &[Finding]) -> Vec<(&'static str, Severity)> {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_name_is_refused_for_sms_and_doubted_for_other_channels() {
+    fn unknown_sender_is_an_error_for_sms_only() {
         use Severity::{Error, Warning};
         let table = [
             (Channel::Sms, "OlenaCo", None, ""),
@@ -246,7 +247,7 @@ mod tests {
         ];
         for (channel, name, severity, help) in table {
             let told = Ok((Ok(balance("1")), Ok(senders())));
-            let found = judged(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
+            let found = check(&told, &[signature(channel, name)], &Cost::Unknown(vec![channel]));
             let expected: Vec<_> = severity.map(|severity| ("sender-unknown", severity)).into_iter().collect();
             assert_eq!(rules(&found), expected, "{channel} {name}");
             let helped = found.first().and_then(|finding| finding.help.clone()).unwrap_or_default();
@@ -255,19 +256,19 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_names_refuses_none_and_a_record_without_one_hides_no_other() {
-        let sender = |name: &str| Sender { name: name.into(), status: "Checked".into() };
+    fn incomplete_sender_list_rejects_no_name() {
+        let sender = |name: &str| SenderName { name: name.into(), status: "Checked".into() };
         let refused = vec![("sender-unknown", Severity::Error)];
         for (list, expected) in
             [(vec![], vec![]), (vec![sender(""), sender(" ")], vec![]), (vec![sender(""), sender("OlenaCo")], refused)]
         {
             let told = Ok((Ok(balance("1")), Ok(list)));
-            assert_eq!(rules(&judged(&told, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
+            assert_eq!(rules(&check(&told, &[signature(Channel::Sms, "Stranger")], &unpriced())), expected);
         }
     }
 
     #[test]
-    fn the_profile_says_which_words_mean_verified() {
+    fn profile_defines_the_words_for_verified() {
         let told: AccountAnswer = Ok((Ok(balance("1")), Ok(senders())));
         for (word, name, severity) in [
             ("paused", "Odd", None),
@@ -275,33 +276,34 @@ mod tests {
             ("New", "Fresh", None),
             ("Paused", "Fresh", Some(Severity::Error)),
         ] {
-            let found = findings(&told, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
+            let found =
+                check_account(&told, &[signature(Channel::Sms, name)], account(&[word.to_owned()]), &unpriced());
             assert_eq!(found.first().map(|finding| finding.severity), severity, "{word} {name}");
         }
     }
 
     #[test]
-    fn a_balance_below_the_dearest_outcome_is_refused_with_what_is_missing() {
+    fn balance_below_the_highest_cost_is_an_error() {
         for (amount_left, cost, refused) in
             [("80", "80.00", false), ("79.99", "80", true), ("-1", "0", true), ("0", "0", false)]
         {
             let told = Ok((Ok(balance(amount_left)), Ok(Vec::new())));
-            let found = judged(&told, &[], &Cost::AtMost(amount(cost)));
+            let found = check(&told, &[], &Cost::AtMost(amount(cost)));
             assert_eq!(rules(&found), if refused { vec![("balance-too-low", Severity::Error)] } else { vec![] });
         }
         let told = Ok((Ok(balance("1200.5")), Ok(Vec::new())));
-        let found = judged(&told, &[], &Cost::AtMost(amount("2000")));
+        let found = check(&told, &[], &Cost::AtMost(amount("2000")));
         assert_eq!(
             found[0].message,
             "the balance is 1 200.50 UAH, but the messages can cost up to 2 000.00 UAH, which is 799.50 UAH more"
         );
-        assert_eq!(rules(&judged(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
+        assert_eq!(rules(&check(&told, &[], &Cost::Unknown(vec![Channel::Sms]))), []);
     }
 
     #[test]
-    fn only_a_refused_key_and_what_is_known_refuse_anything() {
+    fn only_a_rejected_key_and_known_facts_are_errors() {
         let (sms, cost) = ([signature(Channel::Sms, "Stranger")], Cost::AtMost(amount("9")));
-        let rule = |told: AccountAnswer| rules(&judged(&told, &sms, &cost));
+        let rule = |told: AccountAnswer| rules(&check(&told, &sms, &cost));
         let error = |rule| (rule, Severity::Error);
         let doubt = ("online-unknown", Severity::Warning);
         assert_eq!(rule(Err(unanswered(FailureCause::KeyRefused))), [error("key-refused")]);
@@ -316,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn each_message_costs_its_own_dearest_channel() {
+    fn each_message_costs_its_most_expensive_channel() {
         let rows = |rows: &[u32]| rows.iter().copied().collect::<RoaringBitmap>();
-        let size = |arm, sms_parts| Size { arm, sms_parts };
+        let size = |arm, sms_parts| MessageSize { arm, sms_parts };
         let of = |sms: &str, other: &str| ChannelPrices { sms_part: amount(sms), other: amount(other), first: None };
         let sized = RowsBySize::from([(size(0, 1), rows(&[2, 3, 4])), (size(0, 3), rows(&[5, 6]))]);
         let cost = |sms: &str, other: &str, chosen: &[u32]| {
-            Prices(vec![of(sms, other)]).most(&sized, &rows(chosen)).to_string()
+            MessagePrices(vec![of(sms, other)]).max_cost(&sized, &rows(chosen)).to_string()
         };
         let all = [2, 3, 4, 5, 6];
         assert_eq!(cost("0.80", "0", &all), "7.20");
@@ -330,17 +332,21 @@ mod tests {
         assert_eq!(cost("0.80", "9", &all), "45.00");
         assert_eq!(cost("0.80", "0", &[4, 5, 99]), "3.20", "only the rows that are sent to");
         let lookups = RowsBySize::from([(size(0, 0), rows(&[2, 3]))]);
-        assert_eq!(Prices(vec![of("0", "0.05")]).most(&lookups, &rows(&[2, 3])).to_string(), "0.10");
+        assert_eq!(MessagePrices(vec![of("0", "0.05")]).max_cost(&lookups, &rows(&[2, 3])).to_string(), "0.10");
         let variants = RowsBySize::from([(size(0, 1), rows(&[2, 3])), (size(1, 2), rows(&[4]))]);
-        let prices = Prices(vec![of("0.80", "0"), of("0.80", "2.00")]);
-        assert_eq!(prices.most(&variants, &rows(&[2, 3, 4])).to_string(), "3.60", "each variant by its own channels");
+        let prices = MessagePrices(vec![of("0.80", "0"), of("0.80", "2.00")]);
+        assert_eq!(
+            prices.max_cost(&variants, &rows(&[2, 3, 4])).to_string(),
+            "3.60",
+            "each variant by its own channels"
+        );
         let first = |sms: &str, first: &str| ChannelPrices { first: Some(amount(first)), ..of(sms, "9") };
-        let prices = Prices(vec![of("0.80", "0"), first("0.80", "0.50")]);
-        assert_eq!(prices.likely(&variants, &rows(&[2, 3, 4])).to_string(), "2.10", "each by what is tried first");
+        let prices = MessagePrices(vec![of("0.80", "0"), first("0.80", "0.50")]);
+        assert_eq!(prices.likely_cost(&variants, &rows(&[2, 3, 4])).to_string(), "2.10", "each by what is tried first");
     }
 
     #[test]
-    fn a_signature_is_judged_where_it_is_the_same_for_everybody() {
+    fn only_constant_signatures_are_checked() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.yaml");
         let yaml = "vars: { shop: OlenaCo }\nrecipients: { file: a.csv }\nchannels:\n  \
@@ -348,9 +354,9 @@ mod tests {
             - viber: { signature: \"{{ shop }}\", message: x }\n  \
             - sms: { signature: \"{{ brand }}\", message: x }\n";
         std::fs::write(&file, yaml).unwrap();
-        let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+        let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
-        let found = signatures(&campaign.brief, &campaign.places, "2026-11-21");
+        let found = find_signatures(&campaign.brief, &campaign.places, "2026-11-21");
         let told: Vec<_> = found.iter().map(|found| (found.channel, found.name.as_str())).collect();
         assert_eq!(told, [(Channel::Rcs, "Constant"), (Channel::Viber, "OlenaCo")], "`brand` is a column");
         assert!(found.iter().all(|found| found.place.is_some()));

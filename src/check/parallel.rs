@@ -7,28 +7,28 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, scope};
 
 /// Pieces of work that wait or are being done at the same time, per core.
-const AHEAD: usize = 3;
+const PIECES_PER_CORE: usize = 3;
 
 /// Takes pieces from `produce`, works on them on `workers` threads, and hands the results to
 /// `consume` on this thread, in the order of the pieces. Holds a few pieces, never all of them.
 ///
 /// Each worker makes its own tool with `tool`. When `consume` breaks, no further piece is taken.
 /// Where the system has no threads left for that, everything is done on this one.
-pub fn ordered<T: Send, U: Send, W>(
+pub fn process_in_order<T: Send, U: Send, W>(
     workers: usize,
     mut produce: impl FnMut() -> Option<T> + Send,
     tool: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, T) -> U + Sync,
     mut consume: impl FnMut(U) -> ControlFlow<()>,
 ) {
-    if let Err(error) = on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
+    if let Err(error) = process_on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
         tracing::debug!("using a single thread, because the system cannot start another: {error}");
-        alone(produce, tool, work, consume);
+        process_sequentially(produce, tool, work, consume);
     }
 }
 
 /// What [`ordered`] does where there are no threads.
-fn alone<T, U, W>(
+fn process_sequentially<T, U, W>(
     mut produce: impl FnMut() -> Option<T>,
     tool: impl Fn() -> W,
     work: impl Fn(&mut W, T) -> U,
@@ -46,7 +46,7 @@ fn alone<T, U, W>(
 ///
 /// # Errors
 /// When the system does not start the threads. Nothing was taken from `produce` then.
-fn on_threads<T: Send, U: Send, W>(
+fn process_on_threads<T: Send, U: Send, W>(
     workers: usize,
     produce: &mut (impl FnMut() -> Option<T> + Send),
     tool: &(impl Fn() -> W + Sync),
@@ -54,8 +54,8 @@ fn on_threads<T: Send, U: Send, W>(
     consume: &mut impl FnMut(U) -> ControlFlow<()>,
 ) -> io::Result<()> {
     type Piece<T, U> = (T, SyncSender<U>);
-    let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * AHEAD);
-    let (queue, results) = sync_channel::<Receiver<U>>(workers * AHEAD);
+    let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
+    let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
     // Owned by the workers alone: when the last of them is gone, handing out work ends too.
     let taken = Arc::new(Mutex::new(taken));
     scope(|scope| {
@@ -99,7 +99,7 @@ fn on_threads<T: Send, U: Send, W>(
 
 /// As many threads as this machine has cores.
 #[must_use]
-pub fn cores() -> usize {
+pub fn count_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
 }
 
@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn results_come_in_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
+        fn results_keep_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
             let mut left = pieces.iter().copied();
             let mut seen = Vec::new();
             let work = |one: &mut u64, piece: u32| u64::from(piece) + *one;
@@ -120,8 +120,8 @@ mod tests {
                 if seen.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             match workers {
-                0 => alone(|| left.next(), || 1, work, consume),
-                _ => ordered(workers, || left.next(), || 1, work, consume),
+                0 => process_sequentially(|| left.next(), || 1, work, consume),
+                _ => process_in_order(workers, || left.next(), || 1, work, consume),
             }
             let expected: Vec<u64> = pieces.iter().take(stop + 1).map(|&piece| u64::from(piece) + 1).collect();
             prop_assert_eq!(seen, expected);

@@ -17,7 +17,7 @@ pub type TextHash = [u8; 8];
 
 /// The outcome of a row in an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EarlierFate {
+pub enum EarlierOutcome {
     /// The row has a message, or might have one.
     Sent,
     /// `stop --for-good` cancelled it.
@@ -34,12 +34,12 @@ pub struct EarlierRow {
     /// Its text. `None` if it cannot be rendered now.
     pub text: Option<TextHash>,
     /// Its outcome.
-    pub fate: EarlierFate,
+    pub outcome: EarlierOutcome,
 }
 
 /// A row of the current list.
 #[derive(Clone, Copy, Debug)]
-pub struct ListedRow {
+pub struct CurrentRow {
     /// Its number.
     pub phone: Phone,
     /// The text of the earlier run for it. `None` if it cannot be rendered.
@@ -74,12 +74,12 @@ pub struct SentRows {
 impl SentRows {
     /// The rows of the list with this SHA-256, none of which is judged yet.
     #[must_use]
-    pub fn of(sha256: String) -> Self {
+    pub fn for_list(sha256: String) -> Self {
         Self { sha256, ..Self::default() }
     }
 
     /// The reason to skip a row whose number has a message. `None` if the row itself has no message.
-    pub(super) fn reason(&self, row: Row) -> Option<&'static str> {
+    pub(super) fn find_reason(&self, row: Row) -> Option<&'static str> {
         let row = row.get();
         match () {
             () if self.sent.contains(row) => Some(ALREADY_SENT),
@@ -94,45 +94,45 @@ impl SentRows {
     }
 
     /// Judges the rows of a list by an earlier run. Sorts both.
-    pub fn judge(&mut self, mut run: EarlierRun, listed: &mut [ListedRow]) {
+    pub fn compare_run(&mut self, mut run: EarlierRun, listed: &mut [CurrentRow]) {
         listed.sort_unstable_by_key(|listed| (listed.phone, listed.text));
         run.rows.sort_unstable_by_key(|earlier| (earlier.phone, earlier.text));
         for of_number in listed.chunk_by(|one, other| one.phone == other.phone) {
             let Some(phone) = of_number.first().map(|listed| listed.phone) else { continue };
-            let earlier = &run.rows[equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
-            let has = |fate| earlier.iter().any(|earlier| earlier.fate == fate);
+            let earlier = &run.rows[find_equal_range(&run.rows, |earlier| earlier.phone.cmp(&phone))];
+            let has = |fate| earlier.iter().any(|earlier| earlier.outcome == fate);
             // The list of the run does not show which row it was: the run was purged, or its copies are damaged.
-            let lost = Lost {
-                sent: run.sent.contains(phone) && !has(EarlierFate::Sent),
-                cancelled: run.cancelled.contains(phone) && !has(EarlierFate::Cancelled),
+            let lost = UnlistedMessages {
+                sent: run.sent.contains(phone) && !has(EarlierOutcome::Sent),
+                cancelled: run.cancelled.contains(phone) && !has(EarlierOutcome::Cancelled),
             };
-            self.judge_number(earlier, of_number, lost);
+            self.compare_number(earlier, of_number, lost);
         }
     }
 
     /// Judges the rows of a number.
-    fn judge_number(&mut self, earlier: &[EarlierRow], listed: &[ListedRow], lost: Lost) {
-        let same_text = |text: TextHash| equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
+    fn compare_number(&mut self, earlier: &[EarlierRow], listed: &[CurrentRow], lost: UnlistedMessages) {
+        let same_text = |text: TextHash| find_equal_range(listed, |listed| listed.text.cmp(&Some(text))).len();
         let texts: Vec<&[EarlierRow]> = earlier.chunk_by(|one, other| one.text == other.text).collect();
         // A row with a message that is no longer in the list was removed or changed: any row without a counterpart can be that row.
         let is_gone = |fate| {
             let gone = |rows: &&&[EarlierRow]| rows[0].text.is_none_or(|text| rows.len() > same_text(text));
-            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.fate == fate))
+            texts.iter().filter(gone).any(|rows| rows.iter().any(|earlier| earlier.outcome == fate))
         };
-        let unclear = lost.sent || is_gone(EarlierFate::Sent);
-        let cancelled = lost.cancelled || is_gone(EarlierFate::Cancelled);
+        let unclear = lost.sent || is_gone(EarlierOutcome::Sent);
+        let cancelled = lost.cancelled || is_gone(EarlierOutcome::Cancelled);
         for rows in listed.chunk_by(|one, other| one.text == other.text) {
             let text = rows.first().and_then(|listed| listed.text);
-            let known =
-                text.map_or(&[][..], |text| &earlier[equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
-            let has = |fate| known.iter().any(|earlier| earlier.fate == fate);
+            let known = text
+                .map_or(&[][..], |text| &earlier[find_equal_range(earlier, |earlier| earlier.text.cmp(&Some(text)))]);
+            let has = |fate| known.iter().any(|earlier| earlier.outcome == fate);
             // More rows than before have this text: one of them can be a changed row.
             let is_known = !known.is_empty() && rows.len() <= known.len();
             let numbers = || rows.iter().map(|listed| listed.row.get());
             self.judged.extend(numbers());
             match () {
-                () if has(EarlierFate::Sent) => self.sent.extend(numbers()),
-                () if has(EarlierFate::Cancelled) => self.cancelled.extend(numbers()),
+                () if has(EarlierOutcome::Sent) => self.sent.extend(numbers()),
+                () if has(EarlierOutcome::Cancelled) => self.cancelled.extend(numbers()),
                 () if is_known && !lost.sent && !lost.cancelled => {}
                 () if unclear => self.unclear.extend(numbers()),
                 () if cancelled => self.cancelled.extend(numbers()),
@@ -144,13 +144,13 @@ impl SentRows {
 
 /// Whether an earlier run has a message for a number, or cancelled it, without a row in its list that shows it.
 #[derive(Clone, Copy)]
-struct Lost {
+struct UnlistedMessages {
     sent: bool,
     cancelled: bool,
 }
 
 /// Where the equal elements of a sorted slice are.
-pub fn equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
+pub fn find_equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> std::cmp::Ordering) -> Range<usize> {
     let start = sorted.partition_point(|element| compare(element).is_lt());
     start..start + sorted[start..].partition_point(|element| compare(element).is_eq())
 }
@@ -176,17 +176,17 @@ mod tests {
                 continue;
             }
             let fate = match (std::mem::take(&mut cancelled), letter.is_ascii_uppercase()) {
-                (true, _) => EarlierFate::Cancelled,
-                (false, true) => EarlierFate::Sent,
-                (false, false) => EarlierFate::NotSent,
+                (true, _) => EarlierOutcome::Cancelled,
+                (false, true) => EarlierOutcome::Sent,
+                (false, false) => EarlierOutcome::NotSent,
             };
             // `Z` is a row that was sent, and whose text can no longer be rendered.
             let text = (letter != 'Z').then(|| text(letter.to_ascii_lowercase()));
-            earlier.rows.push(EarlierRow { phone: phone(1), text, fate });
+            earlier.rows.push(EarlierRow { phone: phone(1), text, outcome: fate });
         }
-        let set = |has: bool| NumberSet::new(has.then_some(phone(1).get()).into_iter().collect(), None);
-        let has = |fate| earlier.rows.iter().any(|earlier| earlier.fate == fate);
-        (earlier.sent, earlier.cancelled) = (set(has(EarlierFate::Sent)), set(has(EarlierFate::Cancelled)));
+        let set = |has: bool| NumberSet::new(has.then_some(phone(1).to_u64()).into_iter().collect(), None);
+        let has = |fate| earlier.rows.iter().any(|earlier| earlier.outcome == fate);
+        (earlier.sent, earlier.cancelled) = (set(has(EarlierOutcome::Sent)), set(has(EarlierOutcome::Cancelled)));
         earlier
     }
 
@@ -194,14 +194,14 @@ mod tests {
     fn verdicts(runs: Vec<EarlierRun>, list: &str) -> String {
         let mut sent = SentRows::default();
         for run in runs {
-            let listed = list.chars().zip(2..).map(|(letter, row)| ListedRow {
+            let listed = list.chars().zip(2..).map(|(letter, row)| CurrentRow {
                 phone: phone(1),
                 text: (letter != '!').then(|| text(letter)),
                 row: Row::new(row),
             });
-            sent.judge(run, &mut listed.collect::<Vec<_>>());
+            sent.compare_run(run, &mut listed.collect::<Vec<_>>());
         }
-        let verdict = |row| match (sent.reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
+        let verdict = |row| match (sent.find_reason(Row::new(row)), sent.is_cancelled(Row::new(row))) {
             (Some(ALREADY_SENT), _) => 's',
             (Some(_), _) => '?',
             (None, true) => 'c',
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn row_is_known_by_its_text_and_doubt_skips_it() {
+    fn row_is_matched_by_text_and_unclear_rows_are_skipped() {
         for (earlier, list, expected) in [
             // Added, in any order.
             ("AB", "abc", "ss+"),
@@ -256,21 +256,22 @@ mod tests {
     }
 
     #[test]
-    fn number_without_a_row_that_shows_its_message_is_skipped() {
+    fn number_with_an_unlisted_message_is_skipped() {
         let lost = || EarlierRun { rows: Vec::new(), ..run("A") };
         assert_eq!(verdicts(vec![lost()], "ab"), "??");
         assert_eq!(verdicts(vec![EarlierRun { rows: run("bc").rows, ..run("A") }], "bc"), "??");
         assert_eq!(verdicts(vec![EarlierRun { rows: Vec::new(), ..run("-a") }], "ab"), "cc");
         let mut sent = SentRows::default();
-        sent.judge(run("A"), &mut []);
-        assert_eq!(sent.reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
+        sent.compare_run(run("A"), &mut []);
+        assert_eq!(sent.find_reason(Row::new(2)), Some(MIGHT_BE_SENT), "a row that was not judged is not sent");
     }
 
     #[test]
     fn rows_of_other_numbers_do_not_count() {
         let mut sent = SentRows::default();
-        let listed = |last, letter, row| ListedRow { phone: phone(last), text: Some(text(letter)), row: Row::new(row) };
-        sent.judge(run("A"), &mut [listed(2, 'a', 2), listed(1, 'a', 3), listed(2, 'b', 4)]);
-        assert_eq!([2, 3, 4].map(|row| sent.reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
+        let listed =
+            |last, letter, row| CurrentRow { phone: phone(last), text: Some(text(letter)), row: Row::new(row) };
+        sent.compare_run(run("A"), &mut [listed(2, 'a', 2), listed(1, 'a', 3), listed(2, 'b', 4)]);
+        assert_eq!([2, 3, 4].map(|row| sent.find_reason(Row::new(row))), [None, Some(ALREADY_SENT), None]);
     }
 }

@@ -7,11 +7,11 @@ use roaring::RoaringBitmap;
 use crate::domain::Row;
 
 /// The most shapes that are told apart.
-const MOST: usize = 256;
+const MAX_SHAPES: usize = 256;
 
 /// What makes messages differ besides the cells that they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Shape {
+struct MessageShape {
     /// The variant, counted from 0; 0 without variants.
     arm: usize,
     /// The branches that are taken, a bit for each.
@@ -20,20 +20,20 @@ struct Shape {
 
 /// The rows to be sent to, by the shape of their messages.
 #[derive(Clone, Debug, Default)]
-pub struct Shapes(BTreeMap<Shape, RoaringBitmap>);
+pub struct MessageShapes(BTreeMap<MessageShape, RoaringBitmap>);
 
-impl Shapes {
+impl MessageShapes {
     /// Takes in a row.
-    pub(super) fn add(&mut self, row: Row, arm: usize, branches: u64) {
-        let shape = Shape { arm, branches };
-        if self.0.len() < MOST || self.0.contains_key(&shape) {
+    pub(super) fn add_row(&mut self, row: Row, arm: usize, branches: u64) {
+        let shape = MessageShape { arm, branches };
+        if self.0.len() < MAX_SHAPES || self.0.contains_key(&shape) {
             self.0.entry(shape).or_default().insert(row.get());
         }
     }
 
     /// The variant of a row, counted from 0.
     #[must_use]
-    pub fn arm_of(&self, row: Row) -> Option<usize> {
+    pub fn find_arm(&self, row: Row) -> Option<usize> {
         self.0.iter().find(|(_, rows)| rows.contains(row.get())).map(|(shape, _)| shape.arm)
     }
 
@@ -41,18 +41,18 @@ impl Shapes {
     ///
     /// If they cannot show all of that, they show as much as `most` rows can.
     #[must_use]
-    pub fn samples(&self, rows: &RoaringBitmap, most: usize) -> Vec<Row> {
+    pub fn pick_samples(&self, rows: &RoaringBitmap, most: usize) -> Vec<Row> {
         let firsts = self.0.iter().filter_map(|(shape, shaped)| Some((*shape, (shaped & rows).min()?)));
-        let mut left: Vec<(Shape, u32)> = firsts.collect();
+        let mut left: Vec<(MessageShape, u32)> = firsts.collect();
         let mut any: BTreeMap<usize, u64> = BTreeMap::new();
-        for (Shape { arm, branches }, _) in &left {
+        for (MessageShape { arm, branches }, _) in &left {
             *any.entry(*arm).or_default() |= branches;
         }
         // What is shown of each variant: branches that were taken, and branches that were not.
         let mut shown: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
         let mut samples = Vec::new();
         while samples.len() < most {
-            let news = |Shape { arm, branches }: &Shape| {
+            let news = |MessageShape { arm, branches }: &MessageShape| {
                 let all = any.get(arm).copied().unwrap_or_default();
                 match shown.get(arm) {
                     None => 1 + all.count_ones(),
@@ -63,7 +63,7 @@ impl Shapes {
             };
             let best = left.iter().enumerate().max_by_key(|(_, (shape, row))| (news(shape), std::cmp::Reverse(*row)));
             let Some((at, (shape, row))) = best.filter(|(_, (shape, _))| news(shape) > 0) else { break };
-            let (all, Shape { arm, branches }) = (any.get(&shape.arm).copied().unwrap_or_default(), *shape);
+            let (all, MessageShape { arm, branches }) = (any.get(&shape.arm).copied().unwrap_or_default(), *shape);
             let (taken, passed) = shown.entry(arm).or_default();
             (*taken, *passed) = (*taken | branches, *passed | all & !branches);
             samples.push(Row::new(*row));
@@ -78,14 +78,14 @@ impl Shapes {
 mod tests {
     use super::*;
 
-    fn shapes(rows: &[(u32, usize, u64)]) -> Shapes {
-        let mut shapes = Shapes::default();
-        rows.iter().for_each(|(row, arm, branches)| shapes.add(Row::new(*row), *arm, *branches));
+    fn shapes(rows: &[(u32, usize, u64)]) -> MessageShapes {
+        let mut shapes = MessageShapes::default();
+        rows.iter().for_each(|(row, arm, branches)| shapes.add_row(Row::new(*row), *arm, *branches));
         shapes
     }
 
-    fn samples(shapes: &Shapes, rows: &[u32], most: usize) -> Vec<u32> {
-        shapes.samples(&rows.iter().copied().collect(), most).into_iter().map(Row::get).collect()
+    fn samples(shapes: &MessageShapes, rows: &[u32], most: usize) -> Vec<u32> {
+        shapes.pick_samples(&rows.iter().copied().collect(), most).into_iter().map(Row::get).collect()
     }
 
     #[test]
@@ -106,7 +106,7 @@ mod tests {
     fn shapes_are_bounded() {
         let many: Vec<(u32, usize, u64)> = (2..1_000).map(|row| (row, 0, row.into())).collect();
         let shapes = shapes(&many);
-        assert_eq!(shapes.0.len(), MOST);
-        assert_eq!((shapes.arm_of(Row::new(2)), shapes.arm_of(Row::new(999))), (Some(0), None));
+        assert_eq!(shapes.0.len(), MAX_SHAPES);
+        assert_eq!((shapes.find_arm(Row::new(2)), shapes.find_arm(Row::new(999))), (Some(0), None));
     }
 }

@@ -8,36 +8,38 @@ use std::ops::ControlFlow;
 use roaring::RoaringBitmap;
 
 use super::clocks::LocalZones;
-use super::column::{Column, columns};
+use super::column::{ListColumn, list_columns};
 use super::empty_cells::{EmptyCells, EmptyUses};
-use super::excluded::{DUPLICATE, Excluded, HOLDOUT};
-use super::odd::{Comparison, Odd, OddRowsByColumn, Watch, take_in};
+use super::excluded::{DUPLICATE, HOLDOUT, SurveyExclusions};
+use super::odd::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
 use super::opted_out_cells::OptedOutCells;
-use super::parallel::{cores, ordered};
-use super::prepare::{CompiledCampaign, finding};
-use super::recipe::{Composed, Composer, Uncomposed};
+use super::parallel::{count_cores, process_in_order};
+use super::prepare::{CompiledCampaign, to_finding};
+use super::recipe::{ComposeFailure, ComposedMessage, Composer};
 use super::repeated_numbers::{self, RepeatedNumbers};
 use super::rules;
-use super::shapes::Shapes;
+use super::shapes::MessageShapes;
 use super::unmatched_cells::UnmatchedCells;
-use super::zones::Zones;
-use crate::audience::{Chunk, Number, Seen, holds_a_row};
+use super::zones::RecipientZones;
+use crate::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use crate::calendar::zone_of_country;
-use crate::domain::{Content, CostlyCharacters, Phone, Row, Stage, costly_characters, country_of, sms_text};
+use crate::domain::{
+    CostlyCharacters, MessageContent, Phone, Row, Stage, find_costly_characters, find_country, measure_sms,
+};
 use crate::finding::Finding;
-use crate::ledger::{LeftOut, State, StateCounts};
-use crate::manifest::{Brief, Duplicates, Places};
-use crate::message::{BranchFinder, EmptyUse, EmptyUseFinder, FilledMessage, TextProblem};
+use crate::ledger::{ExcludedRows, RowState, StateCounts};
+use crate::manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
+use crate::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 
 /// How many messages are kept as examples.
-const SHOWN: usize = 3;
+const MAX_EXAMPLES: usize = 3;
 
 /// What a survey has to know besides the campaign.
-pub struct Terms<'a> {
+pub struct SurveyInputs<'a> {
     /// The campaign.
-    pub brief: &'a Brief,
+    pub brief: &'a CampaignBrief,
     /// Whom it leaves out.
-    pub excluded: &'a Excluded,
+    pub excluded: &'a SurveyExclusions,
     /// The column with the time zones of its recipients, where its window is on their clocks.
     pub zones: Option<&'a str>,
     /// Whether a window is on the clocks of the numbers' countries.
@@ -54,7 +56,7 @@ pub struct Survey {
     /// The rows with a recipient.
     pub rows: RoaringBitmap,
     /// The rows that are never sent, with the reason.
-    pub left_out: LeftOut,
+    pub left_out: ExcludedRows,
     /// The findings about texts, by the reason of the invalid rows.
     pub failing: BTreeMap<String, Finding>,
     /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
@@ -68,48 +70,48 @@ pub struct Survey {
     /// The rows to be sent to whose number gets none of the message's channels, since it is no mobile phone's.
     pub landlines: RoaringBitmap,
     /// The rows to be sent to in whose cells or messages something is odd, by column.
-    pub odd: OddRowsByColumn,
+    pub anomalies: AnomalyRowsByColumn,
     /// Comparisons in texts that no row passed, with their index.
-    pub unpassed: Vec<(usize, Comparison)>,
+    pub unmatched_comparisons: Vec<(usize, Comparison)>,
     /// The columns of the list, but for that of the numbers.
-    pub columns: Vec<Column>,
+    pub columns: Vec<ListColumn>,
     /// The rows with a cell that holds what looks like a row.
-    pub rows_within: RoaringBitmap,
+    pub embedded_rows: RoaringBitmap,
     /// The zones of the rows to be sent to.
-    pub zones: Zones,
+    pub zones: RecipientZones,
     /// The skipped duplicate rows whose message differs from the one that is sent.
-    pub differing: RoaringBitmap,
+    pub differing_duplicates: RoaringBitmap,
     /// The rows to be sent to whose cells say that their people opted out, for each such column.
     pub opted_out: Vec<OptedOutCells>,
     /// How many people a new round for everybody would go to.
     pub everybody: u64,
     /// The rows to be sent to by the variant and the branches of conditions that they get.
-    pub shapes: Shapes,
+    pub shapes: MessageShapes,
     /// The rows to be sent to by the zone of their number's country.
     pub local_zones: LocalZones,
     /// The first messages that would be sent, three at most.
-    pub firsts: Vec<First>,
+    pub examples: Vec<ExampleMessage>,
 }
 
 /// What a message is billed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Size {
+pub struct MessageSize {
     /// Which of the variants it is, counted from 0; 0 where there are none.
     pub arm: usize,
     /// The parts of its SMS; 0 where it has none.
     pub sms_parts: u32,
 }
 
-impl Size {
+impl MessageSize {
     /// Its parts: those of its SMS, one where it has none.
     #[must_use]
-    pub fn parts(self) -> u64 {
+    pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
     }
 }
 
 /// Rows by the size of their messages.
-pub type RowsBySize = BTreeMap<Size, RoaringBitmap>;
+pub type RowsBySize = BTreeMap<MessageSize, RoaringBitmap>;
 
 /// Rows whose SMS has more parts because of the same characters.
 #[derive(Clone, Debug, Default)]
@@ -117,53 +119,54 @@ pub struct CostlyRows {
     /// Which they are.
     pub rows: RoaringBitmap,
     /// The parts that they have more together.
-    pub more: u64,
+    pub extra_parts: u64,
     /// The parts of the first, and those that it would have without them.
     pub first: (usize, usize),
 }
 
 impl CostlyRows {
-    fn add(&mut self, row: Row, parts: usize, without: usize) {
+    fn add_row(&mut self, row: Row, parts: usize, without: usize) {
         if self.rows.is_empty() {
             self.first = (parts, without);
         }
         self.rows.insert(row.get());
-        self.more += (parts - without) as u64;
+        self.extra_parts += (parts - without) as u64;
     }
 }
 
 /// One message, to be shown as an example.
 #[derive(Clone, Debug)]
-pub struct First {
+pub struct ExampleMessage {
     /// Its row.
     pub row: Row,
     /// Its recipient.
     pub phone: Phone,
     /// What it says.
-    pub content: Content<Cow<'static, str>>,
+    pub content: MessageContent<Cow<'static, str>>,
 }
 
 impl Survey {
     /// Counts by state, as they are before the first send.
     #[must_use]
-    pub fn counts(&self) -> StateCounts {
+    pub fn count_by_state(&self) -> StateCounts {
         let mut counts = StateCounts::default();
-        let (skipped, invalid) = (self.left_out.count(State::Skipped), self.left_out.count(State::Invalid));
-        counts.add(State::Skipped, skipped);
-        counts.add(State::Invalid, invalid);
-        counts.add(State::Planned, self.recipients - skipped - invalid);
+        let (skipped, invalid) =
+            (self.left_out.count_rows(RowState::Skipped), self.left_out.count_rows(RowState::Invalid));
+        counts.add(RowState::Skipped, skipped);
+        counts.add(RowState::Invalid, invalid);
+        counts.add(RowState::Planned, self.recipients - skipped - invalid);
         counts
     }
 
     /// Counts by state over the rows that `meant` chooses.
     #[must_use]
-    pub fn counts_of(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
+    pub fn count_matching(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
         let rows: RoaringBitmap = self.rows.iter().filter(|row| meant(Row::new(*row))).collect();
         let mut counts = StateCounts::default();
         for (state, _, left_out) in self.left_out.sets() {
             counts.add(state, left_out.intersection_len(&rows));
         }
-        counts.add(State::Planned, rows.len() - counts.total());
+        counts.add(RowState::Planned, rows.len() - counts.total());
         counts
     }
 
@@ -175,14 +178,14 @@ impl Survey {
 
     /// How many messages are to be sent.
     #[must_use]
-    pub fn planned(&self) -> u64 {
-        self.counts().get(State::Planned)
+    pub fn count_planned(&self) -> u64 {
+        self.count_by_state().get(RowState::Planned)
     }
 
     /// The parts of the messages to these rows.
     #[must_use]
-    pub fn parts_of(&self, rows: &RoaringBitmap) -> u64 {
-        self.by_size.iter().map(|(size, sized)| size.parts() * sized.intersection_len(rows)).sum()
+    pub fn count_parts(&self, rows: &RoaringBitmap) -> u64 {
+        self.by_size.iter().map(|(size, sized)| size.billed_parts() * sized.intersection_len(rows)).sum()
     }
 }
 
@@ -190,21 +193,24 @@ impl Survey {
 ///
 /// # Errors
 /// When the file is damaged, or when its rows break a bound of the campaign.
-pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<'_>) -> Result<Survey, Vec<Finding>> {
+pub fn survey_recipients<R: Read + Send>(
+    prepared: &mut CompiledCampaign<R>,
+    terms: &SurveyInputs<'_>,
+) -> Result<Survey, Vec<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let (phone_column, delimiter) = (reader.header().phone(), reader.delimiter());
-    let stages = terms.brief.contents().flat_map(|content| &content.stages);
-    let watch = Watch::of(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
+    let stages = terms.brief.all_contents().flat_map(|content| &content.stages);
+    let watch = AnomalyDetector::for_texts(recipe, stages.flat_map(Stage::texts).map(|(_, text)| text));
     let zones = terms.zones.map(|name| {
-        let column = reader.header().column(name);
-        column.ok_or_else(|| vec![rules::zone_column(name, reader.header())])
+        let column = reader.header().find_column(name);
+        column.ok_or_else(|| vec![rules::missing_zone_column(name, reader.header())])
     });
     let zones = zones.transpose()?;
-    let used = recipe.columns().into_iter().chain(zones).collect();
-    let columns = columns(reader.header(), &used);
-    let opted_out = OptedOutCells::of_columns(&columns);
-    let unmatched = UnmatchedCells::of(terms.brief, reader.header());
-    let skips_duplicates = terms.brief.duplicates != Duplicates::Allow;
+    let used = recipe.used_columns().into_iter().chain(zones).collect();
+    let columns = list_columns(reader.header(), &used);
+    let opted_out = OptedOutCells::from_columns(&columns);
+    let unmatched = UnmatchedCells::for_campaign(terms.brief, reader.header());
+    let skips_duplicates = terms.brief.duplicates != DuplicatePolicy::Allow;
     let mut damage = None;
     let produce = || {
         let mut chunk = Chunk::new();
@@ -218,55 +224,71 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
         }
     };
     let examine = |(composer, finders, branches): &mut Examiner<'_>, chunk: Chunk| {
-        let examined: Vec<Examination> = chunk
+        let examined: Vec<ExaminedRecord> = chunk
             .iter()
             .map(|record| {
-                let Composed { number: Number { phone, landline }, arm, message } = composer.compose(record)?;
-                let parts = sms_parts(message);
+                let ComposedMessage { number: ValidNumber { phone, landline }, arm, message } =
+                    composer.compose(record)?;
+                let parts = count_sms_parts(message);
                 // A message of one part cannot be shorter.
-                let costly = message.billed_text().filter(|_| parts > 1).and_then(costly_characters);
+                let costly = message.billed_text().filter(|_| parts > 1).and_then(find_costly_characters);
                 let landline = landline && message.channels().all(|channel| channel.facts().mobile);
-                let cell = |column| recipe.cell(record.fields, column);
+                let cell = |column| recipe.cell_text(record.fields, column);
                 let empty = finders[arm].find(record.row, cell);
                 let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
-                let odd = watch.look(record.fields, message, !empty.is_empty());
-                let hash = if skips_duplicates { repeated_numbers::hash_of(message) } else { 0 };
-                let held_out = recipe.allotment.holds_out(phone);
-                Ok(Sendable { phone, arm, sms_parts: parts, costly, landline, empty, branches, odd, hash, held_out })
+                let odd = watch.find_anomalies(record.fields, message, !empty.is_empty());
+                let hash = if skips_duplicates { repeated_numbers::hash_message(message) } else { 0 };
+                let held_out = recipe.allotment.is_held_out(phone);
+                Ok(SendableRecord {
+                    phone,
+                    arm,
+                    sms_parts: parts,
+                    costly,
+                    landline,
+                    empty,
+                    branches,
+                    anomalies: odd,
+                    hash,
+                    held_out,
+                })
             })
             .collect();
-        let within = chunk.iter().filter(|record| holds_a_row(record.fields, phone_column, delimiter));
+        let within = chunk.iter().filter(|record| contains_row(record.fields, phone_column, delimiter));
         let within: Vec<Row> = within.map(|record| record.row).collect();
         (chunk, examined, within)
     };
-    let mut tally = Tally { opted_out, unmatched, ..Tally::default() };
+    let mut tally = SurveyTally { opted_out, unmatched, ..SurveyTally::default() };
     let mut composer = recipe.composer();
-    ordered(
-        cores(),
+    process_in_order(
+        count_cores(),
         produce,
         || (recipe.composer(), recipe.empty_use_finders(), recipe.branch_finders()),
         examine,
         |(chunk, examined, within)| {
-            tally.rows_within.extend(within.iter().map(|row| row.get()));
+            tally.embedded_rows.extend(within.iter().map(|row| row.get()));
             for (record, examined) in chunk.iter().zip(examined) {
                 if let Err(uncomposed) = &examined {
-                    tally.unmatched.add(record.fields, &uncomposed.reason);
+                    tally.unmatched.add_cell(record.fields, &uncomposed.reason);
                 }
-                let Some(phone) = tally.add(terms, record.row, examined) else { continue };
-                tally.local_zones.add(record.row, phone);
-                tally.opted_out.iter_mut().for_each(|cells| cells.add(record.row, record.fields));
+                let Some(phone) = tally.add_record(terms, record.row, examined) else { continue };
+                tally.local_zones.add_row(record.row, phone);
+                tally.opted_out.iter_mut().for_each(|cells| cells.add_row(record.row, record.fields));
                 let cell = zones.map(|zones| record.fields.get(zones).trim());
                 if let Some(cell) = cell {
-                    tally.zones.add(record.row, cell);
+                    tally.zones.add_cell(record.row, cell);
                 }
                 if cell.is_some() || terms.by_country {
-                    let country = Some(phone).filter(|_| terms.by_country).and_then(country_of);
-                    tally.zones.count(country.and_then(|country| zone_of_country(&country)), cell);
+                    let country = Some(phone).filter(|_| terms.by_country).and_then(find_country);
+                    tally.zones.count_row(country.and_then(|country| zone_of_country(&country)), cell);
                 }
-                if tally.firsts.len() < SHOWN
-                    && let Ok(Composed { message, .. }) = composer.compose(record)
+                if tally.examples.len() < MAX_EXAMPLES
+                    && let Ok(ComposedMessage { message, .. }) = composer.compose(record)
                 {
-                    tally.firsts.push(First { row: record.row, phone, content: message.content().owned() });
+                    tally.examples.push(ExampleMessage {
+                        row: record.row,
+                        phone,
+                        content: message.content().to_owned_texts(),
+                    });
                 }
             }
             ControlFlow::Continue(())
@@ -275,20 +297,20 @@ pub fn survey<R: Read + Send>(prepared: &mut CompiledCampaign<R>, terms: &Terms<
     match damage {
         Some(finding) => Err(vec![finding]),
         None => {
-            let empty = tally.empty.cells(&recipe.empty_use_finders());
-            tally.finish(terms.brief, (columns, empty, recipe.places.as_ref()), watch.unpassed())
+            let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
+            tally.into_survey(terms.brief, (columns, empty, recipe.places.as_ref()), watch.into_unmatched())
         }
     }
 }
 
 /// What a worker examines records with.
-type Examiner<'r> = (Composer<'r>, Vec<EmptyUseFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
+type Examiner<'r> = (Composer<'r>, Vec<EmptyCellFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
 
 /// What a worker found out about one record: what would be sent, or why nothing can be.
-type Examination = Result<Sendable, Uncomposed>;
+type ExaminedRecord = Result<SendableRecord, ComposeFailure>;
 
 /// A record that can be sent to.
-struct Sendable {
+struct SendableRecord {
     phone: Phone,
     /// Which of the variants it is.
     arm: usize,
@@ -299,11 +321,11 @@ struct Sendable {
     /// Whether its number gets none of its channels.
     landline: bool,
     /// The empty cells that its message shows.
-    empty: Vec<EmptyUse>,
+    empty: Vec<EmptyCellUse>,
     /// The branches of conditions that it takes.
     branches: u64,
     /// What is odd of it.
-    odd: Vec<Odd>,
+    anomalies: Vec<FoundAnomaly>,
     /// What its message says.
     hash: u64,
     /// Whether its recipient gets nothing, to compare with.
@@ -311,90 +333,90 @@ struct Sendable {
 }
 
 #[derive(Default)]
-struct Tally {
+struct SurveyTally {
     recipients: u64,
     rows: RoaringBitmap,
-    seen: Seen,
-    left_out: LeftOut,
+    seen: SeenNumbers,
+    left_out: ExcludedRows,
     failing: BTreeMap<String, TextProblem>,
     by_size: RowsBySize,
     empty: EmptyUses,
     costly: BTreeMap<Vec<char>, CostlyRows>,
     landlines: RoaringBitmap,
-    rows_within: RoaringBitmap,
-    zones: Zones,
+    embedded_rows: RoaringBitmap,
+    zones: RecipientZones,
     opted_out: Vec<OptedOutCells>,
-    odd: OddRowsByColumn,
+    anomalies: AnomalyRowsByColumn,
     everybody: u64,
-    shapes: Shapes,
+    shapes: MessageShapes,
     local_zones: LocalZones,
-    firsts: Vec<First>,
+    examples: Vec<ExampleMessage>,
     /// The first row whose number stands in an earlier one.
     repeated: Option<(Row, Phone)>,
     repeated_numbers: RepeatedNumbers,
     unmatched: UnmatchedCells,
 }
 
-impl Tally {
+impl SurveyTally {
     /// Takes a record in; gives back its number when it is to be sent to.
-    fn add(&mut self, terms: &Terms<'_>, row: Row, examined: Examination) -> Option<Phone> {
+    fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
-        let Sendable { phone, arm, sms_parts, costly, landline, empty, branches, odd, hash, held_out } = match examined
-        {
-            Ok(examined) => examined,
-            Err(Uncomposed { state, reason, problem }) => {
-                self.left_out.insert(row, state, &reason);
-                if let Some(problem) = problem {
-                    self.failing.entry(reason.into_owned()).or_insert(*problem);
+        let SendableRecord { phone, arm, sms_parts, costly, landline, empty, branches, anomalies: odd, hash, held_out } =
+            match examined {
+                Ok(examined) => examined,
+                Err(ComposeFailure { state, reason, problem }) => {
+                    self.left_out.insert(row, state, &reason);
+                    if let Some(problem) = problem {
+                        self.failing.entry(reason.into_owned()).or_insert(*problem);
+                    }
+                    return None;
                 }
-                return None;
-            }
-        };
+            };
         let opted_out = terms.excluded.opted_out.contains(phone);
-        let repeated = terms.brief.duplicates != Duplicates::Allow && !self.seen.insert(phone);
+        let repeated = terms.brief.duplicates != DuplicatePolicy::Allow && !self.seen.insert(phone);
         self.everybody += u64::from(!repeated && !opted_out && !held_out);
-        if let Some(reason) = terms.excluded.reason(row, phone) {
-            self.left_out.insert(row, State::Skipped, reason);
+        if let Some(reason) = terms.excluded.find_reason(row, phone) {
+            self.left_out.insert(row, RowState::Skipped, reason);
             return None;
         }
         if repeated {
             self.repeated.get_or_insert((row, phone));
-            self.repeated_numbers.skipped(row, phone, hash);
-            self.left_out.insert(row, State::Skipped, DUPLICATE);
+            self.repeated_numbers.add_skipped(row, phone, hash);
+            self.left_out.insert(row, RowState::Skipped, DUPLICATE);
             return None;
         }
         // Last of all reasons: who is compared with are those who would have got a message.
         if held_out {
-            self.left_out.insert(row, State::Skipped, HOLDOUT);
+            self.left_out.insert(row, RowState::Skipped, HOLDOUT);
             return None;
         }
-        if terms.brief.duplicates != Duplicates::Allow {
-            self.repeated_numbers.sent(phone, hash);
+        if terms.brief.duplicates != DuplicatePolicy::Allow {
+            self.repeated_numbers.add_sent(phone, hash);
         }
         if landline {
             self.landlines.insert(row.get());
         }
         if let Some(CostlyCharacters { characters, parts, without }) = costly {
-            self.costly.entry(characters).or_default().add(row, parts, without);
+            self.costly.entry(characters).or_default().add_row(row, parts, without);
         }
-        take_in(&mut self.odd, row, odd);
-        self.empty.add(row, arm, empty);
-        self.shapes.add(row, arm, branches);
-        self.by_size.entry(Size { arm, sms_parts }).or_default().insert(row.get());
+        add_anomalies(&mut self.anomalies, row, odd);
+        self.empty.add_row(row, arm, empty);
+        self.shapes.add_row(row, arm, branches);
+        self.by_size.entry(MessageSize { arm, sms_parts }).or_default().insert(row.get());
         Some(phone)
     }
 
-    fn finish(
+    fn into_survey(
         self,
-        brief: &Brief,
-        (columns, empty, places): (Vec<Column>, Vec<EmptyCells>, Option<&Places>),
+        brief: &CampaignBrief,
+        (columns, empty, places): (Vec<ListColumn>, Vec<EmptyCells>, Option<&SourceMap>),
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
-        let parts = self.by_size.iter().map(|(size, rows)| size.parts() * rows.len()).sum();
+        let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
         let Self { unmatched, .. } = self;
         let failing = self.failing.into_iter().map(|(reason, problem)| {
-            let finding = unmatched.with_cells(finding(problem, places), &reason);
+            let finding = unmatched.with_cells(to_finding(problem, places), &reason);
             (reason, finding)
         });
         let survey = Survey {
@@ -408,16 +430,16 @@ impl Tally {
             empty,
             costly: self.costly,
             landlines: self.landlines,
-            rows_within: self.rows_within,
+            embedded_rows: self.embedded_rows,
             zones: self.zones,
-            differing: self.repeated_numbers.differing,
+            differing_duplicates: self.repeated_numbers.differing,
             opted_out: self.opted_out,
             everybody: self.everybody,
             shapes: self.shapes,
             local_zones: self.local_zones,
-            firsts: self.firsts,
-            odd: self.odd,
-            unpassed,
+            examples: self.examples,
+            anomalies: self.anomalies,
+            unmatched_comparisons: unpassed,
             columns,
         };
         let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
@@ -425,13 +447,13 @@ impl Tally {
         findings.extend(rules::nobody_meant(brief, &survey));
         findings.extend(rules::no_text_chosen(brief, &survey, &unmatched));
         if findings.is_empty() {
-            findings = rules::of_failing_texts(brief, &survey);
+            findings = rules::check_failing_texts(brief, &survey);
         }
         if findings.is_empty() { Ok(survey) } else { Err(findings) }
     }
 }
 
 /// The parts of a message's SMS; 0 when it has none.
-pub(crate) fn sms_parts(message: FilledMessage<'_>) -> u32 {
-    message.billed_text().map_or(0, |text| u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX))
+pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
+    message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
 }

@@ -31,13 +31,13 @@ impl<R: Read, W: Write> Tee<R, W> {
     /// When reading or copying fails.
     pub fn finish(&mut self) -> io::Result<String> {
         io::copy(self, &mut io::sink())?;
-        self.copied(W::flush)?;
+        self.write_copy(W::flush)?;
         let hash = std::mem::take(&mut self.hash).finalize();
         Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Does something with the copy, if there is one, and keeps why that failed.
-    fn copied(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+    fn write_copy(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
         let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
         let told = io::Error::new(error.kind(), "the copy cannot be written");
         self.copy_failure = Some(error);
@@ -49,7 +49,7 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         let read = &buffer[..count];
-        self.copied(|copy| copy.write_all(read))?;
+        self.write_copy(|copy| copy.write_all(read))?;
         self.hash.update(read);
         Ok(count)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_copy_and_the_hash_are_of_the_whole_file_however_far_it_was_read() {
+    fn copy_and_hash_cover_the_whole_file() {
         let mut copy = Vec::new();
         let mut tee = Tee::new(&b"abc"[..], Some(&mut copy));
         let mut first = [0];
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_fails_is_not_taken_for_a_list_that_cannot_be_read() {
+    fn copy_failure_is_not_reported_as_a_read_failure() {
         let mut full = [0; 2];
         let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
         assert!(tee.read_to_end(&mut Vec::new()).is_err());

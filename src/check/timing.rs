@@ -5,9 +5,9 @@
 use jiff::Timestamp;
 
 use super::{Survey, rules};
-use crate::calendar::{MessageGroup, Occurrence, RunEnd, RunLimits, Schedule};
+use crate::calendar::{MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule};
 use crate::finding::Finding;
-use crate::manifest::{Campaign, Profile, SendingWindow, Until};
+use crate::manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 
 /// When a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum RunStart {
 impl RunStart {
     /// The start of a campaign that is checked at a moment: the dates of its schedule, else that moment.
     #[must_use]
-    pub fn of(campaign: &Campaign, now: Timestamp) -> Self {
+    pub fn for_campaign(campaign: &Campaign, now: Timestamp) -> Self {
         if campaign.schedule.is_some() { Self::Scheduled(now) } else { Self::At(now) }
     }
 
@@ -47,77 +47,81 @@ pub(super) struct TimedCampaign<'c> {
 impl<'c> TimedCampaign<'c> {
     /// A campaign with its list and the number of rows that the run sends. Without a list, only the windows that hold for every
     /// recipient are known.
-    pub(super) fn of(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
+    pub(super) fn new(campaign: &'c Campaign, profile: Option<&Profile>, list: Option<(&Survey, u64)>) -> Self {
         let end = campaign.until.and_then(|until| match until {
-            Until::At(_) => campaign.until_at().map(RunEnd::At),
-            Until::After(time) => Some(RunEnd::After(time)),
+            SendingDeadline::At(_) => campaign.deadline().map(RunDeadline::At),
+            SendingDeadline::After(time) => Some(RunDeadline::After(time)),
         });
         let list = list.filter(|(_, messages)| *messages > 0);
-        let one = || vec![MessageGroup { windows: campaign.windows_of_all(profile), messages: 1 }];
+        let one = || vec![MessageGroup { windows: campaign.windows_for_all(profile), messages: 1 }];
         let groups = list.map_or_else(one, |(survey, messages)| {
             let (clocks, mut left) = (survey.zones.clocks.iter(), messages);
             // It is unknown here which of the planned rows a run sends, so the first clocks count.
             let by_clocks = clocks.map(|(clocks, of_clocks)| {
                 let messages = left.min(*of_clocks);
                 left -= messages;
-                MessageGroup { windows: campaign.windows_of(profile, clocks.country, clocks.cell.as_deref()), messages }
+                MessageGroup {
+                    windows: campaign.windows_for_recipient(profile, clocks.country, clocks.cell.as_deref()),
+                    messages,
+                }
             });
             let by_clocks = by_clocks.filter(|group| group.messages > 0);
             let groups: Vec<MessageGroup> = by_clocks.collect();
-            let at_home = || vec![MessageGroup { windows: campaign.windows_of(profile, None, None), messages }];
+            let at_home =
+                || vec![MessageGroup { windows: campaign.windows_for_recipient(profile, None, None), messages }];
             if groups.is_empty() { at_home() } else { groups }
         });
-        let rate = campaign.rate(profile).and_then(|rate| rate.per_second());
+        let rate = campaign.effective_rate(profile).and_then(|rate| rate.per_second());
         let limits = RunLimits { groups, rate, per_day: campaign.per_day.as_ref(), end };
-        let windows = campaign.windows(profile).map(SendingWindow::in_short).collect();
+        let windows = campaign.effective_windows(profile).map(SendingWindow::format_short).collect();
         Self { campaign, limits, windows, messages: list.map(|(_, messages)| messages) }
     }
 
     /// A date and a time on the clocks of the campaign.
-    pub(super) fn date(&self, moment: Timestamp) -> String {
-        moment.to_zoned(self.campaign.home()).strftime("%a %Y-%m-%d %H:%M").to_string()
+    pub(super) fn format_date(&self, moment: Timestamp) -> String {
+        moment.to_zoned(self.campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string()
     }
 }
 
 /// Findings about messages that cannot leave in time, for a run with that start: an error if it can never send, a warning if
 /// messages are skipped or wait for hours. The list comes with the number of rows that the run sends.
 #[must_use]
-pub fn timing_findings(
+pub fn check_timing(
     campaign: &Campaign,
     profile: Option<&Profile>,
     list: Option<(&Survey, u64)>,
     start: RunStart,
 ) -> Vec<Finding> {
-    let timed = TimedCampaign::of(campaign, profile, list);
+    let timed = TimedCampaign::new(campaign, profile, list);
     match (start, &campaign.schedule) {
-        (RunStart::Scheduled(now), Some(schedule)) => of_schedule(&timed, schedule, now),
-        (RunStart::At(now) | RunStart::Scheduled(now), _) => of_run(&timed, now),
+        (RunStart::Scheduled(now), Some(schedule)) => check_schedule(&timed, schedule, now),
+        (RunStart::At(now) | RunStart::Scheduled(now), _) => check_run(&timed, now),
     }
 }
 
-fn of_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
-    if let Some(over) = rules::until_over(timed.campaign, now) {
+fn check_run(timed: &TimedCampaign<'_>, now: Timestamp) -> Vec<Finding> {
+    if let Some(over) = rules::check_until_over(timed.campaign, now) {
         return vec![over];
     }
-    let outlook = timed.limits.outlook(now);
-    let never = rules::run_never_sends(timed, &outlook);
-    let near = || rules::until_near(timed, &outlook);
+    let outlook = timed.limits.calculate_outlook(now);
+    let never = rules::check_run(timed, &outlook);
+    let near = || rules::check_until_near(timed, &outlook);
     never.or_else(near).into_iter().collect()
 }
 
-fn of_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Vec<Finding> {
-    let runs = timed.limits.scheduled_runs(schedule, now);
+fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp) -> Vec<Finding> {
+    let runs = timed.limits.forecast_schedule(schedule, now);
     if runs.is_empty() {
-        let past = schedule.timing.once().and_then(|once| Occurrence::of(once, &schedule.zone));
-        let never = past.and_then(|past| rules::past_run_never_sends(timed, &past));
-        return never.into_iter().chain([rules::schedule_over(timed)]).collect();
+        let past = schedule.timing.single_time().and_then(|once| Occurrence::at_local_time(once, &schedule.zone));
+        let never = past.and_then(|past| rules::check_past_run(timed, &past));
+        return never.into_iter().chain([rules::schedule_over_finding(timed)]).collect();
     }
-    if let Some(never) = rules::schedule_never_sends(timed, &runs) {
+    if let Some(never) = rules::check_schedule(timed, &runs) {
         return vec![never];
     }
-    let mut findings = rules::skipped_occurrences(timed, (schedule, now), &runs);
-    findings.extend(rules::late_start(timed, &runs));
-    findings.extend(rules::late_list(timed, schedule, &runs));
-    findings.extend(rules::until_near_on_dates(timed, &runs));
+    let mut findings = rules::check_skipped_occurrences(timed, (schedule, now), &runs);
+    findings.extend(rules::check_late_start(timed, &runs));
+    findings.extend(rules::check_late_list(timed, schedule, &runs));
+    findings.extend(rules::check_until_near_on_dates(timed, &runs));
     findings
 }

@@ -9,11 +9,11 @@ use crate::calendar::InvertedZone;
 use crate::domain::Row;
 
 /// How many cells are kept as examples.
-const SHOWN: usize = 3;
+const MAX_EXAMPLES: usize = 3;
 
 /// The zones of recipients: how many rows go by each, and rows whose zone is worth a look.
 #[derive(Clone, Debug, Default)]
-pub struct Zones {
+pub struct RecipientZones {
     /// How many rows to be sent to go by which clocks. Empty if all of them go by the campaign's.
     pub clocks: BTreeMap<RowClocks, u64>,
     /// The rows that name no zone.
@@ -44,25 +44,25 @@ struct KnownZone {
     inverted: Option<InvertedZone>,
 }
 
-impl Zones {
+impl RecipientZones {
     /// Counts a row by its clocks.
-    pub(super) fn count(&mut self, country: Option<&'static str>, cell: Option<&str>) {
+    pub(super) fn count_row(&mut self, country: Option<&'static str>, cell: Option<&str>) {
         let cell = cell.and_then(|cell| self.known.get(cell)).map(|zone| zone.name.clone());
         *self.clocks.entry(RowClocks { country, cell }).or_default() += 1;
     }
 
     /// Takes in the cell of a row.
-    pub(super) fn add(&mut self, row: Row, cell: &str) {
+    pub(super) fn add_cell(&mut self, row: Row, cell: &str) {
         if !self.known.contains_key(cell) {
             let Ok(zone) = TimeZone::get(cell) else {
                 self.unknown.insert(row.get());
-                if self.examples.len() < SHOWN {
+                if self.examples.len() < MAX_EXAMPLES {
                     self.examples.insert(cell.to_owned());
                 }
                 return;
             };
             let name = zone.iana_name().unwrap_or(cell).to_owned();
-            self.known.insert(cell.to_owned(), KnownZone { name, inverted: InvertedZone::of(cell) });
+            self.known.insert(cell.to_owned(), KnownZone { name, inverted: InvertedZone::from_name(cell) });
         }
         if let Some(KnownZone { inverted: Some(zone), .. }) = self.known.get(cell) {
             self.inverted.entry(zone.clone()).or_default().insert(row.get());

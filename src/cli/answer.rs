@@ -1,13 +1,13 @@
 //! The answer of a lookup or a code call on a terminal.
 
-use crate::finding::one_line;
-use crate::report::answer_members;
+use crate::finding::escape_to_one_line;
+use crate::report::parse_answer_members;
 
 /// The members of an answer, a line each.
-pub(super) fn members(answer: &str) -> String {
-    let members = answer_members(answer);
+pub(super) fn format_answer_members(answer: &str) -> String {
+    let members = parse_answer_members(answer);
     let width = members.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let line = |(name, value)| format!("  {}\n", one_line(&format!("{name:width$}  {value}")));
+    let line = |(name, value)| format!("  {}\n", escape_to_one_line(&format!("{name:width$}  {value}")));
     members.into_iter().map(line).collect()
 }
 
@@ -16,9 +16,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_in_two_columns_and_command_nothing() {
-        assert_eq!(members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
-        let hostile = members(r#"{"code":"\u001b[2J","\u0007":1}"#);
+    fn answer_members_align_and_lose_control_characters() {
+        assert_eq!(format_answer_members(r#"{"price":0.50,"code":"0042"}"#), "  code   0042\n  price  0.50\n");
+        let hostile = format_answer_members(r#"{"code":"\u001b[2J","\u0007":1}"#);
         assert_eq!(hostile.find(|c: char| c.is_control() && c != '\n'), None);
     }
 }

@@ -8,57 +8,57 @@ use std::path::Path;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
-use super::args::{Names, command};
+use super::args::{CompletionNames, build_command};
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::report::RunList;
-use crate::runs::campaign_files;
+use crate::runs::list_campaign_files;
 
 /// Prints the script for a shell.
-pub(super) fn completions(context: &Context, shell: Shell) -> u8 {
+pub(super) fn print_completions(context: &Context, shell: Shell) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "campaign", &mut script);
+    clap_complete::generate(shell, &mut build_command(), "campaign", &mut script);
     let script = String::from_utf8_lossy(&script);
-    context.output.verbatim(&match shell {
-        Shell::Bash => format!("{script}\n{}", bash()),
-        Shell::Fish => format!("{script}{}", fish()),
-        Shell::Zsh => zsh(&script),
+    context.output.print_verbatim(&match shell {
+        Shell::Bash => format!("{script}\n{}", bash_script()),
+        Shell::Fish => format!("{script}{}", fish_script()),
+        Shell::Zsh => complete_zsh_script(&script),
         _ => script.into_owned(),
     });
-    exit::FINE
+    exit::SUCCESS
 }
 
 /// Prints names, a line each; what cannot be read has none.
-pub(super) async fn names(context: &Context, names: Names) -> Result<u8, Failure> {
+pub(super) async fn print_names(context: &Context, names: CompletionNames) -> Result<u8, CommandFailure> {
     let found = match names {
-        Names::Gateways => context
+        CompletionNames::Gateways => context
             .profiles()
             .load(None)
-            .map_or_else(|_| Vec::new(), |found| found.names().map(str::to_owned).collect()),
-        Names::Campaigns => campaigns(),
-        Names::Runs => runs(context).await.unwrap_or_default(),
+            .map_or_else(|_| Vec::new(), |found| found.profile_names().map(str::to_owned).collect()),
+        CompletionNames::Campaigns => find_campaign_files(),
+        CompletionNames::Runs => list_run_names(context).await.unwrap_or_default(),
     };
-    context.output.unwrapped(&found.into_iter().map(|name| name + "\n").collect::<String>());
-    Ok(exit::FINE)
+    context.output.print_unwrapped(&found.into_iter().map(|name| name + "\n").collect::<String>());
+    Ok(exit::SUCCESS)
 }
 
 /// The campaign files of this folder.
-fn campaigns() -> Vec<String> {
-    let files = campaign_files(Path::new(".")).unwrap_or_default();
+fn find_campaign_files() -> Vec<String> {
+    let files = list_campaign_files(Path::new(".")).unwrap_or_default();
     files.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()
 }
 
 /// The runs, and the campaigns that they are of.
-async fn runs(context: &Context) -> Result<Vec<String>, Failure> {
-    let Some(ledger) = context.existing_ledger().await? else { return Ok(Vec::new()) };
-    let listed = RunList::read(ledger.as_ref()).await?;
+async fn list_run_names(context: &Context) -> Result<Vec<String>, CommandFailure> {
+    let Some(ledger) = context.open_existing_ledger().await? else { return Ok(Vec::new()) };
+    let listed = RunList::load(ledger.as_ref()).await?;
     let names = listed.views.iter().flat_map(|view| [view.run.campaign.clone(), view.run.name()]);
     Ok(names.collect::<std::collections::BTreeSet<_>>().into_iter().collect())
 }
 
 /// What an argument takes that has a name of its own.
-fn names_of(argument: &Arg) -> Option<&'static str> {
+fn name_kind(argument: &Arg) -> Option<&'static str> {
     match argument.get_id().as_str() {
         "run" => Some("runs"),
         "gateway" | "hooked" | "trusted" => Some("gateways"),
@@ -72,20 +72,20 @@ fn commands_with(kind: &str) -> Vec<String> {
     fn walk(command: &Command, path: &str, kind: &str, found: &mut Vec<String>) {
         for below in command.get_subcommands() {
             let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
-            if below.get_positionals().next().and_then(names_of) == Some(kind) {
+            if below.get_positionals().next().and_then(name_kind) == Some(kind) {
                 found.push(path.clone());
             }
             walk(below, &path, kind, found);
         }
     }
     let mut found = Vec::new();
-    walk(&command(), "", kind, &mut found);
+    walk(&build_command(), "", kind, &mut found);
     found
 }
 
 const KINDS: [&str; 3] = ["runs", "gateways", "campaigns"];
 
-fn bash() -> String {
+fn bash_script() -> String {
     let cases: String = KINDS
         .iter()
         .map(|kind| {
@@ -116,7 +116,7 @@ complete -F _campaign_named -o bashdefault -o default campaign
     )
 }
 
-fn fish() -> String {
+fn fish_script() -> String {
     let mut lines = String::new();
     for kind in KINDS {
         for path in commands_with(kind) {
@@ -131,7 +131,7 @@ fn fish() -> String {
 }
 
 /// zsh's script names what completes an argument behind its last colon.
-fn zsh(script: &str) -> String {
+fn complete_zsh_script(script: &str) -> String {
     let mut text = String::new();
     for line in script.lines() {
         let kind = match line {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_argument_that_names_a_run_a_campaign_or_a_gateway_is_offered_them() {
+    fn every_argument_with_a_name_is_completed() {
         assert_eq!(
             commands_with("runs"),
             ["stop", "status", "results", "report", "replies", "outcome", "reconcile", "resolve", "retry", "show"]
@@ -177,8 +177,8 @@ mod tests {
         );
         assert_eq!(commands_with("gateways"), ["gateway hook", "gateway trust"]);
         let mut script = Vec::new();
-        clap_complete::generate(Shell::Zsh, &mut command(), "campaign", &mut script);
-        let script = zsh(&String::from_utf8(script).unwrap());
+        clap_complete::generate(Shell::Zsh, &mut build_command(), "campaign", &mut script);
+        let script = complete_zsh_script(&String::from_utf8(script).unwrap());
         assert_eq!(script.matches(":_campaign_runs'").count(), 10, "{script}");
         assert!(script.matches(":_campaign_gateways'").count() > 10, "{script}");
     }

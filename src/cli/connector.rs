@@ -11,127 +11,131 @@ use tokio::sync::watch;
 use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use super::serve::bind;
-use crate::connector::{Approvals, Campaigns, Connector, Entry, Friends, Sending, converse, router};
+use super::failure::CommandFailure;
+use super::serve::bind_listener;
+use crate::connector::{
+    Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, SendPolicy, router, serve_stdio,
+};
 use crate::delivery::Interrupt;
-use crate::door::{self, Hosts, Limits, reachable};
-use crate::manifest::{KeySource, Profile};
-use crate::report::plural;
-use crate::runs::{Adapters, INTAKE, KeylessAccount, hook_of, key_of, numbers_in, refuse_other_secret};
+use crate::door::{self, ConnectionLimits, Hosts, connectable_address};
+use crate::manifest::{Profile, SecretSource};
+use crate::report::format_count;
+use crate::runs::{
+    Adapters, INTAKE_TIMEOUT, KeylessAccount, load_hook, read_api_key, read_numbers, refuse_other_secret,
+};
 
 /// How long the gateway has for an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long calls under way have when the connector is asked to end: longer than the gateway may take for a message.
-const AT_THE_END: Duration = INTAKE.saturating_add(PATIENCE);
+const SHUTDOWN_TIMEOUT: Duration = INTAKE_TIMEOUT.saturating_add(ANSWER_TIMEOUT);
 
-pub(super) async fn connector(context: &Context, args: ConnectorArgs) -> Result<u8, Failure> {
+pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Result<u8, CommandFailure> {
     if args.print_config {
         return print_config(context, &args);
     }
-    let interrupt = context.interrupt()?;
-    let profile = profile(context, &args)?;
-    let mut adapters = context.adapters(context.ledger().await?)?;
+    let interrupt = context.watch_signals()?;
+    let profile = load_profile(context, &args)?;
+    let mut adapters = context.adapters(context.open_ledger().await?)?;
     // Campaigns go through the same profile, whatever file of profiles stands beside them.
-    adapters.profiles.explicit = Some(adapters.profiles.place(None));
-    let account = KeylessAccount::of(&adapters, &profile, PATIENCE).await?;
-    let sending = sending((&profile, &adapters), &args, interrupt.clone()).await?;
+    adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
+    let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;
+    let sending = sending_permission((&profile, &adapters), &args, interrupt.clone()).await?;
     let connector = Connector::new(account, adapters, args.max_lookups_per_hour, sending, interrupt.clone());
     let connector = match &args.campaigns {
-        Some(folder) => connector.with_campaigns(campaigns(context, folder, &profile)?),
+        Some(folder) => connector.with_campaigns(folder_campaigns(context, folder, &profile)?),
         None => connector,
     };
-    let at_rest = connector.at_rest();
+    let at_rest = connector.wait_until_idle();
     let exit = match args.stdio {
-        true => on_stdio(context, connector, (&profile, &args), interrupt.clone()).await,
-        false => listen(context, connector, &profile, &args, interrupt.clone()).await,
+        true => run_over_stdio(context, connector, (&profile, &args), interrupt.clone()).await,
+        false => serve_http(context, connector, &profile, &args, interrupt.clone()).await,
     };
     // A message that is on its way is not left alone, though whoever wanted it may have gone.
     tokio::select! {
         () = at_rest => {}
-        () = asked_to_end_at_once(interrupt) => {}
+        () = wait_for_second_interrupt(interrupt) => {}
     }
     exit
 }
 
 /// What may be sent; nothing unless it is switched on.
-async fn sending(
+async fn sending_permission(
     (profile, adapters): (&Profile, &Adapters),
     args: &ConnectorArgs,
     interrupt: watch::Receiver<Interrupt>,
-) -> Result<Option<Sending>, Failure> {
+) -> Result<Option<SendPolicy>, CommandFailure> {
     if !args.allow_send {
         return Ok(None);
     }
     if profile.async_url.is_none() {
         let name = &profile.name;
-        return Err(Failure::wrong(format!(
+        return Err(CommandFailure::invalid(format!(
             "`--allow-send` needs `async_url` in the profile `{name}`: assistants send through the asynchronous \
              endpoint"
         )));
     }
-    if let Some(hook) = hook_of(profile)? {
+    if let Some(hook) = load_hook(profile)? {
         refuse_other_secret(adapters.ledger.as_ref(), profile, Some(&hook)).await?;
     }
     let only_to = match &args.only_to {
-        Some(file) => Some(numbers_in(file, None).await?),
+        Some(file) => Some(read_numbers(file, None).await?),
         None => None,
     };
-    let approvals =
-        match args.approve {
-            true => Some(Approvals::open(asked_to_end(interrupt)).map_err(|error| {
-                Failure::new(exit::BUG, format!("cannot open a port for pending approvals: {error}"))
-            })?),
-            false => None,
-        };
-    Ok(Some(Sending::new(args.max_sends_per_hour, only_to, approvals)))
+    let approvals = match args.approve {
+        true => Some(Approvals::start(wait_for_interrupt(interrupt)).map_err(|error| {
+            CommandFailure::new(exit::BUG, format!("cannot open a port for pending approvals: {error}"))
+        })?),
+        false => None,
+    };
+    Ok(Some(SendPolicy::new(args.max_sends_per_hour, only_to, approvals)))
 }
 
-fn profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Failure> {
-    Ok(context.profiles().of_question(args.through.gateway.as_deref(), &context.observer)?)
+fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, CommandFailure> {
+    Ok(context.profiles().find_for_query(args.through.gateway.as_deref(), &context.observer)?)
 }
 
 /// The campaigns of a folder, which are for who has the key of the profile.
-fn campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, Failure> {
-    key_of(profile)?;
+fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
+    read_api_key(profile)?;
     let output = context.output.clone();
-    Campaigns::of(folder, Box::new(move |arguments| output.command(arguments)))
-        .map_err(|error| Failure::wrong(format!("cannot read the campaigns folder `{}`: {error}", folder.display())))
+    Campaigns::from_folder(folder, Box::new(move |arguments| output.command(arguments))).map_err(|error| {
+        CommandFailure::invalid(format!("cannot read the campaigns folder `{}`: {error}", folder.display()))
+    })
 }
 
 /// Answers whoever comes, who brings the key.
-async fn listen(
+async fn serve_http(
     context: &Context,
     connector: Connector,
     profile: &Profile,
     args: &ConnectorArgs,
     interrupt: watch::Receiver<Interrupt>,
-) -> Result<u8, Failure> {
-    let (listener, address) = bind(args.listen, "--listen")?;
+) -> Result<u8, CommandFailure> {
+    let (listener, address) = bind_listener(args.listen, "--listen")?;
     let origins = args.origin.iter().map(|origin| origin.origin().ascii_serialization()).collect();
     let hosts = Hosts::new(address, args.origin.as_ref().and_then(reqwest::Url::host_str));
-    let friends = Friends { hosts, origins, require_key: args.require_key };
-    let url = format!("http://{}", reachable(address));
+    let friends = ConnectorAccess { hosts, origins, require_key: args.require_key };
+    let url = format!("http://{}", connectable_address(address));
     if context.output.json {
-        context.output.object(
+        context.output.print_object(
             &json!({ "url": url, "send_enabled": args.allow_send, "listen": address, "pid": std::process::id() }),
         );
     } else {
-        context.output.result(format!(
+        context.output.print_result(format!(
             "listening on {url}/mcp\n  gateway `{}`; clients send the API key as `Authorization: Bearer`\n  {}\n",
             profile.name,
-            locks(args)
+            describe_locks(args)
         ));
     }
     // Who waits for a platform that is slow is told; an assistant is patient for less.
-    let limits = Limits { silence: None, end: AT_THE_END, ..Limits::default() };
-    door::serve(listener, router(connector, friends), limits, asked_to_end(interrupt)).await;
-    Ok(exit::FINE)
+    let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
+    door::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
+    Ok(exit::SUCCESS)
 }
 
 /// What stands between an assistant and a message, in words.
-fn locks(args: &ConnectorArgs) -> String {
-    let lookups = plural(args.max_lookups_per_hour.get().into(), "number");
+fn describe_locks(args: &ConnectorArgs) -> String {
+    let lookups = format_count(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
         return format!("sending is disabled (enable it with --allow-send); at most {lookups} number lookups an hour");
     }
@@ -142,74 +146,74 @@ fn locks(args: &ConnectorArgs) -> String {
 }
 
 /// Answers the program that started this one; what it reads is answers alone.
-async fn on_stdio(
+async fn run_over_stdio(
     context: &Context,
     connector: Connector,
     (profile, args): (&Profile, &ConnectorArgs),
     interrupt: watch::Receiver<Interrupt>,
-) -> Result<u8, Failure> {
-    let key = key_of(profile)?;
-    let (name, locks) = (&profile.name, locks(args));
-    context.output.note(&format!(
+) -> Result<u8, CommandFailure> {
+    let key = read_api_key(profile)?;
+    let (name, locks) = (&profile.name, describe_locks(args));
+    context.output.print_note(&format!(
         "serving on standard input and output; calls go through gateway `{name}` with the key in its profile; {locks}"
     ));
-    let shutdown = asked_to_end(interrupt.clone());
+    let shutdown = wait_for_interrupt(interrupt.clone());
     let ended = tokio::select! {
-        ended = converse(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
+        ended = serve_stdio(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
         // A client that reads nothing any more would be waited for.
-        () = asked_to_end_at_once(interrupt) => Ok(()),
+        () = wait_for_second_interrupt(interrupt) => Ok(()),
     };
     match ended {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::storage(format!("cannot write to standard output: {error}")))
+            Err(CommandFailure::storage_failure(format!("cannot write to standard output: {error}")))
         }
-        _ => Ok(exit::FINE),
+        _ => Ok(exit::SUCCESS),
     }
 }
 
 /// What comes when the process is asked to end.
-async fn asked_to_end(mut interrupt: watch::Receiver<Interrupt>) {
+async fn wait_for_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
 }
 
 /// What comes when the process is asked to end without waiting for anything.
-async fn asked_to_end_at_once(mut interrupt: watch::Receiver<Interrupt>) {
-    if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.is_err() {
+async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
+    if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_err() {
         // Nobody can ask any more.
         std::future::pending::<()>().await;
     }
 }
 
 /// Prints what a client's file says of the connector that these arguments would start.
-fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, Failure> {
+fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
     let entry = match &args.origin {
-        _ if args.stdio => entry_to_start(context, args)?,
-        Some(origin) => Entry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
+        _ if args.stdio => client_entry(context, args)?,
+        Some(origin) => ClientEntry::Http(format!("{}/mcp", origin.origin().ascii_serialization())),
         None if args.listen.port() == 0 => {
-            return Err(Failure::wrong("clients need a fixed port; set one with `--listen`"));
+            return Err(CommandFailure::invalid("clients need a fixed port; set one with `--listen`"));
         }
-        None => Entry::Http(format!("http://{}/mcp", reachable(args.listen))),
+        None => ClientEntry::Http(format!("http://{}/mcp", connectable_address(args.listen))),
     };
-    let file = args.client.file(&entry);
+    let file = args.client.config_file(&entry);
     if context.output.json {
-        context.output.object(&file);
+        context.output.print_object(&file);
     } else {
-        context.output.unwrapped(&format!("{file:#}\n"));
+        context.output.print_unwrapped(&format!("{file:#}\n"));
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }
 
 /// How a client starts the connector: with the profile that is found from here, wherever the client is.
-fn entry_to_start(context: &Context, args: &ConnectorArgs) -> Result<Entry, Failure> {
-    let profile = profile(context, args)?;
-    let program = std::env::current_exe().map_err(|error| Failure::new(exit::BUG, error.to_string()))?;
+fn client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
+    let profile = load_profile(context, args)?;
+    let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;
     let variable = match profile.api_key {
-        KeySource::Env(name) => Some(name),
-        KeySource::File(_) => None,
+        SecretSource::Env(name) => Some(name),
+        SecretSource::File(_) => None,
     };
-    Ok(Entry::Stdio {
+    Ok(ClientEntry::Stdio {
         command: program.to_string_lossy().into_owned(),
-        arguments: args.to_start(&context.global, context.profiles().place(None)),
+        arguments: args.start_arguments(&context.global, context.profiles().new_profile_path(None)),
         variable,
     })
 }

@@ -4,123 +4,123 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock;
 use super::output::Output;
-use super::progress::{self, Progress};
+use super::progress::{self, ProgressReporter};
 use super::retry_errors;
 use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
-use crate::domain::one_or;
+use crate::domain::choose_plural;
 use crate::gateway::Balance;
-use crate::report::{KeptResults, cost_words, duration, plural, thousands};
-use crate::runs::{Event, Observer, RetryLeftOut, StaleResults};
+use crate::report::{ResultsBackup, describe_cost, format_count, format_duration, format_thousands};
+use crate::runs::{RetryLeftOut, RunEvent, RunObserver, StaleResults};
 
 /// An observer that shows events to a person.
-pub(super) fn observer(output: &Output) -> Observer {
+pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     let output = output.clone();
-    let progress: Mutex<Option<Progress>> = Mutex::default();
+    let progress: Mutex<Option<ProgressReporter>> = Mutex::default();
     Arc::new(move |event| {
         let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::SendingBegins { recipients, later, .. } => {
-                *progress = Some(Progress::new(recipients, later, &output));
+            RunEvent::SendingBegins { recipients, later, .. } => {
+                *progress = Some(ProgressReporter::new(recipients, later, &output));
             }
-            Event::Sending(event) => match &*progress {
-                Some(progress) => progress.show(&event),
-                None => wait(&output, &event),
+            RunEvent::Sending(event) => match &*progress {
+                Some(progress) => progress.handle_event(&event),
+                None => show_wait(&output, &event),
             },
-            Event::SendingEnded => progress.take().iter().for_each(Progress::finish),
-            event => tell(&output, event),
+            RunEvent::SendingEnded => progress.take().iter().for_each(ProgressReporter::finish_display),
+            event => show_event(&output, event),
         }
     })
 }
 
 /// Shows what a single operation waits for.
-fn wait(output: &Output, event: &delivery::DeliveryEvent) {
+fn show_wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
         // A single operation has no counts and no warm-up.
         delivery::DeliveryEvent::Settled { .. } | delivery::DeliveryEvent::Asking { .. } => {}
-        delivery::DeliveryEvent::Warning(what) => output.warning(what),
-        delivery::DeliveryEvent::Waiting { reason, time, next } => output.note(&progress::wait(reason, *time, *next)),
+        delivery::DeliveryEvent::Warning(what) => output.print_warning(what),
+        delivery::DeliveryEvent::Waiting { reason, time, next } => output.print_note(&progress::describe_wait(reason, *time, *next)),
         delivery::DeliveryEvent::Slow { waited, at_most } => {
-            output.note(&format!("waiting for a response: {} so far, at most {}", duration(*waited), duration(*at_most)));
+            output.print_note(&format!("waiting for a response: {} so far, at most {}", format_duration(*waited), format_duration(*at_most)));
         }
-        delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.note(&format!(
+        delivery::DeliveryEvent::Stopping { reason, at_most, .. } => output.print_note(&format!(
             "{reason}: waiting up to {} for the response to the request in flight; press Ctrl-C again to exit immediately",
-            duration(*at_most)
+            format_duration(*at_most)
         )),
     }
 }
 
-fn tell(output: &Output, event: Event) {
+fn show_event(output: &Output, event: RunEvent) {
     match event {
-        Event::Warnings(findings) => {
+        RunEvent::Warnings(findings) => {
             if !output.json {
-                output.findings(&findings);
+                output.print_findings(&findings);
             }
         }
-        Event::OtherProfiles(findings) => output.findings(&findings),
-        Event::HookUnusable { profile, reason } => {
-            output.note(&format!("receipts for the profile `{profile}` are not accepted: {reason}"));
+        RunEvent::OtherProfiles(findings) => output.print_findings(&findings),
+        RunEvent::HookUnusable { profile, reason } => {
+            output.print_note(&format!("receipts for the profile `{profile}` are not accepted: {reason}"));
         }
-        Event::Contradicted(sign) => {
-            output.distrust(&format!("the ledger does not contain all messages that were sent: {sign}"));
+        RunEvent::Contradicted(sign) => {
+            output.warn_distrust(&format!("the ledger does not contain all messages that were sent: {sign}"));
         }
-        Event::Fetching { what } => output.note(&format!("fetching the list: {what}")),
-        Event::NotFinal { run, messages } => {
+        RunEvent::Fetching { what } => output.print_note(&format!("fetching the list: {what}")),
+        RunEvent::NotFinal { run, messages } => {
             let ask = output.command(format!("reconcile {run} --all"));
-            output.note(&format!(
+            output.print_note(&format!(
                 "the delivery status of {messages} in {run} might still change, but recipients are selected by their \
                  current status. To update the status first: {ask}"
             ));
         }
-        Event::PutAside { sign, aside } => {
-            output.note(&format!("{sign}, so the file was renamed to `{aside}`"));
+        RunEvent::PutAside { sign, aside } => {
+            output.print_note(&format!("{sign}, so the file was renamed to `{aside}`"));
         }
-        Event::ResultsKept(kept) => output.note(&kept_results(&kept)),
-        Event::WaitingToAsk(wait) => {
-            output.note(&format!("waiting {}: {}", duration(wait.time), wait.reason.words()));
+        RunEvent::ResultsKept(kept) => output.print_note(&describe_kept_results(&kept)),
+        RunEvent::WaitingToAsk(wait) => {
+            output.print_note(&format!("waiting {}: {}", format_duration(wait.time), wait.reason.describe()));
         }
-        Event::Money { balance, cost } => output.note(&money(&balance, &cost)),
-        Event::Approved { by, at } => output.note(&format!("approved by {by} on {}", clock::minute(at))),
-        Event::GoingOn { run, other_edition: None } => output.note(&format!("resuming {run}")),
-        Event::GoingOn { run, other_edition: Some(edition) } => output.note(&format!(
+        RunEvent::Money { balance, cost } => output.print_note(&format_balance_and_cost(&balance, &cost)),
+        RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", clock::minute(at))),
+        RunEvent::GoingOn { run, other_edition: None } => output.print_note(&format!("resuming {run}")),
+        RunEvent::GoingOn { run, other_edition: Some(edition) } => output.print_note(&format!(
             "resuming {run} of the unfinished edition `{edition}`; the current edition starts after it"
         )),
-        Event::EditionKept { replaced, edition } => output.note(&format!(
+        RunEvent::EditionKept { replaced, edition } => output.print_note(&format!(
             "this run replaces {replaced} and keeps its edition `{edition}`; the next run starts the current edition \
              for the whole list"
         )),
-        Event::AskingBeforeRetry { rows } => output.note(&format!(
+        RunEvent::AskingBeforeRetry { rows } => output.print_note(&format!(
             "asking the gateway about {} before the retry, in case another channel delivered {}",
-            plural(rows, "message"),
-            one_or(rows, "it", "them")
+            format_count(rows, "message"),
+            choose_plural(rows, "it", "them")
         )),
-        Event::RetryPlanned { run, rows, left_out, errors, scope } => {
-            output.note(&retry_line(&run, rows, left_out));
-            for line in retry_errors::lines(&output.options, &run, &errors, &scope) {
-                output.note(&line);
+        RunEvent::RetryPlanned { run, rows, left_out, errors, scope } => {
+            output.print_note(&describe_retry(&run, rows, left_out));
+            for line in retry_errors::describe_errors(&output.options, &run, &errors, &scope) {
+                output.print_note(&line);
             }
         }
-        Event::Retrying { run, rows } => {
-            output.note(&format!("retrying {} in {run}: each row gets a new message", plural(rows, "row")));
+        RunEvent::Retrying { run, rows } => {
+            output.print_note(&format!("retrying {} in {run}: each row gets a new message", format_count(rows, "row")));
         }
-        Event::DoubtFromBefore { requests } => {
-            let requests = plural(requests as u64, "request");
-            output.note(&format!(
+        RunEvent::DoubtFromBefore { requests } => {
+            let requests = format_count(requests as u64, "request");
+            output.print_note(&format!(
                 "an earlier run was interrupted and left {requests} in doubt, which the gateway might have processed"
             ));
         }
-        Event::AskingAboutDoubt { rows } => {
-            let rows = plural(rows, "row");
-            output.note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
+        RunEvent::AskingAboutDoubt { rows } => {
+            let rows = format_count(rows, "row");
+            output.print_note(&format!("asking the gateway about {rows} in doubt; nothing is sent again"));
         }
-        Event::Reconciliation(learnt) => output.note(&learnt_line(&learnt)),
-        Event::ResultsUnwritten(why) => output.note(&unwritten(output, why)),
-        Event::SendingBegins { .. } | Event::Sending(_) | Event::SendingEnded => {}
+        RunEvent::Reconciliation(learnt) => output.print_note(&describe_reconciliation(&learnt)),
+        RunEvent::ResultsUnwritten(why) => output.print_note(&describe_stale_results(output, why)),
+        RunEvent::SendingBegins { .. } | RunEvent::Sending(_) | RunEvent::SendingEnded => {}
     }
 }
 
 /// What a retry sends and what it skips.
-fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
+fn describe_retry(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     let RetryLeftOut { delivered, under_way, unconfirmed, guarded } = left_out;
     let parts = [
         (delivered, "delivered"),
@@ -131,25 +131,25 @@ fn retry_line(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", thousands(count)))
+        .map(|(count, what)| format!("{} {what}", format_thousands(count)))
         .collect();
     let rest = if parts.is_empty() { String::new() } else { format!("; skipped: {}", parts.join(" · ")) };
-    format!("retry of {run}: {} to send{rest}", plural(rows, "message"))
+    format!("retry of {run}: {} to send{rest}", format_count(rows, "message"))
 }
 
 /// The balance of an account and the cost of a campaign.
-pub(super) fn money(balance: &Balance, cost: &Cost) -> String {
+pub(super) fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
     let amount = format!("{} {}", balance.amount, balance.currency);
-    format!("balance: {}; this {}", amount.trim_end(), cost_words(cost, Some(&balance.currency)))
+    format!("balance: {}; this {}", amount.trim_end(), describe_cost(cost, Some(&balance.currency)))
 }
 
 /// The new path of another run's results.
-pub(super) fn kept_results(KeptResults { run, path }: &KeptResults) -> String {
+pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup) -> String {
     format!("the results of {run} were moved to `{}`", path.display())
 }
 
 /// The result of asking about rows in doubt.
-pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
+pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
     let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
         return "the gateway was not asked: the account's rate limit left no room for requests".to_owned();
@@ -164,7 +164,7 @@ pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
     let parts: Vec<String> = parts
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} {what}", thousands(count)))
+        .map(|(count, what)| format!("{} {what}", format_thousands(count)))
         .collect();
     let parts = if parts.is_empty() { "nothing new".to_owned() } else { parts.join(", ") };
     let blind = if blind > 0 {
@@ -172,11 +172,11 @@ pub(super) fn learnt_line(learnt: &Reconciliation) -> String {
     } else {
         ""
     };
-    format!("asked the gateway about {} in doubt: {parts}{blind}", plural(asked, "row"))
+    format!("asked the gateway about {} in doubt: {parts}{blind}", format_count(asked, "row"))
 }
 
 /// Why results were not updated.
-pub(super) fn unwritten(output: &Output, why: StaleResults) -> String {
+pub(super) fn describe_stale_results(output: &Output, why: StaleResults) -> String {
     match why {
         StaleResults::Later { run, later, path } => {
             let elsewhere = output.command(format!("results {run} --out FILE"));
@@ -190,7 +190,7 @@ pub(super) fn unwritten(output: &Output, why: StaleResults) -> String {
             format!("the folder of `{}` no longer exists; to write the results of {run}: {elsewhere}", path.display())
         }
         StaleResults::Failed(error) => {
-            format!("the results were not updated: {}", output.explain(&error).on_one_line())
+            format!("the results were not updated: {}", output.explain_error(&error).to_single_line())
         }
     }
 }
@@ -203,9 +203,9 @@ mod tests {
     #[test]
     fn balance_and_cost_share_a_line() {
         let balance = Balance { amount: "1200.5".parse().unwrap(), currency: "UAH".into() };
-        let told = money(&balance, &Cost::AtMost("80".parse().unwrap()));
+        let told = format_balance_and_cost(&balance, &Cost::AtMost("80".parse().unwrap()));
         assert_eq!(told, "balance: 1 200.50 UAH; this costs at most 80.00 UAH");
-        let unknown = money(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
+        let unknown = format_balance_and_cost(&balance, &Cost::Unknown(vec![Channel::Viber, Channel::Sms]));
         assert!(unknown.ends_with("the profile has no `prices` for `viber` and `sms`"), "{unknown}");
     }
 }

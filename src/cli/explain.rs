@@ -5,38 +5,40 @@ use serde_json::{Value, json};
 use super::args::ExplainArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use crate::check::rules::{RuleGroup, all, groups};
+use super::failure::CommandFailure;
+use crate::check::rules::{RuleGroup, all_rules, rule_groups};
 use crate::finding::{Rule, did_you_mean, severity_word};
 
 /// The maximum width of an explanation, in characters.
-const WIDTH: usize = 100;
+const MAX_WIDTH: usize = 100;
 
-pub(super) fn explain(context: &Context, args: &ExplainArgs) -> Result<u8, Failure> {
+pub(super) fn explain_rule(context: &Context, args: &ExplainArgs) -> Result<u8, CommandFailure> {
     let output = &context.output;
     let Some(typed) = &args.rule else {
         if output.json {
-            let of_group = |group: &RuleGroup| group.rules.iter().map(|rule| object(rule, group)).collect::<Vec<_>>();
-            let rules: Vec<Value> = groups().iter().flat_map(of_group).collect();
-            output.object(&json!({ "rules": rules, "exit": exit::FINE }));
+            let of_group =
+                |group: &RuleGroup| group.rules.iter().map(|rule| rule_json(rule, group)).collect::<Vec<_>>();
+            let rules: Vec<Value> = rule_groups().iter().flat_map(of_group).collect();
+            output.print_object(&json!({ "rules": rules, "exit": exit::SUCCESS }));
         } else {
-            output.summary(groups().iter().map(list).collect::<Vec<_>>().join("\n"));
+            output.print_summary(rule_groups().iter().map(format_group).collect::<Vec<_>>().join("\n"));
         }
-        return Ok(exit::FINE);
+        return Ok(exit::SUCCESS);
     };
     let id = rule_id(typed);
-    let found = groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
+    let found =
+        rule_groups().into_iter().find_map(|group| Some((*group.rules.iter().find(|rule| rule.id == id)?, group)));
     let Some((rule, group)) = found else {
         return Err(unknown_rule(&id));
     };
     if output.json {
-        let mut object = object(rule, &group);
-        object["exit"] = exit::FINE.into();
-        output.object(&object);
+        let mut object = rule_json(rule, &group);
+        object["exit"] = exit::SUCCESS.into();
+        output.print_object(&object);
     } else {
-        output.summary(page(rule));
+        output.print_summary(explanation_page(rule));
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }
 
 /// The id in what was typed, which can be copied from a finding: `warning[empty-cell]:`.
@@ -44,33 +46,33 @@ fn rule_id(typed: &str) -> String {
     typed.split_once('[').map_or(typed, |(_, rest)| rest).trim_end_matches([']', ':']).to_lowercase()
 }
 
-fn unknown_rule(id: &str) -> Failure {
-    let help = match did_you_mean(id, all().map(|rule| rule.id)) {
+fn unknown_rule(id: &str) -> CommandFailure {
+    let help = match did_you_mean(id, all_rules().map(|rule| rule.id)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "list all rules with `campaign explain`".to_owned(),
     };
-    Failure::wrong(format!("unknown rule `{id}`")).with_help(help)
+    CommandFailure::invalid(format!("unknown rule `{id}`")).with_help(help)
 }
 
 /// The explanation of a rule: at most ten lines.
-fn page(rule: &Rule) -> String {
+fn explanation_page(rule: &Rule) -> String {
     let example: String = rule.text.example.iter().map(|line| format!("  {line}\n")).collect();
     format!(
         "{} · {}\n{}\nExample:\n{example}\n{}",
         rule.id,
         severity_word(rule.severity),
-        wrapped(rule.text.cause),
-        wrapped(&format!("Fix: {}", rule.text.fix)),
+        wrap_text(rule.text.cause),
+        wrap_text(&format!("Fix: {}", rule.text.fix)),
     )
 }
 
 /// The text in lines of at most [`WIDTH`] characters. Code between backticks can be broken at spaces, too.
-fn wrapped(text: &str) -> String {
+fn wrap_text(text: &str) -> String {
     let mut lines = String::with_capacity(text.len() + 2);
     let mut used = 0;
     for word in text.split(' ') {
         let length = word.chars().count();
-        if used > 0 && used + 1 + length > WIDTH {
+        if used > 0 && used + 1 + length > MAX_WIDTH {
             lines.push('\n');
             used = 0;
         } else if used > 0 {
@@ -84,7 +86,7 @@ fn wrapped(text: &str) -> String {
 }
 
 /// A group of rules, one on each line.
-fn list(group: &RuleGroup) -> String {
+fn format_group(group: &RuleGroup) -> String {
     let width = group.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();
     let line =
         |rule: &&Rule| format!("  {:<width$}  {:<7}  {}\n", rule.id, severity_word(rule.severity), rule.text.summary());
@@ -92,7 +94,7 @@ fn list(group: &RuleGroup) -> String {
     format!("{}:\n{rules}", group.title)
 }
 
-fn object(rule: &Rule, group: &RuleGroup) -> Value {
+fn rule_json(rule: &Rule, group: &RuleGroup) -> Value {
     json!({
         "rule": rule.id,
         "severity": severity_word(rule.severity),
@@ -110,12 +112,12 @@ mod tests {
 
     #[test]
     fn explanation_has_three_parts_in_at_most_ten_lines() {
-        for rule in all() {
-            let page = page(rule);
+        for rule in all_rules() {
+            let page = explanation_page(rule);
             let lines: Vec<&str> = page.lines().collect();
             assert!(lines.len() <= 10, "{} has {} lines", rule.id, lines.len());
-            let wide = lines.iter().find(|line| line.chars().count() > WIDTH);
-            assert_eq!(wide, None, "{} is wider than {WIDTH}", rule.id);
+            let wide = lines.iter().find(|line| line.chars().count() > MAX_WIDTH);
+            assert_eq!(wide, None, "{} is wider than {MAX_WIDTH}", rule.id);
             let part = |start: &str| lines.iter().position(|line| line.starts_with(start));
             let (example, fix) = (part("Example:"), part("Fix: "));
             assert!(example > Some(2) && fix > example.map(|line| line + 2), "{page}");
@@ -124,8 +126,8 @@ mod tests {
 
     #[test]
     fn list_of_rules_fits_into_80_columns() {
-        for group in groups() {
-            let list = list(&group);
+        for group in rule_groups() {
+            let list = format_group(&group);
             let wide = list.lines().find(|line| line.chars().count() > 80);
             assert_eq!(wide, None, "{}", group.title);
             assert_eq!(list.lines().count(), group.rules.len() + 1);
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_is_found_as_a_finding_shows_it() {
+    fn rule_id_is_parsed_from_a_finding() {
         for typed in ["empty-cell", "warning[empty-cell]", "warning[empty-cell]:", "Empty-Cell"] {
             assert_eq!(rule_id(typed), "empty-cell");
         }

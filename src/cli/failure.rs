@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use super::exit;
-use super::hint::hint;
-use super::suggested::{Options, file};
-use crate::finding::{Finding, quoted, rules};
+use super::hint::error_hint;
+use super::suggested::{RepeatedOptions, shell_path};
+use crate::finding::{Finding, quote_for_shell, rules};
 use crate::ledger::LedgerError;
 use crate::regular_file::ran_out_of_handles;
 use crate::report::ResultsError;
@@ -15,7 +15,7 @@ use crate::runs::Error;
 
 /// Why a command ended without its result.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum CommandFailure {
     /// What the command itself has to say.
     Explained(Explanation),
     /// What a run could not do.
@@ -33,19 +33,19 @@ pub(super) struct Explanation {
     pub(super) help: Option<String>,
 }
 
-impl Failure {
+impl CommandFailure {
     pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
         Self::Explained(Explanation::new(exit, message))
     }
 
     /// An input is wrong, or could not be opened for want of a handle, which no input is to blame for.
-    pub(super) fn wrong(message: impl Into<String>) -> Self {
-        Self::Explained(Explanation::wrong(message))
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::invalid(message))
     }
 
     /// Inputs are wrong in these ways, which this message sums up.
     pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
-        Self::Explained(Explanation { findings, ..Explanation::wrong(message) })
+        Self::Explained(Explanation { findings, ..Explanation::invalid(message) })
     }
 
     /// The same failure with what to do next.
@@ -57,15 +57,15 @@ impl Failure {
     }
 
     /// Something in the state folder or the results could not be written or read.
-    pub(super) fn storage(message: impl std::fmt::Display) -> Self {
+    pub(super) fn storage_failure(message: impl std::fmt::Display) -> Self {
         Self::new(exit::STORAGE, message.to_string())
     }
 
     /// How it is shown; suggested commands have these options.
-    pub(super) fn explain(self, options: &Options) -> Explanation {
+    pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
         match self {
-            Failure::Explained(explanation) => explanation,
-            Failure::Run(error) => Explanation::of(&error, options),
+            CommandFailure::Explained(explanation) => explanation,
+            CommandFailure::Run(error) => Explanation::of_run_error(&error, options),
         }
     }
 }
@@ -75,26 +75,26 @@ impl Explanation {
         Self { exit, message: message.into(), findings: Vec::new(), help: None }
     }
 
-    fn wrong(message: impl Into<String>) -> Self {
-        Self::new(if ran_out_of_handles() { exit::STORAGE } else { exit::WRONG }, message)
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(if ran_out_of_handles() { exit::STORAGE } else { exit::INVALID }, message)
     }
 
     /// An error of `runs`; suggested commands have these options.
-    pub(super) fn of(error: &Error, options: &Options) -> Self {
+    pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
         // An input that could not be opened for want of a handle is not wrong.
-        let exit = match exit::of_error(error) {
-            exit::WRONG if ran_out_of_handles() => exit::STORAGE,
+        let exit = match exit::code_of_error(error) {
+            exit::INVALID if ran_out_of_handles() => exit::STORAGE,
             exit => exit,
         };
         let findings = match error {
             Error::UnknownGateway { name, file, findings } => with_gateway_to_add(name, file, findings, options),
             error => error.findings().to_vec(),
         };
-        Self { exit, message: error.to_string(), findings, help: hint(error, options) }
+        Self { exit, message: error.to_string(), findings, help: error_hint(error, options) }
     }
 
     /// The message with the hint on one line.
-    pub(super) fn on_one_line(&self) -> String {
+    pub(super) fn to_single_line(&self) -> String {
         match &self.help {
             Some(help) => format!("{}; {help}", self.message),
             None => self.message.clone(),
@@ -103,8 +103,8 @@ impl Explanation {
 }
 
 /// The findings, with the command that adds an unknown gateway, unless its name is probably misspelt.
-fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], options: &Options) -> Vec<Finding> {
-    let add = options.command(format!("gateway add {} --for {}", quoted(name), file(campaign)));
+fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
+    let add = options.command(format!("gateway add {} --for {}", quote_for_shell(name), shell_path(campaign)));
     let mut findings = findings.to_vec();
     let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
     for unknown in unknown.filter(|finding| !finding.help.as_ref().is_some_and(|help| help.ends_with('?'))) {
@@ -114,19 +114,19 @@ fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], option
     findings
 }
 
-impl From<Error> for Failure {
+impl From<Error> for CommandFailure {
     fn from(error: Error) -> Self {
-        Failure::Run(Box::new(error))
+        CommandFailure::Run(Box::new(error))
     }
 }
 
-impl From<LedgerError> for Failure {
+impl From<LedgerError> for CommandFailure {
     fn from(error: LedgerError) -> Self {
         Error::from(error).into()
     }
 }
 
-impl From<ResultsError> for Failure {
+impl From<ResultsError> for CommandFailure {
     fn from(error: ResultsError) -> Self {
         Error::from(error).into()
     }

@@ -1,83 +1,84 @@
 //! What a campaign would send, as sections of a report: recipients, messages and samples.
 
-use super::text::{Line, Span, Text, dim, plain, strong};
-use crate::domain::{Channel, one_or};
-use crate::finding::{list_all, one_line};
-use crate::report::{ChannelShare, Forecast, LeftOutRows, plural, thousands};
+use super::text::{Span, StyledLine, StyledText, dim, plain, strong};
+use crate::domain::{Channel, choose_plural};
+use crate::finding::{escape_to_one_line, join_names};
+use crate::report::{ChannelForecast, Forecast, LeftOutRows, format_count, format_thousands};
 use crate::runs::{Inputs, Sample};
 
 /// The columns that samples are cut to without a terminal.
-pub(super) const WIDTH: usize = 160;
+pub(super) const SAMPLE_WIDTH: usize = 160;
 /// The most rows of a reason that are named.
-const ROWS: usize = 8;
+const MAX_ROWS: usize = 8;
 /// The most reasons that are named; the others are counted together.
-const REASONS: usize = 12;
+const MAX_REASONS: usize = 12;
 /// The columns of the label of a line about messages.
-const LABEL: usize = 10;
+const LABEL_WIDTH: usize = 10;
 /// The fewest columns of a message that are shown.
-const SHORTEST: usize = 20;
+const MIN_MESSAGE_WIDTH: usize = 20;
 /// The most columns of a reason that others are aligned with.
-const REASON: usize = 44;
+const REASON_WIDTH: usize = 44;
 
 /// Adds the heading of a section.
-pub(super) fn heading(text: &mut Text, title: &str) {
-    text.blank();
-    text.line(2, [strong(title)]);
+pub(super) fn add_heading(text: &mut StyledText, title: &str) {
+    text.add_blank();
+    text.add_line(2, [strong(title)]);
 }
 
 /// Adds a line about messages with its label.
-pub(super) fn labelled(text: &mut Text, label: &str, value: impl IntoIterator<Item = Span>) {
-    let label = dim(format!("{label:<LABEL$}"));
-    text.push(Line::new([label].into_iter().chain(value)).indented(4).hanging(LABEL));
+pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoIterator<Item = Span>) {
+    let label = dim(format!("{label:<LABEL_WIDTH$}"));
+    text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
 }
 
 /// Adds who gets a message and who does not, in numbers that add up.
-pub(super) fn recipients(text: &mut Text, forecast: &Forecast, inputs: &Inputs) {
-    heading(text, "Recipients");
-    let form = inputs.list_form().and_then(|form| list_form(&form)).map(|form| format!(", {form}"));
+pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
+    add_heading(text, "Recipients");
+    let form = inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!(", {form}"));
     let list = format!(
         "{} in {}{}",
-        one_or(forecast.rows, "row", "rows"),
+        choose_plural(forecast.rows, "row", "rows"),
         inputs.campaign.recipients,
         form.unwrap_or_default()
     );
-    let (named, others) = forecast.left_out.split_at(forecast.left_out.len().min(REASONS));
-    let reasons: Vec<String> = named.iter().map(|left| format!("{}: {}", left.state, one_line(&left.reason))).collect();
-    let numbers: Vec<String> = named.iter().map(|left| format!("−{}", thousands(left.rows))).collect();
+    let (named, others) = forecast.left_out.split_at(forecast.left_out.len().min(MAX_REASONS));
+    let reasons: Vec<String> =
+        named.iter().map(|left| format!("{}: {}", left.state, escape_to_one_line(&left.reason))).collect();
+    let numbers: Vec<String> = named.iter().map(|left| format!("−{}", format_thousands(left.rows))).collect();
     let columns = |text: &str| text.chars().count();
-    let width = numbers.iter().map(|number| columns(number)).chain([columns(&thousands(forecast.rows))]).max();
+    let width = numbers.iter().map(|number| columns(number)).chain([columns(&format_thousands(forecast.rows))]).max();
     let width = width.unwrap_or_default();
-    let reason_width = reasons.iter().map(|reason| columns(reason)).filter(|columns| *columns <= REASON).max();
+    let reason_width = reasons.iter().map(|reason| columns(reason)).filter(|columns| *columns <= REASON_WIDTH).max();
     let reason_width = reason_width.unwrap_or_default();
     let mut add = |number: String, rest: Vec<Span>| {
         let number = strong(format!("{number:>width$}"));
-        text.push(Line::new([number, plain("  ")].into_iter().chain(rest)).indented(4).hanging(width + 2));
+        text.push(StyledLine::new([number, plain("  ")].into_iter().chain(rest)).with_indent(4).with_hang(width + 2));
     };
-    add(thousands(forecast.rows), vec![plain(list)]);
+    add(format_thousands(forecast.rows), vec![plain(list)]);
     for ((left, reason), number) in named.iter().zip(reasons).zip(numbers) {
-        add(number, vec![plain(format!("{reason:<reason_width$}  ")), dim(rows(left))]);
+        add(number, vec![plain(format!("{reason:<reason_width$}  ")), dim(format_rows(left))]);
     }
     if !others.is_empty() {
         let rows = others.iter().map(|left| left.rows).sum();
-        add(format!("−{}", thousands(rows)), vec![plain(plural(others.len() as u64, "other reason"))]);
+        add(format!("−{}", format_thousands(rows)), vec![plain(format_count(others.len() as u64, "other reason"))]);
     }
     if forecast.later > 0 {
-        add(format!("−{}", thousands(forecast.later)), vec![plain("not selected now")]);
+        add(format!("−{}", format_thousands(forecast.later)), vec![plain("not selected now")]);
     }
     let get = if forecast.messages == 1 { "gets a message" } else { "get a message" };
-    add(thousands(forecast.messages), vec![plain(get)]);
+    add(format_thousands(forecast.messages), vec![plain(get)]);
 }
 
 /// The rows of a reason: `rows 12, 64`.
-fn rows(LeftOutRows { rows, first, .. }: &LeftOutRows) -> String {
-    let numbers: Vec<String> = first.iter().take(ROWS).map(u32::to_string).collect();
+fn format_rows(LeftOutRows { rows, first, .. }: &LeftOutRows) -> String {
+    let numbers: Vec<String> = first.iter().take(MAX_ROWS).map(u32::to_string).collect();
     let more = rows - numbers.len() as u64;
-    let more = if more > 0 { format!(" and {} more", thousands(more)) } else { String::new() };
-    format!("{} {}{more}", one_or(*rows, "row", "rows"), numbers.join(", "))
+    let more = if more > 0 { format!(" and {} more", format_thousands(more)) } else { String::new() };
+    format!("{} {}{more}", choose_plural(*rows, "row", "rows"), numbers.join(", "))
 }
 
 /// How a list is written, as far as a person has to know: the only sheet of a workbook goes without saying.
-pub(super) fn list_form(form: &str) -> Option<String> {
+pub(super) fn describe_list_form(form: &str) -> Option<String> {
     let Some((sheet, rest)) = form.strip_prefix("the sheet `").and_then(|rest| rest.split_once('`')) else {
         return Some(form.to_owned());
     };
@@ -89,46 +90,45 @@ pub(super) fn list_form(form: &str) -> Option<String> {
 }
 
 /// Adds what is sent: channels with their parts, cost and time.
-pub(super) fn messages(text: &mut Text, forecast: &Forecast) {
-    for ChannelShare { channel, messages, parts, fallback } in &forecast.channels {
+pub(super) fn add_messages(text: &mut StyledText, forecast: &Forecast) {
+    for ChannelForecast { channel, messages, parts, fallback } in &forecast.channels {
         let at_most = if *fallback { " at most" } else { "" };
         let is_billed_by_part =
             Channel::ALL.iter().any(|known| known.name() == *channel && known.facts().billed_by_part);
         let parts = match (is_billed_by_part, forecast.sms_parts.first_key_value()) {
             (true, Some((each, _))) if forecast.sms_parts.len() == 1 => {
-                format!(", {} each", plural((*each).into(), "part"))
+                format!(", {} each", format_count((*each).into(), "part"))
             }
             _ if parts == messages => String::new(),
-            _ => format!(", {}", plural(*parts, "part")),
+            _ => format!(", {}", format_count(*parts, "part")),
         };
-        labelled(text, channel, [strong(thousands(*messages)), plain(format!("{at_most}{parts}"))]);
+        add_labelled(text, channel, [strong(format_thousands(*messages)), plain(format!("{at_most}{parts}"))]);
     }
-    let each = forecast
-        .sms_parts
-        .iter()
-        .map(|(parts, messages)| format!("{} with {}", thousands(*messages), plural((*parts).into(), "part")));
+    let each = forecast.sms_parts.iter().map(|(parts, messages)| {
+        format!("{} with {}", format_thousands(*messages), format_count((*parts).into(), "part"))
+    });
     if forecast.sms_parts.len() > 1 {
-        labelled(text, "", [plain(each.collect::<Vec<_>>().join(" · "))]);
+        add_labelled(text, "", [plain(each.collect::<Vec<_>>().join(" · "))]);
     }
     if let Some(most) = forecast.cost {
         let currency = forecast.currency.as_deref().unwrap_or_default();
         let amount = |amount| format!("{amount} {currency}").trim_end().to_owned();
         let likely = forecast.likely_cost.filter(|likely| *likely != most);
         let likely = likely.map(|likely| format!("{} likely, ", amount(likely)));
-        labelled(text, "cost", [plain(likely.unwrap_or_default()), strong(amount(most)), plain(" at most")]);
+        add_labelled(text, "cost", [plain(likely.unwrap_or_default()), strong(amount(most)), plain(" at most")]);
     }
-    if let Some(time) = forecast.time() {
-        labelled(text, "time", [time.into()]);
+    if let Some(time) = forecast.describe_duration() {
+        add_labelled(text, "time", [time.into()]);
     }
 }
 
 /// Why the cost is unknown.
-pub(super) fn unknown_cost(channels: &[Channel]) -> String {
-    format!("unknown: the profile has no `prices` for {}", list_all(channels.iter().map(|channel| channel.name())))
+pub(super) fn describe_unknown_cost(channels: &[Channel]) -> String {
+    format!("unknown: the profile has no `prices` for {}", join_names(channels.iter().map(|channel| channel.name())))
 }
 
 /// Adds sample messages, a line for each channel, cut to so many columns.
-pub(super) fn samples(text: &mut Text, samples: &[Sample], columns: usize) {
+pub(super) fn add_samples(text: &mut StyledText, samples: &[Sample], columns: usize) {
     let has_message = |sample: &Sample| {
         sample.content.stages.iter().any(|stage| stage.texts().any(|(field, _)| field.key == "message"))
     };
@@ -136,23 +136,23 @@ pub(super) fn samples(text: &mut Text, samples: &[Sample], columns: usize) {
     if !samples.iter().any(has_message) {
         return;
     }
-    heading(text, "Samples");
+    add_heading(text, "Samples");
     let width = samples.iter().map(|sample| sample.row.to_string().len()).max().unwrap_or_default() + 4;
     let names = samples.iter().flat_map(|sample| &sample.content.stages).map(|stage| stage.channel().name().len());
     let name_width = names.max().unwrap_or_default();
     for sample in samples {
         let mut row = format!("row {}", sample.row);
         if let Some(variant) = &sample.variant {
-            text.line(4, [dim(format!("{row:<width$}  variant {}", one_line(variant)))]);
+            text.add_line(4, [dim(format!("{row:<width$}  variant {}", escape_to_one_line(variant)))]);
             row = String::new();
         }
         for stage in &sample.content.stages {
             let Some((_, message)) = stage.texts().find(|(field, _)| field.key == "message") else { continue };
             let start = format!("{row:<width$}  {:<name_width$} │ ", stage.channel().name());
-            let left = columns.saturating_sub(start.chars().count() + 4).max(SHORTEST);
-            let message = one_line(message);
+            let left = columns.saturating_sub(start.chars().count() + 4).max(MIN_MESSAGE_WIDTH);
+            let message = escape_to_one_line(message);
             let shown = console::truncate_str(&message, left, "…").into_owned();
-            text.push(Line::new([dim(start), plain(shown)]).indented(4).whole());
+            text.push(StyledLine::new([dim(start), plain(shown)]).with_indent(4).unbroken());
             row = String::new();
         }
     }
@@ -163,10 +163,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_sheet_of_a_workbook_goes_without_saying() {
-        assert_eq!(list_form("the sheet `Sheet1`"), None);
-        assert_eq!(list_form("the sheet `Sheet1`, the headers in row 3").as_deref(), Some("the headers in row 3"));
-        assert_eq!(list_form("the sheet `Клієнти`, one of 2").as_deref(), Some("sheet \"Клієнти\", one of 2"));
-        assert_eq!(list_form("in the encoding windows-1251").as_deref(), Some("in the encoding windows-1251"));
+    fn only_sheet_of_a_workbook_is_not_named() {
+        assert_eq!(describe_list_form("the sheet `Sheet1`"), None);
+        assert_eq!(
+            describe_list_form("the sheet `Sheet1`, the headers in row 3").as_deref(),
+            Some("the headers in row 3")
+        );
+        assert_eq!(describe_list_form("the sheet `Клієнти`, one of 2").as_deref(), Some("sheet \"Клієнти\", one of 2"));
+        assert_eq!(describe_list_form("in the encoding windows-1251").as_deref(), Some("in the encoding windows-1251"));
     }
 }

@@ -9,25 +9,25 @@ use jiff::Timestamp;
 
 use super::args::LedgerUrl;
 use super::context::Context;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::delivery::Interrupt;
 use crate::ledger::{CopiedLedger, Ledger, LedgerError, PostgresAddress, PostgresLedger, SqliteLedger, StrayCopies};
 use crate::metrics::Metrics;
-use crate::report::stray_runs;
-use crate::runs::{Event, Launch, unfamiliar_ledger_warning};
+use crate::report::find_stray_runs;
+use crate::runs::{Launch, RunEvent, unfamiliar_ledger_warning};
 
 /// The file of the ledger in the state folder.
-const LEDGER: &str = "ledger.sqlite";
+const LEDGER_FILE: &str = "ledger.sqlite";
 
 /// How long a command that sends nothing waits for a stopped process that holds the ledger.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the end of a command waits for the ledger to be closed.
-const CLOSING: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same after a second signal, whose sender does not want to wait.
-const HURRIED: Duration = Duration::from_millis(200);
+const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Hears how long a commit took.
-type OnCommit = Arc<dyn Fn(Duration) + Send + Sync>;
+type CommitListener = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// The ledgers that a command opened, which are closed at its end.
 #[derive(Default)]
@@ -38,19 +38,19 @@ pub(super) struct OpenLedgers {
 }
 
 impl OpenLedgers {
-    fn keep(&self, ledger: impl Ledger + 'static) -> Arc<dyn Ledger> {
+    fn register(&self, ledger: impl Ledger + 'static) -> Arc<dyn Ledger> {
         let ledger: Arc<dyn Ledger> = Arc::new(ledger);
         self.open.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&ledger));
         ledger
     }
 
-    fn take(&self) -> Vec<Arc<dyn Ledger>> {
+    fn take_all(&self) -> Vec<Arc<dyn Ledger>> {
         std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// The ledger of a command.
-enum Chosen {
+enum LedgerTarget {
     /// The file in the state folder.
     File(PathBuf),
     /// The database of several machines.
@@ -58,48 +58,52 @@ enum Chosen {
 }
 
 impl Context {
-    fn chosen(&self) -> Result<Chosen, Failure> {
-        match self.global.ledger.as_ref().and_then(LedgerUrl::given) {
+    fn ledger_target(&self) -> Result<LedgerTarget, CommandFailure> {
+        match self.global.ledger.as_ref().and_then(LedgerUrl::url) {
             Some(url) => {
                 let address = match self.ledgers.address.get() {
                     Some(address) => address.clone(),
-                    None => PostgresAddress::parse(url).map_err(|error| Failure::wrong(error.to_string()))?,
+                    None => PostgresAddress::parse(url).map_err(|error| CommandFailure::invalid(error.to_string()))?,
                 };
-                Ok(Chosen::Shared(Box::new(self.ledgers.address.get_or_init(|| address).clone())))
+                Ok(LedgerTarget::Shared(Box::new(self.ledgers.address.get_or_init(|| address).clone())))
             }
             None => {
-                let file = self.state()?.join(LEDGER);
+                let file = self.state_folder()?.join(LEDGER_FILE);
                 self.exposure.check_ledger(&file);
-                Ok(Chosen::File(file))
+                Ok(LedgerTarget::File(file))
             }
         }
     }
 
     /// The ledger in the file, to move it.
-    pub(super) async fn ledger_in_a_file(&self) -> Result<SqliteLedger, Failure> {
-        match self.chosen()? {
-            Chosen::File(path) if is_there(&path)? => Ok(SqliteLedger::open(&path, Timestamp::now).await?),
-            Chosen::File(_) => Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?))),
-            Chosen::Shared(_) => {
-                Err(Failure::wrong("only a ledger in a state folder can be copied; remove `--ledger`"))
+    pub(super) async fn open_file_ledger(&self) -> Result<SqliteLedger, CommandFailure> {
+        match self.ledger_target()? {
+            LedgerTarget::File(path) if ledger_exists(&path)? => Ok(SqliteLedger::open(&path, Timestamp::now).await?),
+            LedgerTarget::File(_) => {
+                Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place()?)))
+            }
+            LedgerTarget::Shared(_) => {
+                Err(CommandFailure::invalid("only a ledger in a state folder can be copied; remove `--ledger`"))
             }
         }
     }
 
     /// Creates a backup of the ledger.
-    pub(super) async fn back_up(&self, folder: &Path) -> Result<CopiedLedger, Failure> {
-        let none = || Err(Failure::wrong(format!("no ledger yet in `{}`", self.place()?)));
-        Ok(match self.chosen()? {
-            Chosen::File(path) if !is_there(&path)? => return none(),
-            Chosen::File(path) => {
+    pub(super) async fn back_up_ledger(&self, folder: &Path) -> Result<CopiedLedger, CommandFailure> {
+        let none = || Err(CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place()?)));
+        Ok(match self.ledger_target()? {
+            LedgerTarget::File(path) if !ledger_exists(&path)? => return none(),
+            LedgerTarget::File(path) => {
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
-                let made = ledger.back_up(folder).await;
+                let made = ledger.write_backup(folder).await;
                 ledger.close().await;
                 made?
             }
-            Chosen::Shared(address) => {
-                let Some(ledger) = PostgresLedger::find(&address, &self.state()?).await? else { return none() };
-                let made = ledger.back_up(folder).await;
+            LedgerTarget::Shared(address) => {
+                let Some(ledger) = PostgresLedger::open_existing(&address, &self.state_folder()?).await? else {
+                    return none();
+                };
+                let made = ledger.write_backup(folder).await;
                 ledger.close().await;
                 made?
             }
@@ -107,30 +111,32 @@ impl Context {
     }
 
     /// Restores a backup and opens the restored ledger.
-    pub(super) async fn restore(&self, folder: &Path) -> Result<Arc<dyn Ledger>, Failure> {
-        let state = self.new_state()?;
-        match self.chosen()? {
-            Chosen::File(path) => SqliteLedger::restore(&path, folder, Timestamp::now).await?,
-            Chosen::Shared(address) => PostgresLedger::restore(&address, folder, &state).await?,
+    pub(super) async fn restore_ledger(&self, folder: &Path) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        let state = self.create_state_folder()?;
+        match self.ledger_target()? {
+            LedgerTarget::File(path) => SqliteLedger::restore_backup(&path, folder, Timestamp::now).await?,
+            LedgerTarget::Shared(address) => PostgresLedger::restore_backup(&address, folder, &state).await?,
         }
-        self.ledger().await
+        self.open_ledger().await
     }
 
     /// Upgrades the tables of the ledger to this version, and returns whether they were older.
-    pub(super) async fn upgrade_ledger(&self) -> Result<bool, Failure> {
-        let upgraded = match self.chosen()? {
+    pub(super) async fn upgrade_ledger(&self) -> Result<bool, CommandFailure> {
+        let upgraded = match self.ledger_target()? {
             // The first command that writes to a file upgrades it: no other machine uses it.
-            Chosen::File(path) => is_there(&path)?.then_some(false),
-            Chosen::Shared(address) => PostgresLedger::upgrade(&address).await?,
+            LedgerTarget::File(path) => ledger_exists(&path)?.then_some(false),
+            LedgerTarget::Shared(address) => PostgresLedger::upgrade_tables(&address).await?,
         };
-        upgraded.ok_or_else(|| Failure::wrong(format!("no ledger yet in `{}`", self.place().unwrap_or_default())))
+        upgraded.ok_or_else(|| {
+            CommandFailure::invalid(format!("no ledger yet in `{}`", self.ledger_place().unwrap_or_default()))
+        })
     }
 
     /// Where the ledger is, or would be.
-    pub(super) fn place(&self) -> Result<String, Failure> {
-        Ok(match self.chosen()? {
-            Chosen::File(_) => self.state()?.display().to_string(),
-            Chosen::Shared(address) => address.shown().to_owned(),
+    pub(super) fn ledger_place(&self) -> Result<String, CommandFailure> {
+        Ok(match self.ledger_target()? {
+            LedgerTarget::File(_) => self.state_folder()?.display().to_string(),
+            LedgerTarget::Shared(address) => address.display_name().to_owned(),
         })
     }
 
@@ -138,82 +144,82 @@ impl Context {
     ///
     /// # Errors
     /// When there was one, and it was deleted.
-    pub(super) async fn has_ledger(&self) -> Result<bool, Failure> {
-        Ok(match self.chosen()? {
-            Chosen::File(path) => is_there(&path)?,
-            Chosen::Shared(address) => PostgresLedger::is_there(&address).await?,
+    pub(super) async fn has_ledger(&self) -> Result<bool, CommandFailure> {
+        Ok(match self.ledger_target()? {
+            LedgerTarget::File(path) => ledger_exists(&path)?,
+            LedgerTarget::Shared(address) => PostgresLedger::exists(&address).await?,
         })
     }
 
     /// The ledger, for commands that write; created if it does not exist.
-    pub(super) async fn ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
-        self.opened(Arc::new(|_| {})).await
+    pub(super) async fn open_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        self.open_with_listener(Arc::new(|_| {})).await
     }
 
     /// The ledger of a server, whose commits are counted.
-    pub(super) async fn server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, Failure> {
+    pub(super) async fn open_server_ledger(&self, metrics: &Arc<Metrics>) -> Result<Arc<dyn Ledger>, CommandFailure> {
         let metrics = Arc::clone(metrics);
-        self.opened(Arc::new(move |time| metrics.commit(time))).await
+        self.open_with_listener(Arc::new(move |time| metrics.observe_commit(time))).await
     }
 
-    async fn opened(&self, on_commit: OnCommit) -> Result<Arc<dyn Ledger>, Failure> {
-        match self.chosen()? {
-            Chosen::File(path) => {
+    async fn open_with_listener(&self, on_commit: CommitListener) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        match self.ledger_target()? {
+            LedgerTarget::File(path) => {
                 // None is begun in its place: a ledger that is put back later would find another one there.
-                is_there(&path)?;
-                self.new_state()?;
+                ledger_exists(&path)?;
+                self.create_state_folder()?;
                 let ledger = SqliteLedger::open(&path, Timestamp::now).await?;
-                ledger.newest()?;
-                Ok(self.ledgers.keep(ledger.with_commits_told(on_commit)))
+                ledger.ensure_newest()?;
+                Ok(self.ledgers.register(ledger.with_commit_callback(on_commit)))
             }
-            Chosen::Shared(address) => {
-                let ledger = PostgresLedger::open(&address, &self.new_state()?).await?;
-                ledger.newest()?;
+            LedgerTarget::Shared(address) => {
+                let ledger = PostgresLedger::open(&address, &self.create_state_folder()?).await?;
+                ledger.ensure_newest()?;
                 // What is written from here on makes the mark, and with it the warning ends.
                 let warning = unfamiliar_ledger_warning(&ledger, Timestamp::now()).await?;
-                self.output.findings(warning.as_slice());
-                Ok(self.ledgers.keep(ledger.with_commits_told(on_commit)))
+                self.output.print_findings(warning.as_slice());
+                Ok(self.ledgers.register(ledger.with_commit_callback(on_commit)))
             }
         }
     }
 
     /// The ledger, for a command that asks the gateway and takes room of the account's rate for it, and changes nothing else.
     /// This machine gets no mark by it: `check` warns where there is none.
-    pub(super) async fn asking_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
-        let Chosen::Shared(address) = self.chosen()? else { return self.ledger().await };
-        let ledger = PostgresLedger::open(&address, &self.new_state()?).await?;
-        ledger.newest()?;
-        Ok(self.ledgers.keep(ledger.without_new_mark()))
+    pub(super) async fn open_ledger_to_ask(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        let LedgerTarget::Shared(address) = self.ledger_target()? else { return self.open_ledger().await };
+        let ledger = PostgresLedger::open(&address, &self.create_state_folder()?).await?;
+        ledger.ensure_newest()?;
+        Ok(self.ledgers.register(ledger.without_new_mark()))
     }
 
     /// The ledger for a launch; none is begun where another one may be put back.
-    pub(super) async fn ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, Failure> {
+    pub(super) async fn open_ledger_for(&self, launch: &Launch) -> Result<Arc<dyn Ledger>, CommandFailure> {
         if launch.accepts_any_ledger() {
-            return self.accepted_ledger().await;
+            return self.accept_ledger().await;
         }
-        if let Chosen::File(path) = self.chosen()?
-            && !is_there(&path)?
+        if let LedgerTarget::File(path) = self.ledger_target()?
+            && !ledger_exists(&path)?
         {
-            launch.begin_ledger(&self.state()?, SqliteLedger::copies_without(&path)).await?;
+            launch.check_new_ledger(&self.state_folder()?, SqliteLedger::list_copies_without_ledger(&path)).await?;
         }
-        self.ledger().await
+        self.open_ledger().await
     }
 
     /// The ledger, accepted by a person although its high-water mark speaks against it.
-    async fn accepted_ledger(&self) -> Result<Arc<dyn Ledger>, Failure> {
-        let state = self.new_state()?;
-        let (ledger, refused) = match self.chosen()? {
-            Chosen::File(path) => {
-                let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await?;
-                (self.ledgers.keep(ledger), refused)
+    async fn accept_ledger(&self) -> Result<Arc<dyn Ledger>, CommandFailure> {
+        let state = self.create_state_folder()?;
+        let (ledger, refused) = match self.ledger_target()? {
+            LedgerTarget::File(path) => {
+                let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await?;
+                (self.ledgers.register(ledger), refused)
             }
-            Chosen::Shared(address) => {
-                let (ledger, refused) = PostgresLedger::accept(&address, &state).await?;
-                (self.ledgers.keep(ledger), refused)
+            LedgerTarget::Shared(address) => {
+                let (ledger, refused) = PostgresLedger::open_accepted(&address, &state).await?;
+                (self.ledgers.register(ledger), refused)
             }
         };
         if let Some(refused) = refused {
-            self.output.note(&format!(
+            self.output.print_note(&format!(
                 "you accepted this ledger as the current one despite this problem: {}",
                 refused.reason()
             ));
@@ -227,51 +233,56 @@ impl Context {
     ///
     /// # Errors
     /// When its existence is unknown: a wrong "nothing was sent" might lead to a second message.
-    pub(super) async fn existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, Failure> {
-        let (ledger, distrusted, copies) = match self.chosen()? {
-            Chosen::File(path) => self.existing_file(path).await?,
-            Chosen::Shared(address) => match PostgresLedger::find(&address, &self.state()?).await? {
+    pub(super) async fn open_existing_ledger(&self) -> Result<Option<Arc<dyn Ledger>>, CommandFailure> {
+        let (ledger, distrusted, copies) = match self.ledger_target()? {
+            LedgerTarget::File(path) => self.open_existing_file(path).await?,
+            LedgerTarget::Shared(address) => match PostgresLedger::open_existing(&address, &self.state_folder()?)
+                .await?
+            {
                 Some(ledger) => {
-                    let (stale, copies) = (ledger.newest().err(), ledger.stray_copies().await?);
-                    (Some(self.ledgers.keep(ledger)), stale, copies)
+                    let (stale, copies) = (ledger.ensure_newest().err(), ledger.list_stray_copies().await?);
+                    (Some(self.ledgers.register(ledger)), stale, copies)
                 }
-                None => (None, None, SqliteLedger::copies_without(&self.state()?.join(LEDGER))),
+                None => (None, None, SqliteLedger::list_copies_without_ledger(&self.state_folder()?.join(LEDGER_FILE))),
             },
         };
         if let Some(reason) = distrusted {
-            self.output.distrust(&self.output.explain(&reason.into()).on_one_line());
+            self.output.warn_distrust(&self.output.explain_error(&reason.into()).to_single_line());
         }
-        if let Some(sign) = stray_runs(copies).into_iter().next() {
-            (self.observer)(Event::Contradicted(sign));
+        if let Some(sign) = find_stray_runs(copies).into_iter().next() {
+            (self.observer)(RunEvent::Contradicted(sign));
         }
         Ok(ledger)
     }
 
     /// The ledger in a file, why it is not trusted, and copies of runs that it does not have.
-    async fn existing_file(
+    async fn open_existing_file(
         &self,
         path: PathBuf,
-    ) -> Result<(Option<Arc<dyn Ledger>>, Option<LedgerError>, Vec<StrayCopies>), Failure> {
+    ) -> Result<(Option<Arc<dyn Ledger>>, Option<LedgerError>, Vec<StrayCopies>), CommandFailure> {
         match std::fs::metadata(&path) {
             Ok(_) => {
-                let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(PATIENCE);
-                let (unsound, copies) = (ledger.unsound().await, ledger.stray_copies().await?);
-                Ok((Some(self.ledgers.keep(ledger)), unsound, copies))
+                let ledger = SqliteLedger::open(&path, Timestamp::now).await?.with_patience(LOCK_TIMEOUT);
+                let (unsound, copies) = (ledger.find_defect().await, ledger.list_stray_copies().await?);
+                Ok((Some(self.ledgers.register(ledger)), unsound, copies))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                is_there(&path)?;
-                Ok((None, None, SqliteLedger::copies_without(&path)))
+                ledger_exists(&path)?;
+                Ok((None, None, SqliteLedger::list_copies_without_ledger(&path)))
             }
             Err(error) => {
-                let state = self.state()?;
-                Err(Failure::storage(format!("cannot read the state folder `{}`: {error}", state.display())))
+                let state = self.state_folder()?;
+                Err(CommandFailure::storage_failure(format!(
+                    "cannot read the state folder `{}`: {error}",
+                    state.display()
+                )))
             }
         }
     }
 
     /// Closes the ledgers. Then all acknowledged records are in the file and in the high-water mark.
-    pub(super) async fn close(&self) {
-        let ledgers = self.ledgers.take();
+    pub(super) async fn close_ledgers(&self) {
+        let ledgers = self.ledgers.take_all();
         let closing = async {
             for ledger in ledgers {
                 ledger.close().await;
@@ -279,19 +290,19 @@ impl Context {
         };
         tokio::select! {
             () = closing => {}
-            () = self.hurried() => {}
-            () = tokio::time::sleep(CLOSING) => {
-                tracing::warn!("the ledger was not closed within {} s; no records are lost", CLOSING.as_secs());
+            () = self.wait_if_hurried() => {}
+            () = tokio::time::sleep(CLOSE_TIMEOUT) => {
+                tracing::warn!("the ledger was not closed within {} s; no records are lost", CLOSE_TIMEOUT.as_secs());
             }
         }
     }
 
     /// A moment after a second signal.
-    async fn hurried(&self) {
+    async fn wait_if_hurried(&self) {
         if let Some(mut interrupt) = self.interrupt.get().cloned()
-            && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::AtOnce(_))).await.is_ok()
+            && interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_ok()
         {
-            return tokio::time::sleep(HURRIED).await;
+            return tokio::time::sleep(HURRIED_CLOSE_TIMEOUT).await;
         }
         std::future::pending().await
     }
@@ -301,6 +312,6 @@ impl Context {
 ///
 /// # Errors
 /// When there was one, and it was deleted.
-fn is_there(path: &Path) -> Result<bool, LedgerError> {
-    SqliteLedger::deleted(path).map_or(Ok(path.exists()), Err)
+fn ledger_exists(path: &Path) -> Result<bool, LedgerError> {
+    SqliteLedger::find_deletion(path).map_or(Ok(path.exists()), Err)
 }

@@ -12,16 +12,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::runtime::Handle;
 
 /// How long a command waits before a spinner appears: a fast one shows none.
-const DELAY: Duration = Duration::from_millis(200);
+const SPINNER_DELAY: Duration = Duration::from_millis(200);
 /// How often a spinner moves.
-const TICK: Duration = Duration::from_millis(100);
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Whether the operator is typing behind a prompt, so that the next line of output needs a line break first.
 static IS_TYPING: AtomicBool = AtomicBool::new(false);
 
 static CURRENT: Mutex<Option<Arc<ProgressBar>>> = Mutex::new(None);
 
-fn current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {
+fn lock_current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {
     CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -29,25 +29,26 @@ fn current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {
 pub(super) struct LiveLine(Arc<ProgressBar>);
 
 /// Shows a bar until the line is dropped.
-pub(super) fn show(bar: ProgressBar) -> LiveLine {
-    clear();
+pub(super) fn show_bar(bar: ProgressBar) -> LiveLine {
+    clear_line();
     let bar = Arc::new(bar);
-    *current() = Some(Arc::clone(&bar));
+    *lock_current() = Some(Arc::clone(&bar));
     LiveLine(bar)
 }
 
 /// Shows a spinner with these words until the line is dropped or something else takes its place.
-pub(super) fn spin(words: &'static str) -> LiveLine {
+pub(super) fn show_spinner(words: &'static str) -> LiveLine {
     let style =
         ProgressStyle::with_template("{spinner:.cyan} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let line =
-        show(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(words));
+    let line = show_bar(
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(words),
+    );
     if let Ok(runtime) = Handle::try_current() {
         let bar = Arc::clone(&line.0);
         runtime.spawn(async move {
-            tokio::time::sleep(DELAY).await;
-            while tick(&bar) {
-                tokio::time::sleep(TICK).await;
+            tokio::time::sleep(SPINNER_DELAY).await;
+            while tick_spinner(&bar) {
+                tokio::time::sleep(SPINNER_INTERVAL).await;
             }
         });
     }
@@ -55,8 +56,8 @@ pub(super) fn spin(words: &'static str) -> LiveLine {
 }
 
 /// Moves a spinner, if it is still the moving line.
-fn tick(bar: &Arc<ProgressBar>) -> bool {
-    let current = current();
+fn tick_spinner(bar: &Arc<ProgressBar>) -> bool {
+    let current = lock_current();
     let is_current = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, bar));
     if is_current {
         bar.tick();
@@ -65,8 +66,8 @@ fn tick(bar: &Arc<ProgressBar>) -> bool {
 }
 
 /// Removes the moving line, for example before a question.
-pub(super) fn clear() {
-    if let Some(bar) = current().take() {
+pub(super) fn clear_line() {
+    if let Some(bar) = lock_current().take() {
         bar.finish_and_clear();
     }
 }
@@ -77,11 +78,11 @@ pub(super) fn set_typing(is_typing: bool) {
 }
 
 /// Writes to a terminal while the moving line is out of the way, and below an unanswered prompt.
-pub(super) fn suspended<T>(write: impl FnOnce() -> T) -> T {
+pub(super) fn with_suspended_line<T>(write: impl FnOnce() -> T) -> T {
     if IS_TYPING.swap(false, Ordering::Relaxed) {
         let _ = writeln!(io::stderr().lock());
     }
-    match current().as_ref() {
+    match lock_current().as_ref() {
         Some(bar) => bar.suspend(write),
         None => write(),
     }
@@ -96,7 +97,7 @@ impl LiveLine {
 
 impl Drop for LiveLine {
     fn drop(&mut self) {
-        let mut current = current();
+        let mut current = lock_current();
         if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &self.0)) {
             *current = None;
         }
@@ -109,7 +110,7 @@ pub(super) struct LogWriter;
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        suspended(|| io::stderr().lock().write(bytes))
+        with_suspended_line(|| io::stderr().lock().write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {

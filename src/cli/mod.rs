@@ -75,37 +75,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::FromArgMatches as _;
 
-use args::{Arguments, Command};
+use args::{CliArguments, Command};
 use context::Context;
-use failure::Failure;
+use failure::CommandFailure;
 use output::Output;
-use suggested::Options;
+use suggested::RepeatedOptions;
 
 /// Runs one command line and returns its exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = with_help(arguments.into_iter().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
-    let matches = shell::coloured(args::command(), &arguments).try_get_matches_from(&arguments);
-    let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let matches = shell::with_chosen_colors(args::build_command(), &arguments).try_get_matches_from(&arguments);
+    let parsed = matches.and_then(|matches| Ok((CliArguments::from_arg_matches(&matches)?, matches)));
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            let error = slips::without_environment(error, &arguments);
-            let error = args::suggest_command(slips::without_risky_advice(error), &arguments);
-            return shell::refuse(&error, json);
+            let error = slips::hide_environment_options(error, &arguments);
+            let error = args::suggest_command(slips::remove_risky_advice(error), &arguments);
+            return shell::print_usage_error(&error, json);
         }
     };
     parsed.global.json |= parsed.command.prints_json();
     shell::start_log(&parsed.global);
     process::keep_memory_private();
-    let progress = parsed.command.progress();
-    let output = Output::new(&parsed.global, progress, Options::typed(&parsed.global, &matches));
+    let progress = parsed.command.progress_form();
+    let output = Output::new(&parsed.global, progress, RepeatedOptions::from_matches(&parsed.global, &matches));
     let context = Context::new(parsed.global, output.clone());
-    match to_end(&context, parsed.command) {
-        Ok(code) => output.code(code),
+    match run_to_end(&context, parsed.command) {
+        Ok(code) => output.final_code(code),
         Err(failure) => {
-            let code = output.failure(failure);
-            output.code(code)
+            let code = output.print_failure(failure);
+            output.final_code(code)
         }
     }
 }
@@ -124,56 +124,56 @@ fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Runs a command to its end, and closes the ledger, however it ended.
-fn to_end(context: &Context, command: Command) -> Result<u8, Failure> {
-    let runtime = process::runtime()?;
+fn run_to_end(context: &Context, command: Command) -> Result<u8, CommandFailure> {
+    let runtime = process::build_runtime()?;
     // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
-    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::command(context, command))));
-    runtime.block_on(context.close());
+    let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::run_command(context, command))));
+    runtime.block_on(context.close_ledgers());
     // A survey that was interrupted may still be reading; nobody waits for it.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
         let message = "the command stopped because of an internal error, which is a bug in campaign; everything that was \
                        sent is in the ledger; to continue, run the same command again";
-        Err(Failure::new(exit::BUG, message))
+        Err(CommandFailure::new(exit::BUG, message))
     })
 }
 
-async fn command(context: &Context, command: Command) -> Result<u8, Failure> {
-    process::outlive_full_files();
+async fn run_command(context: &Context, command: Command) -> Result<u8, CommandFailure> {
+    process::ignore_file_size_signal();
     match command {
-        Command::Init(args) => init::init(context, &args),
-        Command::Check(args) => check::check(context, args).await,
-        Command::Explain(args) => explain::explain(context, &args),
-        Command::Preview(args) => preview::preview(context, args).await,
-        Command::Test(args) => test::test(context, args).await,
-        Command::Run(args) => run::run(context, args).await,
-        Command::Plan(args) => plan::plan(context, &args).await,
-        Command::Approve(args) => approve::approve(context, &args).await,
-        Command::Stop(args) => stop::stop(context, args).await,
-        Command::Status(args) => status::status(context, &args).await,
-        Command::Results(args) => results::results(context, args).await,
-        Command::Report(args) => report::report(context, args).await,
-        Command::Replies(args) => replies::replies(context, args).await,
-        Command::Outcome(args) => outcome::outcome(context, args).await,
-        Command::Reconcile(args) => reconcile::reconcile(context, args).await,
-        Command::Resolve(args) => resolve::resolve(context, args).await,
-        Command::Retry(args) => retry::retry(context, args).await,
-        Command::Show(args) => show::show(context, args).await,
-        Command::Gateway(command) => gateway::gateway(context, command).await,
-        Command::Suppress(command) => suppress::suppress(context, command).await,
-        Command::Find(args) => find::find(context, &args).await,
-        Command::Forget(args) => forget::forget(context, &args).await,
-        Command::Purge(args) => purge::purge(context, &args).await,
-        Command::Ledger(command) => ledger::ledger(context, command).await,
-        Command::Schedule(command) => schedule::schedule(context, command).await,
-        Command::Sandbox(args) => sandbox::sandbox(context, args).await,
-        Command::Serve(args) => serve::command(context, args).await,
-        Command::Worker(args) => worker::worker(context, args).await,
-        Command::Connector(args) => connector::connector(context, args).await,
-        Command::Schema { of } => Ok(shell::schema(context, of)),
-        Command::Completions { names: Some(names), .. } => completions::names(context, names).await,
+        Command::Init(args) => init::create_campaign(context, &args),
+        Command::Check(args) => check::check_campaigns(context, args).await,
+        Command::Explain(args) => explain::explain_rule(context, &args),
+        Command::Preview(args) => preview::preview_messages(context, args).await,
+        Command::Test(args) => test::send_test(context, args).await,
+        Command::Run(args) => run::run_campaign(context, args).await,
+        Command::Plan(args) => plan::make_plan(context, &args).await,
+        Command::Approve(args) => approve::approve_plan(context, &args).await,
+        Command::Stop(args) => stop::stop_run(context, args).await,
+        Command::Status(args) => status::show_status(context, &args).await,
+        Command::Results(args) => results::write_results(context, args).await,
+        Command::Report(args) => report::write_report(context, args).await,
+        Command::Replies(args) => replies::show_replies(context, args).await,
+        Command::Outcome(args) => outcome::show_outcome(context, args).await,
+        Command::Reconcile(args) => reconcile::reconcile_run(context, args).await,
+        Command::Resolve(args) => resolve::resolve_doubt(context, args).await,
+        Command::Retry(args) => retry::retry_run(context, args).await,
+        Command::Show(args) => show::show_messages(context, args).await,
+        Command::Gateway(command) => gateway::run_gateway_command(context, command).await,
+        Command::Suppress(command) => suppress::run_suppress_command(context, command).await,
+        Command::Find(args) => find::find_messages(context, &args).await,
+        Command::Forget(args) => forget::forget_recipient(context, &args).await,
+        Command::Purge(args) => purge::purge_runs(context, &args).await,
+        Command::Ledger(command) => ledger::run_ledger_command(context, command).await,
+        Command::Schedule(command) => schedule::run_schedule_command(context, command).await,
+        Command::Sandbox(args) => sandbox::run_sandbox(context, args).await,
+        Command::Serve(args) => serve::run_serve_command(context, args).await,
+        Command::Worker(args) => worker::run_worker(context, args).await,
+        Command::Connector(args) => connector::run_connector(context, args).await,
+        Command::Schema { of } => Ok(shell::print_schema(context, of)),
+        Command::Completions { names: Some(names), .. } => completions::print_names(context, names).await,
         Command::Completions { shell, .. } => {
-            Ok(shell.map_or(exit::FINE, |shell| completions::completions(context, shell)))
+            Ok(shell.map_or(exit::SUCCESS, |shell| completions::print_completions(context, shell)))
         }
     }
 }

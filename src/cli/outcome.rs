@@ -6,23 +6,25 @@ use serde_json::{Value, json};
 use super::args::OutcomeArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use super::number::region;
-use super::table::Table;
-use super::text::{Line, Meaning, Text, caution, plain, span, strong};
+use super::failure::CommandFailure;
+use super::number::parse_region;
+use super::table::TerminalTable;
+use super::text::{SpanMeaning, StyledLine, StyledText, caution, plain, span, strong};
 use crate::delivery::FrozenInputs;
 use crate::domain::Row;
-use crate::report::{Arm, Effect, PurchaseFile, Purchases, Verdict, duration, plural, thousands};
+use crate::report::{
+    ArmFigures, CampaignEffect, EffectVerdict, PurchaseFile, Purchases, format_count, format_duration, format_thousands,
+};
 use crate::runs::{self, Error};
 
 /// The name of the row of the holdout group.
-const HOLDOUT: &str = "holdout";
+const HOLDOUT_NAME: &str = "holdout";
 
-pub(super) async fn outcome(context: &Context, args: OutcomeArgs) -> Result<u8, Failure> {
-    let (ledger, run) = context.named_run(&args.run).await?;
-    let frozen = FrozenInputs::of_run(ledger.as_ref(), &run).await.map_err(Error::from)?;
+pub(super) async fn show_outcome(context: &Context, args: OutcomeArgs) -> Result<u8, CommandFailure> {
+    let (ledger, run) = context.find_run(&args.run).await?;
+    let frozen = FrozenInputs::load_for_run(ledger.as_ref(), &run).await.map_err(Error::from)?;
     let zone = match &frozen.brief.timezone {
-        Some(name) => TimeZone::get(name).map_err(|error| Failure::wrong(error.to_string()))?,
+        Some(name) => TimeZone::get(name).map_err(|error| CommandFailure::invalid(error.to_string()))?,
         None => TimeZone::system(),
     };
     let zone_name = zone.iana_name().unwrap_or("this computer's time zone").to_owned();
@@ -31,111 +33,128 @@ pub(super) async fn outcome(context: &Context, args: OutcomeArgs) -> Result<u8, 
         phone: args.phone.clone(),
         at: args.at.clone(),
         amount: args.amount.clone(),
-        region: region(args.region.as_deref())?.or(frozen.brief.region),
+        region: parse_region(args.region.as_deref())?.or(frozen.brief.region),
         zone,
     };
-    let waiting = context.output.waiting("Reading the purchases…");
-    let reading = tokio::task::spawn_blocking(move || Purchases::read(&file)).await;
-    let purchases = reading.map_err(|error| Failure::new(exit::BUG, error.to_string()))?.map_err(Error::Findings)?;
-    let edition = runs::edition_of(ledger.as_ref(), &run).await?;
-    let effect = Effect::of(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
+    let waiting = context.output.show_spinner("Reading the purchases…");
+    let reading = tokio::task::spawn_blocking(move || Purchases::read_file(&file)).await;
+    let purchases =
+        reading.map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?.map_err(Error::Findings)?;
+    let edition = runs::list_edition_runs(ledger.as_ref(), &run).await?;
+    let effect =
+        CampaignEffect::measure(ledger.as_ref(), &edition, &purchases, args.within).await.map_err(Error::from)?;
     drop(waiting);
     if context.output.json {
         let within = args.within.as_secs();
-        context.output.object(&object((&run.name(), within), &effect, &purchases, args.amount.is_some()));
+        context.output.print_object(&effect_json((&run.name(), within), &effect, &purchases, args.amount.is_some()));
     } else {
         let head = format!(
             "{}: {} in `{}`; purchases count within {} after the message; times in the file are in {zone_name}\n",
             run.name(),
-            plural(purchases.len() as u64, "purchase"),
+            format_count(purchases.len() as u64, "purchase"),
             args.file.display(),
-            duration(args.within.unsigned_abs())
+            format_duration(args.within.unsigned_abs())
         );
-        let mut text = Text::from(head);
-        text.extend(words(&effect, &purchases, args.amount.is_some()));
-        context.output.done(text, exit::FINE);
+        let mut text = StyledText::from(head);
+        text.extend(describe_effect(&effect, &purchases, args.amount.is_some()));
+        context.output.print_done(text, exit::SUCCESS);
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }
 
-fn words(effect: &Effect, purchases: &Purchases, has_amounts: bool) -> Text {
+fn describe_effect(effect: &CampaignEffect, purchases: &Purchases, has_amounts: bool) -> StyledText {
     let holdout = effect.holdout.as_ref();
-    let mut text = Text::new();
+    let mut text = StyledText::new();
     for (why, (rows, first)) in &purchases.unusable {
-        text.line(2, [caution(format!("skipped: {} with {why}, the first in row {first}", plural(*rows, "row")))]);
+        text.add_line(
+            2,
+            [caution(format!("skipped: {} with {why}, the first in row {first}", format_count(*rows, "row")))],
+        );
     }
     if effect.waiting > 0 {
-        text.line(2, [plain(format!("not counted, because not sent yet: {}", plural(effect.waiting, "message")))]);
+        text.add_line(
+            2,
+            [plain(format!("not counted, because not sent yet: {}", format_count(effect.waiting, "message")))],
+        );
     }
     let sent = effect.sent.iter().map(|(variant, arm)| (variant.as_deref().unwrap_or("sent"), arm));
-    let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT, arm)));
+    let rows = sent.clone().chain(holdout.map(|arm| (HOLDOUT_NAME, arm)));
     let rows = rows.map(|(name, arm)| {
         let against = holdout.filter(|holdout| !std::ptr::eq(*holdout, arm));
         let above = against.map_or_else(String::new, |holdout| {
-            let difference = arm.bought.above(holdout.bought);
-            let middle = arm.bought.share() - holdout.bought.share();
-            format!("{} ({} to {})", points(middle), points(difference.low), points(difference.high))
+            let difference = arm.buyers.difference_interval(holdout.buyers);
+            let middle = arm.buyers.share() - holdout.buyers.share();
+            format!(
+                "{} ({} to {})",
+                format_points(middle),
+                format_points(difference.low),
+                format_points(difference.high)
+            )
         });
-        let interval = arm.bought.interval();
-        let amount = if has_amounts { arm.amount.shortest().digits() } else { String::new() };
+        let interval = arm.buyers.wilson_interval();
+        let amount = if has_amounts { arm.amount.trim_decimals().to_json_digits() } else { String::new() };
         [
             name.to_owned(),
-            thousands(arm.bought.people),
-            thousands(arm.bought.did),
-            percent(arm.bought.share()),
-            format!("{} to {}", percent(interval.low), percent(interval.high)),
+            format_thousands(arm.buyers.total),
+            format_thousands(arm.buyers.successes),
+            format_percent(arm.buyers.share()),
+            format!("{} to {}", format_percent(interval.low), format_percent(interval.high)),
             above,
-            thousands(arm.purchases),
+            format_thousands(arm.purchases),
             amount,
         ]
     });
     let paid = if has_amounts { "amount" } else { "" };
     let header = ["", "people", "bought", "share", "95 % interval", "points above the holdout", "purchases", paid];
-    text.extend(Table::new(header, rows));
+    text.extend(TerminalTable::new(header, rows));
     match holdout {
-        None => text.push(Line::prose(
+        None => text.push(StyledLine::from_prose(
             "there was no holdout group, so the effect of the messages cannot be measured; to have one, set `holdout: 10%`",
         )),
-        Some(holdout) => sent.for_each(|(name, arm)| text.push(judged(name, arm, holdout))),
+        Some(holdout) => sent.for_each(|(name, arm)| text.push(verdict_line(name, arm, holdout))),
     }
     text
 }
 
 /// The verdict about the recipients of a message.
-fn judged(name: &str, arm: &Arm, holdout: &Arm) -> Line {
-    let (meaning, what) = match Verdict::of(arm.bought, holdout.bought) {
-        Verdict::More => (Meaning::Good, "a higher share of recipients made a purchase than in the holdout group"),
-        Verdict::Fewer => (Meaning::Bad, "a lower share of recipients made a purchase than in the holdout group"),
-        Verdict::Unproven => {
-            (Meaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
+fn verdict_line(name: &str, arm: &ArmFigures, holdout: &ArmFigures) -> StyledLine {
+    let (meaning, what) = match EffectVerdict::from_proportions(arm.buyers, holdout.buyers) {
+        EffectVerdict::More => {
+            (SpanMeaning::Good, "a higher share of recipients made a purchase than in the holdout group")
         }
-        Verdict::TooFew => (Meaning::Caution, "not enough data: at least 30 people are needed in each group"),
+        EffectVerdict::Fewer => {
+            (SpanMeaning::Bad, "a lower share of recipients made a purchase than in the holdout group")
+        }
+        EffectVerdict::Unproven => {
+            (SpanMeaning::Caution, "not enough data: the difference from the holdout group might be due to chance")
+        }
+        EffectVerdict::TooFew => (SpanMeaning::Caution, "not enough data: at least 30 people are needed in each group"),
     };
-    Line::new([strong(name), plain(": "), span(meaning, what)])
+    StyledLine::new([strong(name), plain(": "), span(meaning, what)])
 }
 
-fn percent(share: f64) -> String {
+fn format_percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-fn points(difference: f64) -> String {
+fn format_points(difference: f64) -> String {
     format!("{:+.1}", difference * 100.0)
 }
 
-fn object((run, within): (&str, i64), effect: &Effect, purchases: &Purchases, has_amounts: bool) -> Value {
-    let arm = |variant: Option<&str>, arm: &Arm| {
-        let interval = arm.bought.interval();
+fn effect_json((run, within): (&str, i64), effect: &CampaignEffect, purchases: &Purchases, has_amounts: bool) -> Value {
+    let arm = |variant: Option<&str>, arm: &ArmFigures| {
+        let interval = arm.buyers.wilson_interval();
         let mut object = json!({
-            "people": arm.bought.people, "bought": arm.bought.did, "share": arm.bought.share(),
+            "people": arm.buyers.total, "bought": arm.buyers.successes, "share": arm.buyers.share(),
             "low": interval.low, "high": interval.high, "purchases": arm.purchases,
-            "amount": has_amounts.then(|| arm.amount.shortest()),
+            "amount": has_amounts.then(|| arm.amount.trim_decimals()),
         });
-        if let (Some(holdout), true) = (&effect.holdout, variant != Some(HOLDOUT)) {
-            let above = arm.bought.above(holdout.bought);
+        if let (Some(holdout), true) = (&effect.holdout, variant != Some(HOLDOUT_NAME)) {
+            let above = arm.buyers.difference_interval(holdout.buyers);
             object["above_holdout"] = json!({ "low": above.low, "high": above.high });
-            object["verdict"] = Verdict::of(arm.bought, holdout.bought).word().into();
+            object["verdict"] = EffectVerdict::from_proportions(arm.buyers, holdout.buyers).as_str().into();
         }
-        object["variant"] = json!(variant.filter(|name| *name != HOLDOUT));
+        object["variant"] = json!(variant.filter(|name| *name != HOLDOUT_NAME));
         object
     };
     let unusable = purchases.unusable.iter();
@@ -146,9 +165,9 @@ fn object((run, within): (&str, i64), effect: &Effect, purchases: &Purchases, ha
         "run": run,
         "within": within,
         "sent": effect.sent.iter().map(|(variant, sent)| arm(variant.as_deref(), sent)).collect::<Vec<_>>(),
-        "holdout": effect.holdout.as_ref().map(|holdout| arm(Some(HOLDOUT), holdout)),
+        "holdout": effect.holdout.as_ref().map(|holdout| arm(Some(HOLDOUT_NAME), holdout)),
         "waiting": effect.waiting,
         "unusable": unusable,
-        "exit": exit::FINE,
+        "exit": exit::SUCCESS,
     })
 }

@@ -7,56 +7,57 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::Output;
-use crate::finding::quoted;
+use crate::finding::quote_for_shell;
 use crate::{private, regular_file};
 
 /// What every page of ours says of itself near its beginning.
-const OURS: &str = "<meta name=\"generator\" content=\"campaign\">";
+const GENERATOR_TAG: &str = "<meta name=\"generator\" content=\"campaign\">";
 /// How far that is looked for.
-const BEGINNING: u64 = 4096;
+const TAG_SEARCH_BYTES: u64 = 4096;
 /// How long the program that opens files is given to say that it cannot.
-const PATIENCE: Duration = Duration::from_secs(2);
+const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Makes sure that a page can be written to its place.
 ///
 /// # Errors
 /// When something stands there that is no page of ours.
-pub(super) fn check_place(path: &Path) -> Result<(), Failure> {
+pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
     if path.as_os_str() == "-" {
-        return Err(Failure::wrong(
+        return Err(CommandFailure::invalid(
             "a page cannot be written to standard output; name a file, for example `preview.html`",
         ));
     }
     if path.is_dir() {
-        return Err(Failure::wrong(format!("`{}` is a folder; choose a file in it", path.display())));
+        return Err(CommandFailure::invalid(format!("`{}` is a folder; choose a file in it", path.display())));
     }
-    match is_ours(path) {
+    match is_replaceable(path) {
         Ok(true) => Ok(()),
-        Ok(false) => {
-            Err(Failure::wrong(format!("`{}` already exists and is not a page written by campaign", path.display()))
-                .with_help("choose another file"))
-        }
-        Err(error) => Err(unwritable(path, &error)),
+        Ok(false) => Err(CommandFailure::invalid(format!(
+            "`{}` already exists and is not a page written by campaign",
+            path.display()
+        ))
+        .with_help("choose another file")),
+        Err(error) => Err(unwritable_page(path, &error)),
     }
 }
 
 /// Whether a page may take that place: there is none, or one of ours.
-fn is_ours(path: &Path) -> io::Result<bool> {
+fn is_replaceable(path: &Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     match regular_file::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        opened => opened?.take(BEGINNING).read_to_end(&mut beginning)?,
+        opened => opened?.take(TAG_SEARCH_BYTES).read_to_end(&mut beginning)?,
     };
-    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(OURS))
+    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(GENERATOR_TAG))
 }
 
 /// Puts a page to its place.
 ///
 /// # Errors
 /// When it cannot be written there.
-pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
+pub(super) fn write_page(path: &Path, page: &str) -> Result<(), CommandFailure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = (|| {
         // It has the mode of private files from its beginning.
@@ -66,28 +67,29 @@ pub(super) fn write(path: &Path, page: &str) -> Result<(), Failure> {
         file.persist(path).map_err(|error| error.error)?;
         private::sync_entry(path)
     })();
-    written.map_err(|error| unwritable(path, &error))
+    written.map_err(|error| unwritable_page(path, &error))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::wrong(format!("cannot write the page `{}`: {error}", path.display()))
+fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::invalid(format!("cannot write the page `{}`: {error}", path.display()))
 }
 
 /// Opens a page as the system opens files; where that is not possible it says where the page is.
-pub(super) async fn open(output: &Output, path: &Path) {
+pub(super) async fn open_page(output: &Output, path: &Path) {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let why = match opener(&whole) {
+    let why = match opener_command(&whole) {
         None => "no screen is available".to_owned(),
-        Some(command) => match started(command).await {
+        Some(command) => match start_opener(command).await {
             Ok(()) => return,
             Err(why) => why,
         },
     };
-    output.note(&format!("the page was not opened, because {why}; open {} in a browser", quoted(&whole)));
+    output
+        .print_note(&format!("the page was not opened, because {why}; open {} in a browser", quote_for_shell(&whole)));
 }
 
 /// What opens a file; nothing where there is no screen.
-fn opener(path: &PathBuf) -> Option<Command> {
+fn opener_command(path: &PathBuf) -> Option<Command> {
     let mut command = if cfg!(target_os = "macos") {
         Command::new("open")
     } else if cfg!(windows) {
@@ -106,10 +108,10 @@ fn opener(path: &PathBuf) -> Option<Command> {
 }
 
 /// Starts it; it may stay as long as its browser does.
-async fn started(mut command: Command) -> Result<(), String> {
+async fn start_opener(mut command: Command) -> Result<(), String> {
     let program = command.as_std().get_program().to_string_lossy().into_owned();
     let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
-    match tokio::time::timeout(PATIENCE, child.wait()).await {
+    match tokio::time::timeout(OPENER_TIMEOUT, child.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("`{program}` failed")),
         _ => Ok(()),
     }

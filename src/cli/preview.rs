@@ -8,122 +8,128 @@ use serde_json::json;
 use super::args::{PreviewArgs, PreviewedRows};
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::output::Output;
 use super::page;
-use super::suggested::{file, through};
+use super::suggested::{shell_path, with_gateway};
 use crate::check::RunStart;
 use crate::domain::{Row, RowSet};
-use crate::finding::one_line;
-use crate::report::{self, RowPreview, cost_words, preview_rows};
-use crate::runs::{Error, Inputs, ListSurvey, OwnFiles, blocking, check_campaign, survey_list};
-use crate::web::files::{PreviewPage, Shown, preview_page};
+use crate::finding::escape_to_one_line;
+use crate::report::{self, RowPreview, describe_cost, preview_rows};
+use crate::runs::{Error, Inputs, ListSurvey, ProtectedFiles, check_campaign, run_blocking, survey_list};
+use crate::web::files::{MessageSelection, PreviewPage, render_preview_page};
 
 /// How many messages are shown when no rows are named.
-const SHOWN: usize = 3;
+const DEFAULT_SAMPLES: usize = 3;
 
 /// How many messages a page shows when no rows are named, and at most.
-const ON_PAGE: usize = 20;
-const MOST_ON_PAGE: usize = 1000;
+const DEFAULT_PAGE_SAMPLES: usize = 20;
+const MAX_PAGE_SAMPLES: usize = 1000;
 
-pub(super) async fn preview(context: &Context, args: PreviewArgs) -> Result<u8, Failure> {
+pub(super) async fn preview_messages(context: &Context, args: PreviewArgs) -> Result<u8, CommandFailure> {
     if let Some(path) = args.html.clone() {
-        return as_page(context, args, path).await;
+        return write_preview_page(context, args, path).await;
     }
-    let inputs = context.load(&args.file, args.gateway.as_deref())?;
-    let ledger = context.existing_ledger().await?;
-    let inputs = context.listed(inputs, args.list.fetch, ledger.as_deref()).await?;
-    let waiting = context.output.waiting("Reading the list…");
+    let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
+    let ledger = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
+    let waiting = context.output.show_spinner("Reading the list…");
     let surveyed = survey_list(&inputs, ledger.as_deref(), &context.observer).await?;
     drop(waiting);
     if !context.output.json {
         let mut findings = inputs.warnings.clone();
-        findings.extend(surveyed.warnings(&inputs, RunStart::of(&inputs.campaign, Timestamp::now())));
-        context.output.findings(&findings);
+        findings.extend(surveyed.warnings(&inputs, RunStart::for_campaign(&inputs.campaign, Timestamp::now())));
+        context.output.print_findings(&findings);
     }
     let output = context.output.clone();
-    blocking(move || show(&output, &inputs, &surveyed, &args)).await??;
-    Ok(exit::FINE)
+    run_blocking(move || show_rows(&output, &inputs, &surveyed, &args)).await??;
+    Ok(exit::SUCCESS)
 }
 
 /// Writes the first messages, and what `check` finds, as a page.
-async fn as_page(context: &Context, args: PreviewArgs, path: PathBuf) -> Result<u8, Failure> {
+async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf) -> Result<u8, CommandFailure> {
     page::check_place(&path)?;
-    let inputs = context.load(&args.file, args.gateway.as_deref())?;
-    let ledger = context.existing_ledger().await?;
-    let inputs = context.listed(inputs, args.list.fetch, ledger.as_deref()).await?;
-    let (state, profiles, now) = (context.state()?, context.profiles(), Timestamp::now());
-    let files = OwnFiles { state: &state, profiles: &profiles };
-    let waiting = context.output.waiting("Reading the list…");
+    let inputs = context.load_campaign(&args.file, args.gateway.as_deref())?;
+    let ledger = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
+    let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
+    let files = ProtectedFiles { state: &state, profiles: &profiles };
+    let waiting = context.output.show_spinner("Reading the list…");
     let mut checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now)).await?;
     drop(waiting);
     context.output.add_hint(&mut checked);
     let rows = named_rows(&args.which, &checked.list)?;
     let (opens, gateway) = (args.page.open, args.gateway.clone());
     let (file, place) = (args.file.clone(), path.clone());
-    let shown = blocking(move || {
+    let shown = run_blocking(move || {
         let (findings, list, cost) = (checked.findings.as_slice(), &checked.list, checked.cost.as_ref());
-        let most = if rows.is_some() { MOST_ON_PAGE } else { ON_PAGE };
-        let shown = Shown { rows: rows.as_ref(), most, unmasked: args.page.unmasked };
+        let most = if rows.is_some() { MAX_PAGE_SAMPLES } else { DEFAULT_PAGE_SAMPLES };
+        let shown = MessageSelection { rows: rows.as_ref(), most, unmasked: args.page.unmasked };
         let page = PreviewPage { inputs: &inputs, list, findings, cost, shown, now };
-        let (html, shown) = preview_page(&page, args.page.language())?;
-        page::write(&path, &html).map(|()| shown)
+        let (html, shown) = render_preview_page(&page, args.page.page_language())?;
+        page::write_page(&path, &html).map(|()| shown)
     });
     let shown: usize = shown.await??;
     if context.output.json {
-        context.output.object(&json!({ "html": place, "rows": shown, "exit": exit::FINE }));
+        context.output.print_object(&json!({ "html": place, "rows": shown, "exit": exit::SUCCESS }));
     } else {
-        let next = context.output.command(through(format_args!("run {}", self::file(&file)), gateway.as_deref()));
-        let rows = report::plural(shown as u64, "row");
-        context.output.done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::FINE);
+        let next =
+            context.output.command(with_gateway(format_args!("run {}", self::shell_path(&file)), gateway.as_deref()));
+        let rows = report::format_count(shown as u64, "row");
+        context.output.print_done(format!("{rows} written to {}\nnext: {next}\n", place.display()), exit::SUCCESS);
     }
     if opens {
-        page::open(&context.output, &place).await;
+        page::open_page(&context.output, &place).await;
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }
 
 /// The rows that `--rows` names, or those of the first messages for `--first`. `None` without either.
 ///
 /// # Errors
 /// When the list has no such rows.
-fn named_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, Failure> {
+fn named_rows(which: &PreviewedRows, list: &ListSurvey) -> Result<Option<RowSet>, CommandFailure> {
     if let Some(first) = which.first {
         let planned = list.survey.planned_rows();
         return Ok(Some(planned.iter().take(first as usize).collect()));
     }
     let (rows, last) = (which.rows.clone(), list.survey.last_row);
-    match rows.as_ref().filter(|rows| rows.last() > last) {
-        Some(rows) => Err(Error::NoSuchRow { row: rows.last(), last }.into()),
+    match rows.as_ref().filter(|rows| rows.last_row() > last) {
+        Some(rows) => Err(Error::NoSuchRow { row: rows.last_row(), last }.into()),
         None => Ok(rows),
     }
 }
 
 /// Shows the chosen rows in the order of the file.
-fn show(output: &Output, inputs: &Inputs, surveyed: &ListSurvey, args: &PreviewArgs) -> Result<(), Failure> {
+fn show_rows(
+    output: &Output,
+    inputs: &Inputs,
+    surveyed: &ListSurvey,
+    args: &PreviewArgs,
+) -> Result<(), CommandFailure> {
     let (rows, gateway) = (named_rows(&args.which, surveyed)?, args.gateway.as_deref());
-    let most = if rows.is_none() && !output.json { SHOWN } else { usize::MAX };
+    let most = if rows.is_none() && !output.json { DEFAULT_SAMPLES } else { usize::MAX };
     let show = |row, preview: RowPreview<'_>| match output.json {
-        true => output.object(&report::preview_json(row, preview)),
-        false => output.result(text(row, &preview)),
+        true => output.print_object(&report::preview_json(row, preview)),
+        false => output.print_result(describe_row(row, &preview)),
     };
-    let shown = preview_rows(&mut inputs.open()?, &surveyed.survey.left_out, rows.as_ref(), most, show);
+    let shown = preview_rows(&mut inputs.compile_campaign()?, &surveyed.survey.left_out, rows.as_ref(), most, show);
     let shown = shown.map_err(|finding| Error::Findings(vec![*finding]))?;
     if !output.json {
-        let rows = report::plural(surveyed.survey.recipients, "row");
-        let next = output.command(through(format_args!("run {}", file(&inputs.campaign.file)), gateway));
-        let cost = surveyed.cost(inputs, &surveyed.survey.planned_rows());
+        let rows = report::format_count(surveyed.survey.recipients, "row");
+        let next = output.command(with_gateway(format_args!("run {}", shell_path(&inputs.campaign.file)), gateway));
+        let cost = surveyed.compute_cost(inputs, &surveyed.survey.planned_rows());
         let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
         let costs =
-            cost.map(|cost| format!(" · sending all of them {}", cost_words(&cost, currency))).unwrap_or_default();
-        output.summary(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
+            cost.map(|cost| format!(" · sending all of them {}", describe_cost(&cost, currency))).unwrap_or_default();
+        output.print_summary(format!("{shown} of {rows}{costs}\nnext: {next}\n"));
     }
     Ok(())
 }
 
-fn text(row: Row, preview: &RowPreview<'_>) -> String {
+fn describe_row(row: Row, preview: &RowPreview<'_>) -> String {
     match preview {
-        RowPreview::Message { phone, content } => format!("{}\n", report::preview(row, *phone, content)),
-        RowPreview::LeftOut { state, reason } => format!("row {row} · {state}: {}\n\n", one_line(reason)),
+        RowPreview::Message { phone, content } => format!("{}\n", report::render_preview(row, *phone, content)),
+        RowPreview::LeftOut { state, reason } => format!("row {row} · {state}: {}\n\n", escape_to_one_line(reason)),
     }
 }

@@ -9,13 +9,13 @@ use std::thread;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::failure::Failure;
-use crate::check::cores;
+use super::failure::CommandFailure;
+use crate::check::count_cores;
 
 /// The most threads that a command has at the same time for each core: one of the runtime, one for the list.
-const PER_CORE: usize = 2;
+const THREADS_PER_CORE: usize = 2;
 /// The most further threads that a command has at the same time: for the ledger, what writes it, its list and its inputs.
-const FURTHER: usize = 7;
+const EXTRA_THREADS: usize = 7;
 
 /// Lets no core file, and no other process of the same user, get at the memory: the key and people's numbers are in it.
 pub(super) fn keep_memory_private() {
@@ -36,7 +36,7 @@ pub(super) fn keep_memory_private() {
 }
 
 /// How people know this process among those of several machines: `web-1, process 4711`.
-pub(super) fn name() -> String {
+pub(super) fn process_name() -> String {
     #[cfg(unix)]
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
     #[cfg(not(unix))]
@@ -47,7 +47,7 @@ pub(super) fn name() -> String {
 /// Has a write beyond the limit on the size of files fail, as on a full disk, instead of ending the process.
 ///
 /// The handler stays for the rest of the process, whoever listens. It needs the runtime.
-pub(super) fn outlive_full_files() {
+pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -63,8 +63,8 @@ pub(super) fn outlive_full_files() {
 /// # Errors
 /// When the system has too few open files, threads or memory for them. The library tells of some of that by a panic,
 /// which is no bug here, and is told as what it is.
-pub(super) fn runtime() -> Result<Runtime, Failure> {
-    let reason = match try_threads(cores() * PER_CORE + FURTHER) {
+pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
+    let reason = match try_threads(count_cores() * THREADS_PER_CORE + EXTRA_THREADS) {
         Err(error) => format!("cannot start a new thread: {error}"),
         Ok(()) => {
             let hook = take_hook();
@@ -79,7 +79,8 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
         }
     };
     let help = "raise the limits that `ulimit -a` shows, then run the same command again";
-    Err(Failure::storage(format!("the system has too few resources: {reason}; nothing was sent")).with_help(help))
+    Err(CommandFailure::storage_failure(format!("the system has too few resources: {reason}; nothing was sent"))
+        .with_help(help))
 }
 
 /// Whether the system lets the program have so many threads at the same time.
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_is_closed_to_others() {
+    fn memory_is_private_to_the_process() {
         const ALONE: &str = "CAMPAIGN_TEST_ALONE";
         if std::env::var_os(ALONE).is_some() {
             assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::Dumpable);
@@ -114,7 +115,7 @@ mod tests {
         }
         // In a process of its own: other tests here look at themselves from outside.
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        alone.args(["--exact", "cli::process::tests::the_memory_is_closed_to_others"]).env(ALONE, "1");
+        alone.args(["--exact", "cli::process::tests::memory_is_private_to_the_process"]).env(ALONE, "1");
         let ended = alone.output().unwrap();
         let told = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && told.contains("1 passed"), "{told}");

@@ -6,7 +6,7 @@ use super::clock::second;
 use crate::domain::{Receipt, ReceiptSource, RecipientReply, ReportedChannel};
 
 /// A receipt for a program.
-pub(super) fn object(receipt: &Receipt) -> Value {
+pub(super) fn receipt_json(receipt: &Receipt) -> Value {
     let reply = |reply: &RecipientReply| {
         json!({
             "at": reply.at.map(|at| at.to_string()), "text": reply.text,
@@ -22,7 +22,7 @@ pub(super) fn object(receipt: &Receipt) -> Value {
     };
     json!({
         "event": "receipt", "source": source, "status": receipt.status.name(),
-        "channel": receipt.channel.as_ref().map(ReportedChannel::word), "updated": receipt.updated.map(|at| at.to_string()),
+        "channel": receipt.channel.as_ref().map(ReportedChannel::as_str), "updated": receipt.updated.map(|at| at.to_string()),
         "msg_id": receipt.msg_id.as_ref().map(ToString::to_string), "request_id": receipt.request_id,
         "error": receipt.error, "digit": receipt.digit, "duration": receipt.duration,
         "replies": receipt.replies.iter().map(reply).collect::<Vec<_>>(),
@@ -30,7 +30,7 @@ pub(super) fn object(receipt: &Receipt) -> Value {
 }
 
 /// A receipt for a person.
-pub(super) fn words(receipt: &Receipt) -> String {
+pub(super) fn describe_receipt(receipt: &Receipt) -> String {
     let mut text = match receipt.source {
         ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
         ReceiptSource::Asked => format!("receipt (requested): {}", receipt.status),
@@ -38,7 +38,7 @@ pub(super) fn words(receipt: &Receipt) -> String {
             format!("last receipt (requested after the lifetimes of all channels had ended): {}", receipt.status)
         }
     };
-    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.word())).unwrap_or_default();
+    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
     text += &receipt.updated.map(|at| format!(", since {}", second(at))).unwrap_or_default();
     text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
     text += &receipt.duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();

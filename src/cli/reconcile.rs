@@ -7,108 +7,113 @@ use serde_json::json;
 
 use super::args::ReconcileArgs;
 use super::context::Context;
-use super::events::{learnt_line, unwritten};
+use super::events::{describe_reconciliation, describe_stale_results};
 use super::exit;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use super::states;
-use super::text::{Line, Text, plain, strong};
-use crate::delivery::{Polled, Reconciliation, patience};
-use crate::domain::{one_or, thousands};
-use crate::ledger::{Progress, State};
-use crate::report::{counts_json, duration, plural};
+use super::text::{StyledLine, StyledText, plain, strong};
+use crate::delivery::{PollCounts, Reconciliation, denial_wait};
+use crate::domain::{choose_plural, format_thousands};
+use crate::ledger::{RowState, RunProgress};
+use crate::report::{counts_json, format_count, format_duration};
 use crate::runs::{self, Polling, ReconciledRun};
 
 /// The time limit for all questions of `--all`.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+const ALL_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 
-pub(super) async fn reconcile(context: &Context, args: ReconcileArgs) -> Result<u8, Failure> {
+pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = match args.all {
-        true => context.named_run(&args.run).await?,
-        false => context.doubtful_run(&args.run).await?,
+        true => context.find_run(&args.run).await?,
+        false => context.find_doubtful_run(&args.run).await?,
     };
     let adapters = context.adapters(Arc::clone(&ledger))?;
     let mut polled_messages = 0;
-    let waiting = context.output.waiting("Asking the gateway…");
+    let waiting = context.output.show_spinner("Asking the gateway…");
     if args.all {
-        let polled = runs::poll(&adapters, &run, Polling::Open, LONGEST).await?;
+        let polled = runs::poll_run(&adapters, &run, Polling::Open, ALL_TIMEOUT).await?;
         polled_messages = polled.asked;
-        context.output.note(&polled_line(&polled));
+        context.output.print_note(&describe_polled(&polled));
     }
-    let reconciled = runs::reconcile(&adapters, run).await?;
+    let reconciled = runs::reconcile_run(&adapters, run).await?;
     drop(waiting);
-    let go_on = context.output.go_on(ledger.as_ref(), &reconciled.released.run).await;
-    let exit = exit::of_reconciled(&reconciled, polled_messages);
-    report(context, &reconciled, go_on, exit);
-    if let Some(why) = reconciled.released.unwritten {
-        context.output.note(&unwritten(&context.output, why));
+    let go_on = context.output.resume_command(ledger.as_ref(), &reconciled.released.run).await;
+    let exit = exit::code_of_reconciled(&reconciled, polled_messages);
+    report_reconciliation(context, &reconciled, go_on, exit);
+    if let Some(why) = reconciled.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, why));
     }
     Ok(exit)
 }
 
-fn report(context: &Context, ReconciledRun { learnt, released }: &ReconciledRun, go_on: String, exit: u8) {
+fn report_reconciliation(
+    context: &Context,
+    ReconciledRun { learnt, released }: &ReconciledRun,
+    go_on: String,
+    exit: u8,
+) {
     let (run, counts) = (&released.run, &released.snapshot.counts);
     let name = run.name();
-    let left = counts.get(State::InDoubt) + counts.get(State::Unresolved);
+    let left = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved);
     let resolve = context.output.command(format!("resolve {name} --all --as DECISION"));
-    let next = if counts.get(State::InDoubt) > 0 {
+    let next = if counts.get(RowState::InDoubt) > 0 {
         format!("{}, or decide: {resolve}", context.output.command(format!("reconcile {name}")))
     } else if left > 0 {
         resolve
-    } else if counts.get(State::Planned) > 0 && run.progress == Progress::Open {
+    } else if counts.get(RowState::Planned) > 0 && run.progress == RunProgress::Open {
         go_on
     } else {
         context.output.command(format!("results {name}"))
     };
     if context.output.json {
         let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
-        return context.output.object(&json!({
+        return context.output.print_object(&json!({
             "run": name, "asked": asked, "found": found, "failed": failed, "not_found": not_found,
             "unresolved": unresolved, "unclear": unclear, "blind": blind > 0, "counts": counts_json(counts), "exit": exit, "next": next,
         }));
     }
     let what = match learnt.asked == 0 && left == 0 {
         true => "no rows are in doubt".to_owned(),
-        false => learnt_line(learnt),
+        false => describe_reconciliation(learnt),
     };
-    let mut text = Text::new();
+    let mut text = StyledText::new();
     text.push(match left {
-        0 => Line::success([strong(name), plain(format!(": {what}"))]),
-        _ => Line::attention([strong(name), plain(format!(": {what}"))]),
+        0 => StyledLine::success([strong(name), plain(format!(": {what}"))]),
+        _ => StyledLine::attention([strong(name), plain(format!(": {what}"))]),
     });
-    text.line(2, states::counts(counts, 0));
-    if counts.get(State::InDoubt) > 0 {
-        let wait = duration(patience(run.endpoint, run.lag));
+    text.add_line(2, states::count_spans(counts, 0));
+    if counts.get(RowState::InDoubt) > 0 {
+        let wait = format_duration(denial_wait(run.endpoint, run.lag));
         text.push(
-            Line::prose(&format!(
+            StyledLine::from_prose(&format!(
                 "nothing was sent again. A row becomes `not found` after three conclusive denials. A denial is \
                  conclusive if the gateway does not know the message at least {wait} after it was sent, and at least \
                  {wait} after the previous denial"
             ))
-            .indented(2),
+            .with_indent(2),
         );
     }
-    text.push(Line::next(next));
-    context.output.summary(text);
+    text.push(StyledLine::next_step(next));
+    context.output.print_summary(text);
 }
 
 /// The result of asking about messages without a final status.
-fn polled_line(polled: &Polled) -> String {
-    let Polled { asked, told, blind, unclear, left, .. } = *polled;
+fn describe_polled(polled: &PollCounts) -> String {
+    let PollCounts { asked, told, blind, unclear, left, .. } = *polled;
     if asked == 0 && left == 0 {
         return "every accepted message has a final status".to_owned();
     }
     let mut text = format!(
         "asked the gateway about {} without a final status: {} updated",
-        plural(asked, "message"),
-        thousands(told)
+        format_count(asked, "message"),
+        format_thousands(told)
     );
     for (count, what) in [
-        (blind, format!("{} nothing", one_or(blind, "response proves", "responses prove"))),
+        (blind, format!("{} nothing", choose_plural(blind, "response proves", "responses prove"))),
         (unclear, "had no usable response".to_owned()),
-        (left, format!("{} not asked about", one_or(left, "was", "were"))),
+        (left, format!("{} not asked about", choose_plural(left, "was", "were"))),
     ] {
         if count > 0 {
-            text += &format!(", {} {what}", thousands(count));
+            text += &format!(", {} {what}", format_thousands(count));
         }
     }
     text

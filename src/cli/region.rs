@@ -6,34 +6,34 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::context::Context;
-use super::failure::Failure;
-use super::number::{number, region};
-use crate::audience::{PhoneProblem, parse};
+use super::failure::CommandFailure;
+use super::number::{parse_number, parse_region};
+use crate::audience::{PhoneProblem, parse_phone_number};
 use crate::domain::{Phone, Region};
-use crate::finding::list_all;
-use crate::manifest::Day;
-use crate::runs::{CampaignRegions, campaign_regions};
+use crate::finding::join_names;
+use crate::manifest::CampaignDay;
+use crate::runs::{CampaignRegions, find_campaign_regions};
 
 /// The typed number, as a national number of `--region`, otherwise of the region of the named campaign or of all campaigns.
 ///
 /// # Errors
 /// When it is not a phone number, or is national and its country is not certain.
-pub(super) async fn number_of_campaigns(
+pub(super) async fn parse_number_of_campaigns(
     context: &Context,
     typed: &SecretString,
     (given, campaign): (Option<&str>, Option<&str>),
-) -> Result<Phone, Failure> {
-    let national = matches!(parse(typed.expose_secret(), None), Err(PhoneProblem::National));
+) -> Result<Phone, CommandFailure> {
+    let national = matches!(parse_phone_number(typed.expose_secret(), None), Err(PhoneProblem::National));
     if given.is_some() || !national {
-        return number(typed, given);
+        return parse_number(typed, given);
     }
-    let regions = regions(context, campaign).await?;
-    match regions.only() {
+    let regions = load_regions(context, campaign).await?;
+    match regions.only_region() {
         Some(region) => {
-            context.output.note(&used(&regions, region, "the number gets"));
-            number(typed, Some(&region.to_string()))
+            context.output.print_note(&describe_used_region(&regions, region, "the number gets"));
+            parse_number(typed, Some(&region.to_string()))
         }
-        None => Err(Failure::wrong("the number has no country code").with_help(unknown(&regions))),
+        None => Err(CommandFailure::invalid("the number has no country code").with_help(unknown_region_help(&regions))),
     }
 }
 
@@ -41,28 +41,28 @@ pub(super) async fn number_of_campaigns(
 ///
 /// # Errors
 /// When there is no such region, or the ledger cannot be read.
-pub(super) async fn region_of_file(
+pub(super) async fn choose_region_of_file(
     context: &Context,
     (given, campaign): (Option<&str>, Option<&str>),
-) -> Result<Option<Region>, Failure> {
+) -> Result<Option<Region>, CommandFailure> {
     if given.is_some() {
-        return region(given);
+        return parse_region(given);
     }
-    let regions = regions(context, campaign).await?;
-    if let Some(region) = regions.only() {
-        context.output.note(&used(&regions, region, "numbers without a country code get"));
+    let regions = load_regions(context, campaign).await?;
+    if let Some(region) = regions.only_region() {
+        context.output.print_note(&describe_used_region(&regions, region, "numbers without a country code get"));
     }
-    Ok(regions.only())
+    Ok(regions.only_region())
 }
 
-async fn regions(context: &Context, campaign: Option<&str>) -> Result<CampaignRegions, Failure> {
-    let ledger = context.existing_ledger().await?;
-    let today = Day::Of(Timestamp::now());
-    Ok(campaign_regions(ledger.as_deref(), Path::new("."), campaign, today).await?)
+async fn load_regions(context: &Context, campaign: Option<&str>) -> Result<CampaignRegions, CommandFailure> {
+    let ledger = context.open_existing_ledger().await?;
+    let today = CampaignDay::Of(Timestamp::now());
+    Ok(find_campaign_regions(ledger.as_deref(), Path::new("."), campaign, today).await?)
 }
 
 /// The note about a region that nobody typed.
-fn used(regions: &CampaignRegions, region: Region, what: &str) -> String {
+fn describe_used_region(regions: &CampaignRegions, region: Region, what: &str) -> String {
     let names: Vec<&str> = regions.campaigns.iter().flat_map(|(_, names)| names).map(String::as_str).collect();
     match names[..] {
         [name] => format!("{what} the country code of {region}, the `region` of campaign {name}"),
@@ -71,13 +71,15 @@ fn used(regions: &CampaignRegions, region: Region, what: &str) -> String {
 }
 
 /// What to do if the country is not certain.
-fn unknown(regions: &CampaignRegions) -> String {
+fn unknown_region_help(regions: &CampaignRegions) -> String {
     const ADVICE: &str =
         "write the number with `+` and its country code, or add its country, for example `--region UA`";
     let codes: Vec<String> = regions.campaigns.iter().map(|(region, _)| region.to_string()).collect();
     match (codes.len(), regions.unreadable.first()) {
         (0 | 1, Some(file)) => format!("{ADVICE}; the region of `{file}` is unknown, because the file cannot be read"),
         (0 | 1, None) => ADVICE.to_owned(),
-        _ => format!("{ADVICE}; your campaigns have different regions: {}", list_all(codes.iter().map(String::as_str))),
+        _ => {
+            format!("{ADVICE}; your campaigns have different regions: {}", join_names(codes.iter().map(String::as_str)))
+        }
     }
 }

@@ -9,52 +9,54 @@ use super::args::RepliesArgs;
 use super::clock::second;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use super::screen::{Screen, Syntax};
-use super::text::{Line, Text, copied, dim, joined, plain, strong};
+use super::failure::CommandFailure;
+use super::screen::{RowOutput, RowSyntax};
+use super::text::{StyledLine, StyledText, copyable, dim, join_spans, plain, strong};
 use crate::ledger::{Ledger, Run};
-use crate::private::{self, Existing};
-use crate::report::{ResultsError, UnclearReply, thousands, unclear_replies, write_replies};
+use crate::private::{self, ExistingFile};
+use crate::report::{ResultsError, UnclearReply, find_unclear_replies, format_thousands, write_replies};
 use crate::runs::Error;
 
-pub(super) async fn replies(context: &Context, args: RepliesArgs) -> Result<u8, Failure> {
-    let (ledger, run) = context.named_run(&args.run).await?;
+pub(super) async fn show_replies(context: &Context, args: RepliesArgs) -> Result<u8, CommandFailure> {
+    let (ledger, run) = context.find_run(&args.run).await?;
     if args.review {
-        return review(context, ledger.as_ref(), &run).await;
+        return review_opt_outs(context, ledger.as_ref(), &run).await;
     }
     let Some(path) = args.out.filter(|out| out.as_os_str() != "-") else {
-        let out = BufWriter::new(Screen::of(Syntax::Csv));
+        let out = BufWriter::new(RowOutput::stdout(RowSyntax::Csv));
         return match write_replies(ledger.as_ref(), &run, out).await {
             // The reader has closed.
-            Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::FINE),
-            written => written.map(|_| exit::FINE).map_err(|error| Error::from(error).into()),
+            Err(ResultsError::Write { error, .. }) if error.kind() == ErrorKind::BrokenPipe => Ok(exit::SUCCESS),
+            written => written.map(|_| exit::SUCCESS).map_err(|error| Error::from(error).into()),
         };
     };
     let refused = |error: io::Error| {
         let help = if error.kind() == ErrorKind::AlreadyExists { "; choose a new file" } else { "" };
-        Failure::wrong(format!("cannot write `{}`: {error}{help}", path.display()))
+        CommandFailure::invalid(format!("cannot write `{}`: {error}{help}", path.display()))
     };
     if path.exists() {
         return Err(refused(ErrorKind::AlreadyExists.into()));
     }
-    let file: File = private::file(&path, Existing::Emptied).map_err(refused)?;
+    let file: File = private::open_file(&path, ExistingFile::Truncate).map_err(refused)?;
     let mut out = BufWriter::new(file);
     let count = write_replies(ledger.as_ref(), &run, &mut out).await.map_err(Error::from)?;
     out.flush().and_then(|()| out.get_ref().sync_all()).map_err(refused)?;
     if context.output.json {
-        context.output.object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::FINE }));
+        context
+            .output
+            .print_object(&json!({ "run": run.name(), "replies": path, "count": count, "exit": exit::SUCCESS }));
     } else {
         let what = if count == 1 { "reply".to_owned() } else { "replies".to_owned() };
-        let what = format!("{} {what} to {}: ", thousands(count), run.name());
-        let line = Line::success([plain(what), copied(path.display().to_string())]);
-        context.output.done(line.whole(), exit::FINE);
+        let what = format!("{} {what} to {}: ", format_thousands(count), run.name());
+        let line = StyledLine::success([plain(what), copyable(path.display().to_string())]);
+        context.output.print_done(line.unbroken(), exit::SUCCESS);
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }
 
 /// Shows the replies that look like an opt-out, each with the command that records it.
-async fn review(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, Failure> {
-    let replies = unclear_replies(ledger, run).await.map_err(Error::from)?;
+async fn review_opt_outs(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8, CommandFailure> {
+    let replies = find_unclear_replies(ledger, run).await.map_err(Error::from)?;
     let add = |reply: &UnclearReply| context.output.command(format!("suppress add +{}", reply.phone));
     if context.output.json {
         let reply = |reply: &UnclearReply| {
@@ -65,10 +67,10 @@ async fn review(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8,
             })
         };
         let replies: Vec<_> = replies.iter().map(reply).collect();
-        context.output.object(&json!({ "run": run.name(), "review": replies, "exit": exit::FINE }));
-        return Ok(exit::FINE);
+        context.output.print_object(&json!({ "run": run.name(), "review": replies, "exit": exit::SUCCESS }));
+        return Ok(exit::SUCCESS);
     }
-    let mut text = Text::new();
+    let mut text = StyledText::new();
     for reply in &replies {
         let UnclearReply { row, phone, at, text: said, .. } = reply;
         let parts = [
@@ -77,15 +79,15 @@ async fn review(context: &Context, ledger: &dyn Ledger, run: &Run) -> Result<u8,
             vec![dim(second(*at))],
             vec![plain(said.as_str())],
         ];
-        text.push(Line::new(joined(parts, " · ")));
-        text.push(Line::next(add(reply)).indented(2));
+        text.push(StyledLine::new(join_spans(parts, " · ")));
+        text.push(StyledLine::next_step(add(reply)).with_indent(2));
     }
     let count = match replies.len() {
         0 => "no replies to review".to_owned(),
         1 => "1 reply to review".to_owned(),
-        count => format!("{} replies to review", thousands(count as u64)),
+        count => format!("{} replies to review", format_thousands(count as u64)),
     };
-    text.line(0, [strong(run.name()), plain(format!(": {count}"))]);
-    context.output.result(text);
-    Ok(exit::FINE)
+    text.add_line(0, [strong(run.name()), plain(format!(": {count}"))]);
+    context.output.print_result(text);
+    Ok(exit::SUCCESS)
 }

@@ -1,37 +1,42 @@
 //! The errors of the messages that a retry sends again, if sending some of them again does not help.
 
-use super::suggested::Options;
-use crate::domain::{LastingError, thousands};
-use crate::finding::{one_line, quoted};
-use crate::ledger::State;
+use super::suggested::RepeatedOptions;
+use crate::domain::{PermanentError, format_thousands};
+use crate::finding::{escape_to_one_line, quote_for_shell};
+use crate::ledger::RowState;
 use crate::runs::{RetriedError, RetryScope};
 
 /// How many errors are listed, and how many a suggested command names.
-const LISTED: usize = 8;
-const NAMED: usize = 4;
+const MAX_LISTED_ERRORS: usize = 8;
+const MAX_NAMED_ERRORS: usize = 4;
 /// The most characters of an error in a suggested command.
-const LONGEST: usize = 80;
+const MAX_ERROR_LENGTH: usize = 80;
 /// What `retry` sends without `--state`.
-const DEFAULT_STATES: [State; 2] = [State::Rejected, State::NotSent];
+const DEFAULT_STATES: [RowState; 2] = [RowState::Rejected, RowState::NotSent];
 
 /// Lines that say how many messages have which error, and the command that sends only the others again. Empty if sending all
 /// of them again can help.
-pub(super) fn lines(options: &Options, run: &str, errors: &[RetriedError], scope: &RetryScope) -> Vec<String> {
+pub(super) fn describe_errors(
+    options: &RepeatedOptions,
+    run: &str,
+    errors: &[RetriedError],
+    scope: &RetryScope,
+) -> Vec<String> {
     let (lasting, others): (Vec<&RetriedError>, Vec<&RetriedError>) =
-        errors.iter().partition(|error| LastingError::of(&error.text).is_some());
+        errors.iter().partition(|error| PermanentError::classify(&error.text).is_some());
     if lasting.is_empty() {
         return Vec::new();
     }
     let mut sorted: Vec<&RetriedError> = errors.iter().collect();
     sorted.sort_by_key(|error| std::cmp::Reverse(error.rows));
-    let mut lines: Vec<String> = sorted.iter().take(LISTED).map(|error| line(error)).collect();
-    if sorted.len() > LISTED {
-        let rows: u64 = sorted[LISTED..].iter().map(|error| error.rows).sum();
-        lines.push(format!("  {} with other errors", thousands(rows)));
+    let mut lines: Vec<String> = sorted.iter().take(MAX_LISTED_ERRORS).map(|error| describe_error(error)).collect();
+    if sorted.len() > MAX_LISTED_ERRORS {
+        let rows: u64 = sorted[MAX_LISTED_ERRORS..].iter().map(|error| error.rows).sum();
+        lines.push(format!("  {} with other errors", format_thousands(rows)));
     }
     let rows: u64 = lasting.iter().map(|error| error.rows).sum();
-    let again = format!("retrying {} of these messages does not help", thousands(rows));
-    lines.push(match command(options, run, (&lasting, &others), &scope.states) {
+    let again = format!("retrying {} of these messages does not help", format_thousands(rows));
+    lines.push(match retry_command(options, run, (&lasting, &others), &scope.states) {
         Some(command) => format!("{again}; to retry only the others: {command}"),
         None if others.is_empty() => again,
         None => format!("{again}; to retry only some errors, add `--error TEXT`"),
@@ -39,26 +44,27 @@ pub(super) fn lines(options: &Options, run: &str, errors: &[RetriedError], scope
     lines
 }
 
-fn line(RetriedError { state, text, rows }: &RetriedError) -> String {
-    let (rows, state) = (thousands(*rows), state.words());
-    let advice = match LastingError::of(text) {
-        Some(LastingError::InvalidNumber) => " (correct the number in the list and run the campaign again)",
-        Some(LastingError::OptedOut) => " (add the number with `campaign suppress add`)",
-        Some(LastingError::EmptyText) => " (correct the message text and run the campaign with `--accept-changes`)",
+fn describe_error(RetriedError { state, text, rows }: &RetriedError) -> String {
+    let (rows, state) = (format_thousands(*rows), state.format_words());
+    let advice = match PermanentError::classify(text) {
+        Some(PermanentError::InvalidNumber) => " (correct the number in the list and run the campaign again)",
+        Some(PermanentError::OptedOut) => " (add the number with `campaign suppress add`)",
+        Some(PermanentError::EmptyText) => " (correct the message text and run the campaign with `--accept-changes`)",
         None => "",
     };
-    let text = if text.is_empty() { String::new() } else { format!(": {}", one_line(text)) };
+    let text = if text.is_empty() { String::new() } else { format!(": {}", escape_to_one_line(text)) };
     format!("  {rows} {state}{text}{advice}")
 }
 
 /// The command that sends only the others again. `None` if no `--error` tells them from the lasting errors.
-fn command(
-    options: &Options,
+fn retry_command(
+    options: &RepeatedOptions,
     run: &str,
     (lasting, others): (&[&RetriedError], &[&RetriedError]),
-    states: &[State],
+    states: &[RowState],
 ) -> Option<String> {
-    let shortened = |text: &str| -> String { text.lines().next().unwrap_or_default().chars().take(LONGEST).collect() };
+    let shortened =
+        |text: &str| -> String { text.lines().next().unwrap_or_default().chars().take(MAX_ERROR_LENGTH).collect() };
     let mut texts: Vec<String> = others.iter().map(|error| shortened(&error.text)).collect();
     texts.sort_unstable();
     texts.dedup();
@@ -66,10 +72,10 @@ fn command(
         let text = text.to_lowercase();
         text.trim().is_empty() || lasting.iter().any(|error| error.text.to_lowercase().contains(&text))
     };
-    if texts.is_empty() || texts.len() > NAMED || texts.iter().any(matched) {
+    if texts.is_empty() || texts.len() > MAX_NAMED_ERRORS || texts.iter().any(matched) {
         return None;
     }
-    let errors: String = texts.iter().map(|text| format!(" --error {}", quoted(text))).collect();
+    let errors: String = texts.iter().map(|text| format!(" --error {}", quote_for_shell(text))).collect();
     let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
     let state = if states == DEFAULT_STATES { String::new() } else { format!(" --state {}", names.join(",")) };
     Some(options.command(format!("retry {run}{state}{errors}")))
@@ -82,24 +88,25 @@ mod tests {
 
     const NUMBER: &str = "Please enter valid receiver phone number";
 
-    fn told(errors: &[(State, &str, u64)], states: &[State]) -> Vec<String> {
+    fn describe_sample(errors: &[(RowState, &str, u64)], states: &[RowState]) -> Vec<String> {
         let errors: Vec<RetriedError> =
             errors.iter().map(|&(state, text, rows)| RetriedError { state, text: text.to_owned(), rows }).collect();
         let scope = RetryScope { run: RunId(1), states: states.to_vec(), errors: Vec::new() };
-        lines(&Options::default(), "sale@1", &errors, &scope)
+        describe_errors(&RepeatedOptions::default(), "sale@1", &errors, &scope)
     }
 
     #[test]
     fn retry_lists_errors_only_if_some_are_lasting() {
-        assert!(told(&[(State::Rejected, "No route", 7)], &DEFAULT_STATES).is_empty());
-        let lines = told(&[(State::Rejected, NUMBER, 2), (State::Rejected, "No route", 7)], &DEFAULT_STATES);
+        assert!(describe_sample(&[(RowState::Rejected, "No route", 7)], &DEFAULT_STATES).is_empty());
+        let lines =
+            describe_sample(&[(RowState::Rejected, NUMBER, 2), (RowState::Rejected, "No route", 7)], &DEFAULT_STATES);
         assert_eq!(lines[0], "  7 rejected: No route");
         assert!(lines[1].starts_with(&format!("  2 rejected: {NUMBER} (correct the number")), "{lines:?}");
         let last = "retrying 2 of these messages does not help; to retry only the others: campaign retry sale@1 --error \
                     'No route'";
         assert_eq!(lines[2], last);
         assert_eq!(
-            told(&[(State::Rejected, NUMBER, 1)], &DEFAULT_STATES)[1],
+            describe_sample(&[(RowState::Rejected, NUMBER, 1)], &DEFAULT_STATES)[1],
             "retrying 1 of these messages does not help"
         );
     }
@@ -107,11 +114,11 @@ mod tests {
     #[test]
     fn retry_suggestion_repeats_states_and_names_each_error() {
         let errors = [
-            (State::Failed, "INVALID DESTINATION ADDRESS", 1),
-            (State::Failed, "NO ROUTE", 2),
-            (State::Failed, "EXPIRED", 3),
+            (RowState::Failed, "INVALID DESTINATION ADDRESS", 1),
+            (RowState::Failed, "NO ROUTE", 2),
+            (RowState::Failed, "EXPIRED", 3),
         ];
-        let last = told(&errors, &[State::Failed]).pop().unwrap();
+        let last = describe_sample(&errors, &[RowState::Failed]).pop().unwrap();
         assert!(last.ends_with("campaign retry sale@1 --state failed --error EXPIRED --error 'NO ROUTE'"), "{last}");
     }
 
@@ -119,7 +126,9 @@ mod tests {
     fn retry_suggests_no_command_that_includes_lasting_errors() {
         for other in ["", "phone number"] {
             let last =
-                told(&[(State::Rejected, NUMBER, 1), (State::NotSent, other, 2)], &DEFAULT_STATES).pop().unwrap();
+                describe_sample(&[(RowState::Rejected, NUMBER, 1), (RowState::NotSent, other, 2)], &DEFAULT_STATES)
+                    .pop()
+                    .unwrap();
             assert!(last.ends_with("add `--error TEXT`"), "{last}");
         }
     }

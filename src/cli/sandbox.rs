@@ -10,89 +10,93 @@ use serde_json::json;
 use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use super::text::{Line, Text, copied, dim, plain, strong};
+use super::failure::CommandFailure;
+use super::text::{StyledLine, StyledText, copyable, dim, plain, strong};
 use crate::delivery::Interrupt;
-use crate::finding::quoted;
+use crate::finding::quote_for_shell;
 use crate::runs::Error;
-use crate::sandbox::{Assumption, Hooks, Journal, Sandbox, Scenario, Settings, load_scenario};
+use crate::sandbox::{Assumption, Journal, Sandbox, SandboxSettings, Scenario, WebhookPolicy, load_scenario};
 
 /// The default key. It is only for a sandbox that no other machine can reach.
-const KEY: &str = "sandbox";
+const DEFAULT_KEY: &str = "sandbox";
 
-pub(super) async fn sandbox(context: &Context, args: SandboxArgs) -> Result<u8, Failure> {
+pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<u8, CommandFailure> {
     if args.assumptions {
-        assumptions(context);
-        return Ok(exit::FINE);
+        print_assumptions(context);
+        return Ok(exit::SUCCESS);
     }
-    let hooks = if args.any_hook { Hooks::Anywhere } else { Hooks::Loopback };
-    let mut scenario = scenario(context, args.scenario.as_deref())?;
+    let hooks = if args.any_hook { WebhookPolicy::Anywhere } else { WebhookPolicy::Loopback };
+    let mut scenario = load_scenario_file(context, args.scenario.as_deref())?;
     if let Some(address) = args.notify {
-        let told = Arc::make_mut(&mut scenario).notify(address);
-        told.map_err(|finding| Failure::wrong(format!("`--notify`: {}", finding.message)))?;
+        let told = Arc::make_mut(&mut scenario).set_notify_address(address);
+        told.map_err(|finding| CommandFailure::invalid(format!("`--notify`: {}", finding.message)))?;
     }
-    let mut interrupt = context.interrupt()?;
+    let mut interrupt = context.watch_signals()?;
     let journal = args.journal.map_or(Journal::Nowhere, Journal::File);
-    let key = key(args.listen, args.key)?;
-    let settings = Settings { listen: args.listen, key: key.into(), journal, scenario, hooks, receiver: None };
+    let key = choose_key(args.listen, args.key)?;
+    let settings = SandboxSettings { listen: args.listen, key: key.into(), journal, scenario, hooks, receiver: None };
     let sandbox = Sandbox::start(settings)
         .await
-        .map_err(|error| Failure::wrong(format!("cannot start the sandbox on {}: {error}", args.listen)))?;
+        .map_err(|error| CommandFailure::invalid(format!("cannot start the sandbox on {}: {error}", args.listen)))?;
     let (base_url, async_url, key) =
         (sandbox.base_url(), sandbox.async_url(), sandbox.key().expose_secret().to_owned());
     let address = sandbox.address();
     if context.output.json {
         let listening = json!({ "base_url": base_url, "async_url": async_url, "key": key, "listen": address });
-        context.output.object(&listening);
+        context.output.print_object(&listening);
     } else {
-        context.output.result(started(address, (&base_url, &async_url), &key));
+        context.output.print_result(describe_started(address, (&base_url, &async_url), &key));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
     sandbox.stop().await;
     Ok(match ended {
-        Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => exit::SIGNAL.saturating_add(signal),
-        _ => exit::FINE,
+        Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => exit::SIGNAL.saturating_add(signal),
+        _ => exit::SUCCESS,
     })
 }
 
 /// What to do with a sandbox that was started.
-fn started(address: SocketAddr, (base_url, async_url): (&str, &str), key: &str) -> Text {
-    let mut text = Text::new();
-    let listens = [plain("The sandbox is listening on "), strong(place(address)), plain(". It sends no messages.")];
-    text.push(Line::success(listens));
-    text.blank();
-    text.line(0, [plain("Add this profile to gateways.yaml:")]);
-    text.blank();
+fn describe_started(address: SocketAddr, (base_url, async_url): (&str, &str), key: &str) -> StyledText {
+    let mut text = StyledText::new();
+    let listens =
+        [plain("The sandbox is listening on "), strong(describe_address(address)), plain(". It sends no messages.")];
+    text.push(StyledLine::success(listens));
+    text.add_blank();
+    text.add_line(0, [plain("Add this profile to gateways.yaml:")]);
+    text.add_blank();
     for line in [
         "rehearsal:".to_owned(),
         format!("  base_url: {base_url}"),
         format!("  async_url: {async_url}"),
         "  api_key: { env: CAMPAIGN_SANDBOX_KEY }".to_owned(),
     ] {
-        text.push(Line::new([plain(line)]).whole());
+        text.push(StyledLine::new([plain(line)]).unbroken());
     }
-    text.blank();
-    text.line(
+    text.add_blank();
+    text.add_line(
         0,
-        [plain("In another terminal, set its key: "), copied(format!("export CAMPAIGN_SANDBOX_KEY={}", quoted(key)))],
+        [
+            plain("In another terminal, set its key: "),
+            copyable(format!("export CAMPAIGN_SANDBOX_KEY={}", quote_for_shell(key))),
+        ],
     );
-    text.line(0, [plain("Then send campaigns with `--gateway rehearsal`. Press Ctrl-C to stop the sandbox.")]);
+    text.add_line(0, [plain("Then send campaigns with `--gateway rehearsal`. Press Ctrl-C to stop the sandbox.")]);
     text
 }
 
 /// The key of the sandbox. A sandbox that other machines can reach needs a key that they do not know.
-fn key(listen: SocketAddr, given: Option<String>) -> Result<String, Failure> {
+fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, CommandFailure> {
     match given {
         Some(key) => Ok(key),
-        None if listen.ip().to_canonical().is_loopback() => Ok(KEY.to_owned()),
-        None => Err(Failure::wrong(format!(
+        None if listen.ip().to_canonical().is_loopback() => Ok(DEFAULT_KEY.to_owned()),
+        None => Err(CommandFailure::invalid(format!(
             "other machines can reach {listen}, so the sandbox needs its own key: add `--key KEY`, or listen on 127.0.0.1"
         ))),
     }
 }
 
 /// The address of the sandbox, in words.
-fn place(address: SocketAddr) -> String {
+fn describe_address(address: SocketAddr) -> String {
     match address.ip().is_unspecified() {
         true => {
             format!("{address} (all addresses of this machine; the profile below only works on this machine)")
@@ -102,29 +106,29 @@ fn place(address: SocketAddr) -> String {
 }
 
 /// The scenario of a file, or the default scenario.
-pub(super) fn scenario(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, Failure> {
+pub(super) fn load_scenario_file(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, CommandFailure> {
     let Some(file) = file else { return Ok(Arc::default()) };
     let loaded = load_scenario(file);
     let Some(scenario) = loaded.value else { return Err(Error::Findings(loaded.findings).into()) };
     if !context.output.json {
-        context.output.findings(&loaded.findings);
+        context.output.print_findings(&loaded.findings);
     }
     Ok(Arc::new(scenario))
 }
 
-fn assumptions(context: &Context) {
+fn print_assumptions(context: &Context) {
     let rows: Vec<&Assumption> = crate::sandbox::assumptions().collect();
     if context.output.json {
-        return context.output.object(&json!({ "assumptions": rows, "exit": exit::FINE }));
+        return context.output.print_object(&json!({ "assumptions": rows, "exit": exit::SUCCESS }));
     }
-    let mut text = Text::new();
+    let mut text = StyledText::new();
     for Assumption { what, choice, reason, change, .. } in rows {
-        text.line(0, [strong(*what)]);
+        text.add_line(0, [strong(*what)]);
         for (label, words) in [("the sandbox", choice), ("because", reason), ("in a scenario", change)] {
-            text.push(Line::new([dim(format!("{label}: ")), plain(*words)]).indented(2));
+            text.push(StyledLine::new([dim(format!("{label}: ")), plain(*words)]).with_indent(2));
         }
     }
-    context.output.result(text);
+    context.output.print_result(text);
 }
 
 #[cfg(test)]
@@ -143,14 +147,14 @@ mod tests {
             ("192.168.1.7:8025", false),
         ] {
             let listen = listen.parse().unwrap();
-            assert_eq!(key(listen, None).is_ok_and(|key| key == KEY), usual, "{listen}");
-            assert_eq!(key(listen, Some("own".into())).unwrap(), "own");
+            assert_eq!(choose_key(listen, None).is_ok_and(|key| key == DEFAULT_KEY), usual, "{listen}");
+            assert_eq!(choose_key(listen, Some("own".into())).unwrap(), "own");
         }
     }
 
     #[test]
     fn address_of_all_interfaces_is_explained() {
-        assert_eq!(place("127.0.0.1:8025".parse().unwrap()), "127.0.0.1:8025");
-        assert!(place("0.0.0.0:8025".parse().unwrap()).starts_with("0.0.0.0:8025 (all addresses"));
+        assert_eq!(describe_address("127.0.0.1:8025".parse().unwrap()), "127.0.0.1:8025");
+        assert!(describe_address("0.0.0.0:8025".parse().unwrap()).starts_with("0.0.0.0:8025 (all addresses"));
     }
 }

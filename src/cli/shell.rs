@@ -6,35 +6,35 @@ use clap::{ColorChoice, Command};
 use serde_json::{Value, json};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
-use super::args::{Global, SchemaOf};
+use super::args::{GlobalOptions, SchemaOf};
 use super::context::Context;
 use super::exit;
 use super::live_line::LogWriter;
-use super::output::{error_has_colours, is_unwritten};
+use super::output::{error_has_colours, report_unwritten};
 use crate::{manifest, sandbox};
 
 /// Says why the command line cannot be understood, or prints the help that was asked for.
-pub(super) fn refuse(error: &clap::Error, json: bool) -> u8 {
+pub(super) fn print_usage_error(error: &clap::Error, json: bool) -> u8 {
     if !error.use_stderr() {
-        return if is_unwritten(error.print()) { exit::STORAGE } else { exit::FINE };
+        return if report_unwritten(error.print()) { exit::STORAGE } else { exit::SUCCESS };
     }
     if json {
-        let object = refusal(&error.render().to_string());
+        let object = usage_error_json(&error.render().to_string());
         use std::io::Write as _;
         let _ = writeln!(std::io::stdout().lock(), "{object}");
     } else {
         let _ = error.print();
     }
-    exit::WRONG
+    exit::INVALID
 }
 
 /// A refusal of the command line as an object: its message, and its tip as help. People get the usage too.
-fn refusal(rendered: &str) -> Value {
+fn usage_error_json(rendered: &str) -> Value {
     let line = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parts = rendered.trim().split("\n\n");
     let message = line(parts.next().unwrap_or_default());
     let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let mut object = json!({ "exit": exit::WRONG, "error": message });
+    let mut object = json!({ "exit": exit::INVALID, "error": message });
     if let Some(tip) = parts.find_map(|part| part.trim_start().strip_prefix("tip: ").map(line)) {
         object["help"] = tip.into();
     }
@@ -42,7 +42,7 @@ fn refusal(rendered: &str) -> Value {
 }
 
 /// A command line whose help and errors have colours as `--color` among these arguments says.
-pub(super) fn coloured(command: Command, arguments: &[OsString]) -> Command {
+pub(super) fn with_chosen_colors(command: Command, arguments: &[OsString]) -> Command {
     with_color(command, color_of_help(arguments))
 }
 
@@ -67,7 +67,7 @@ fn color_of_help(arguments: &[OsString]) -> ColorChoice {
 /// The filter of the log: what `RUST_LOG` says of this program, else as much as `-v` was said.
 ///
 /// Only our own events: libraries may log what they send.
-fn filter(global: &Global, variable: Option<&str>) -> Targets {
+fn log_filter(global: &GlobalOptions, variable: Option<&str>) -> Targets {
     const OURS: &str = "campaign";
     let named: Targets = variable.and_then(|directives| directives.parse().ok()).unwrap_or_default();
     let within = |target: &str| target == OURS || target.starts_with("campaign::");
@@ -77,10 +77,10 @@ fn filter(global: &Global, variable: Option<&str>) -> Targets {
     if !ours.is_empty() {
         return Targets::new().with_targets(ours);
     }
-    Targets::new().with_target(OURS, level(global))
+    Targets::new().with_target(OURS, log_level(global))
 }
 
-fn level(global: &Global) -> LevelFilter {
+fn log_level(global: &GlobalOptions) -> LevelFilter {
     match global.verbose {
         0 if global.quiet => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
@@ -91,10 +91,10 @@ fn level(global: &Global) -> LevelFilter {
 }
 
 /// Logs to standard error as much as was asked for; what a person has to know is told without being asked for.
-pub(super) fn start_log(global: &Global) {
+pub(super) fn start_log(global: &GlobalOptions) {
     // An empty variable counts as not set.
     let variable = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
-    let filter = filter(global, variable.as_deref());
+    let filter = log_filter(global, variable.as_deref());
     let detailed = global.verbose > 0 || variable.is_some();
     use tracing_subscriber::layer::SubscriberExt as _;
     use tracing_subscriber::util::SubscriberInitExt as _;
@@ -108,12 +108,12 @@ pub(super) fn start_log(global: &Global) {
 }
 
 /// Prints the JSON Schema of files.
-pub(super) fn schema(context: &Context, of: SchemaOf) -> u8 {
+pub(super) fn print_schema(context: &Context, of: SchemaOf) -> u8 {
     let schema = match of {
-        SchemaOf::Campaign => manifest::schema(),
+        SchemaOf::Campaign => manifest::campaign_schema(),
         SchemaOf::Gateways => manifest::gateways_schema(),
-        SchemaOf::Scenario => sandbox::schema(),
+        SchemaOf::Scenario => sandbox::scenario_schema(),
     };
-    context.output.verbatim(&format!("{schema:#}\n"));
-    exit::FINE
+    context.output.print_verbatim(&format!("{schema:#}\n"));
+    exit::SUCCESS
 }

@@ -9,13 +9,13 @@ use crate::delivery::Interrupt;
 /// # Errors
 /// When the system does not let the process listen.
 #[cfg(unix)]
-pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
+pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
     use tokio::signal::unix::{SignalKind, signal};
 
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     // Under `nohup` a hang-up is ignored, and stays so.
-    let mut hangup = if ignored(1) { None } else { Some(signal(SignalKind::hangup())?) };
+    let mut hangup = if is_ignored(1) { None } else { Some(signal(SignalKind::hangup())?) };
     let (sender, receiver) = watch::channel(Interrupt::None);
     tokio::spawn(async move {
         loop {
@@ -27,7 +27,7 @@ pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
                     None => std::future::pending().await,
                 } } => 1,
             };
-            sender.send_modify(|state| *state = follow(*state, number));
+            sender.send_modify(|state| *state = next_interrupt(*state, number));
         }
     });
     Ok(receiver)
@@ -35,7 +35,7 @@ pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
 
 /// Whether the process was started with this signal ignored, as far as the system tells.
 #[cfg(unix)]
-fn ignored(signal: u32) -> bool {
+fn is_ignored(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
@@ -50,15 +50,15 @@ pub(super) fn listen() -> std::io::Result<watch::Receiver<Interrupt>> {
     let (sender, receiver) = watch::channel(Interrupt::None);
     tokio::spawn(async move {
         while tokio::signal::ctrl_c().await.is_ok() {
-            sender.send_modify(|state| *state = follow(*state, 2));
+            sender.send_modify(|state| *state = next_interrupt(*state, 2));
         }
     });
     Ok(receiver)
 }
 
-fn follow(state: Interrupt, number: u8) -> Interrupt {
+fn next_interrupt(state: Interrupt, number: u8) -> Interrupt {
     match state {
-        Interrupt::None => Interrupt::Gently(number),
-        Interrupt::Gently(_) | Interrupt::AtOnce(_) => Interrupt::AtOnce(number),
+        Interrupt::None => Interrupt::Graceful(number),
+        Interrupt::Graceful(_) | Interrupt::Immediate(_) => Interrupt::Immediate(number),
     }
 }

@@ -31,17 +31,17 @@ pub(super) const RISKY_VALUES: [(&str, &str); 3] =
     [("--as", "send-again"), ("--as", "not-sent"), ("--state", "failed")];
 
 /// The same error without options from the environment in its usage, which would show them as required.
-pub(super) fn without_environment(error: Error, arguments: &[OsString]) -> Error {
+pub(super) fn hide_environment_options(error: Error, arguments: &[OsString]) -> Error {
     if !error.use_stderr() {
         return error;
     }
     // An error about a value from the environment needs that value.
-    let command = shell::coloured(args::command_without_environment(), arguments);
+    let command = shell::with_chosen_colors(args::build_command_without_environment(), arguments);
     command.try_get_matches_from(arguments).err().unwrap_or(error)
 }
 
 /// The error without advice that protects less. The usage goes with it, since it repeats the option.
-pub(super) fn without_risky_advice(mut error: Error) -> Error {
+pub(super) fn remove_risky_advice(mut error: Error) -> Error {
     let text = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
         Some(ContextValue::Strings(texts)) => Some(texts.join(" ")),
@@ -73,22 +73,22 @@ mod tests {
     use crate::cli::args;
 
     /// Every command with the words that call it.
-    fn commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
+    fn collect_commands(command: &Command, words: &[String], found: &mut Vec<Vec<String>>) {
         found.push(words.to_vec());
         for inner in command.get_subcommands() {
-            commands(inner, &[words, &[inner.get_name().to_owned()]].concat(), found);
+            collect_commands(inner, &[words, &[inner.get_name().to_owned()]].concat(), found);
         }
     }
 
-    fn refused(command: &mut Command, arguments: &[String]) -> Option<String> {
+    fn parse_error(command: &mut Command, arguments: &[String]) -> Option<String> {
         let error = command.try_get_matches_from_mut(arguments).err()?;
-        Some(without_risky_advice(error).render().to_string())
+        Some(remove_risky_advice(error).render().to_string())
     }
 
     #[test]
-    fn misspelt_options_are_never_answered_with_a_riskier_one() {
-        let (mut command, mut all) = (args::command(), Vec::new());
-        commands(&command, &["campaign".to_owned()], &mut all);
+    fn misspelt_option_never_suggests_a_riskier_one() {
+        let (mut command, mut all) = (args::build_command(), Vec::new());
+        collect_commands(&command, &["campaign".to_owned()], &mut all);
         for words in &all {
             for option in RISKY_OPTIONS {
                 let (middle, last) = (option.len() / 2, option.len() - 1);
@@ -100,7 +100,7 @@ mod tests {
                 ];
                 for slip in slips.into_iter().filter(|slip| !RISKY_OPTIONS.contains(&slip.as_str())) {
                     let typed = [words.as_slice(), std::slice::from_ref(&slip)].concat();
-                    let Some(told) = refused(&mut command, &typed) else { continue };
+                    let Some(told) = parse_error(&mut command, &typed) else { continue };
                     let told: BTreeSet<&str> = told.split(|c: char| !(c.is_alphanumeric() || c == '-')).collect();
                     assert!(!told.contains(option), "{words:?} {slip}: {told:?}");
                 }
@@ -109,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_values_are_never_answered_with_a_riskier_one() {
-        let mut command = args::command();
+    fn misspelt_value_never_suggests_a_riskier_one() {
+        let mut command = args::build_command();
         let mut refused = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            refused(&mut command, &words).expect("a refusal")
+            parse_error(&mut command, &words).expect("a refusal")
         };
         for (typed, risky) in [
             ("campaign resolve sale@1 --all --as send-agan", "send-again"),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn risky_options_and_values_exist() {
         let mut options = BTreeSet::new();
-        let mut pending = vec![args::command()];
+        let mut pending = vec![args::build_command()];
         while let Some(command) = pending.pop() {
             options.extend(command.get_arguments().filter_map(|option| Some(format!("--{}", option.get_long()?))));
             pending.extend(command.get_subcommands().cloned());

@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 
-use super::args::Global;
+use super::args::GlobalOptions;
 use super::output::Output;
 use crate::delivery::SingleKind;
-use crate::finding::quoted;
-use crate::ledger::{Ledger, Run, State, StateCounts};
+use crate::finding::quote_for_shell;
+use crate::ledger::{Ledger, RowState, Run, StateCounts};
 use crate::report::NextStep;
-use crate::runs::{AccountView, campaign_file};
+use crate::runs::{AccountView, find_campaign_file};
 
 /// The default name of a live gateway.
-pub(super) const LIVE: &str = "production";
+pub(super) const LIVE_GATEWAY: &str = "production";
 
 /// The options of this command that every suggested command needs.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Options(String);
+pub(super) struct RepeatedOptions(String);
 
-impl Options {
+impl RepeatedOptions {
     /// The typed options. The next command gets the others from the environment, too.
-    pub(super) fn typed(global: &Global, matches: &ArgMatches) -> Self {
-        let path = |path: &Option<PathBuf>| path.as_ref().map(quoted);
-        let ledger = || quoted(global.ledger.as_ref()?.repeatable()?).into();
+    pub(super) fn from_matches(global: &GlobalOptions, matches: &ArgMatches) -> Self {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(quote_for_shell);
+        let ledger = || quote_for_shell(global.ledger.as_ref()?.without_password()?).into();
         let options = [
             ("ledger", "--ledger", ledger()),
             ("state_dir", "--state-dir", path(&global.state_dir)),
@@ -40,13 +40,13 @@ impl Options {
     }
 }
 
-impl Display for Options {
+impl Display for RepeatedOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Options {
+impl RepeatedOptions {
     /// A suggested command; `arguments` begin with the subcommand.
     ///
     /// The only place that writes one: `tests/house.rs` finds any other.
@@ -55,14 +55,14 @@ impl Options {
     }
 
     /// The command that shows a part of the account of a profile.
-    pub(super) fn view(&self, view: AccountView, profile: &str) -> String {
+    pub(super) fn view_command(&self, view: AccountView, profile: &str) -> String {
         let what = match view {
             AccountView::Balance => "balance",
             AccountView::Senders => "senders",
             AccountView::SmsTemplates => "templates list",
             AccountView::ViberTemplates => "viber-templates list",
         };
-        self.command(through(format!("gateway {what}"), Some(profile)))
+        self.command(with_gateway(format!("gateway {what}"), Some(profile)))
     }
 }
 
@@ -73,7 +73,7 @@ impl Output {
     }
 
     /// How to repair a ledger that failed.
-    pub(super) fn ledger_repair(&self) -> &'static str {
+    pub(super) fn describe_ledger_repair(&self) -> &'static str {
         match self.shared_ledger {
             true => "check the ledger's database and the connection to it",
             false => "free up disk space or repair the disk",
@@ -81,70 +81,74 @@ impl Output {
     }
 
     /// The next command for a run that is not being sent.
-    pub(super) fn about_run(&self, run: &str, step: &NextStep) -> String {
+    pub(super) fn suggest_for_run(&self, run: &str, step: &NextStep) -> String {
         self.command(match step {
-            NextStep::Ask => format!("reconcile {run}"),
+            NextStep::Reconcile => format!("reconcile {run}"),
             NextStep::Decide => format!("resolve {run} --all --as DECISION"),
-            NextStep::LookAt(states) => {
+            NextStep::Review(states) => {
                 let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 format!("results {run} --state {} --out -", states.join(","))
             }
             NextStep::Nothing => format!("results {run}"),
-            NextStep::Wait | NextStep::GoOn => format!("status {run}"),
+            NextStep::Wait | NextStep::Resume => format!("status {run}"),
         })
     }
 }
 
 /// The arguments of a command with the gateway that replaces that of the campaign.
-pub(super) fn through(arguments: impl Display, gateway: Option<&str>) -> String {
-    let gateway = gateway.map(|gateway| format!(" --gateway {}", quoted(gateway))).unwrap_or_default();
+pub(super) fn with_gateway(arguments: impl Display, gateway: Option<&str>) -> String {
+    let gateway = gateway.map(|gateway| format!(" --gateway {}", quote_for_shell(gateway))).unwrap_or_default();
     format!("{arguments}{gateway}")
 }
 
 impl Output {
     /// How to retry rejected or undelivered messages of a run; nothing if there are none, or none can be sent again.
-    pub(super) fn about_refused(&self, run: &Run, counts: &StateCounts) -> Option<String> {
-        let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
+    pub(super) fn suggest_retry(&self, run: &Run, counts: &StateCounts) -> Option<String> {
+        let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         let (what, which) = match () {
-            () if any(&[State::Rejected, State::NotSent]) => ("rejected", ""),
-            () if any(&[State::Failed]) => ("undelivered", " --state failed"),
+            () if any(&[RowState::Rejected, RowState::NotSent]) => ("rejected", ""),
+            () if any(&[RowState::Failed]) => ("undelivered", " --state failed"),
             () => return None,
         };
         let retry = || self.command(format!("retry {}{which}", run.name()));
-        (run.live && SingleKind::of(run).is_none())
+        (run.live && SingleKind::from_run(run).is_none())
             .then(|| format!("to retry {what} messages, once the cause is fixed: {}", retry()))
     }
 }
 
 impl Output {
     /// The command that resumes an unfinished run, with its gateway.
-    pub(super) async fn go_on(&self, ledger: &dyn Ledger, run: &Run) -> String {
-        let known = campaign_file(ledger, run).await;
-        let file = known.map_or_else(|| "FILE".to_owned(), |known| file(&known));
-        self.command(through(format!("run {file}"), Some(&run.gateway)))
+    pub(super) async fn resume_command(&self, ledger: &dyn Ledger, run: &Run) -> String {
+        let known = find_campaign_file(ledger, run).await;
+        let file = known.map_or_else(|| "FILE".to_owned(), |known| shell_path(&known));
+        self.command(with_gateway(format!("run {file}"), Some(&run.gateway)))
     }
 
     /// The command that repeats a lookup, a code call or a test, or shows the messages of assistants. It has no phone number,
     /// because people might keep it.
-    pub(super) fn ask_anew(&self, single: SingleKind, run: &Run) -> String {
+    pub(super) fn repeat_command(&self, single: SingleKind, run: &Run) -> String {
         let command = match single {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
-            SingleKind::Test => return self.command(through("test FILE --to PHONE", Some(&run.gateway))),
+            SingleKind::Test => return self.command(with_gateway("test FILE --to PHONE", Some(&run.gateway))),
             // Only the assistant has its text.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
-        self.command(through(format!("gateway {command} PHONE"), Some(&run.gateway)))
+        self.command(with_gateway(format!("gateway {command} PHONE"), Some(&run.gateway)))
     }
 }
 
 /// A file as it is typed on a command line in the current folder.
-pub(super) fn file(path: &Path) -> String {
+pub(super) fn shell_path(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
     let path = within.unwrap_or(path);
     // A leading dash would make it an option.
-    if path.as_os_str().as_encoded_bytes().starts_with(b"-") { quoted(Path::new(".").join(path)) } else { quoted(path) }
+    if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        quote_for_shell(Path::new(".").join(path))
+    } else {
+        quote_for_shell(path)
+    }
 }
 
 #[cfg(test)]
@@ -152,14 +156,14 @@ mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _};
 
     use super::*;
-    use crate::cli::args::Arguments;
+    use crate::cli::args::CliArguments;
 
     #[test]
-    fn typed_options_are_repeated_wherever_they_were() {
+    fn typed_options_are_repeated_from_any_position() {
         let options = |arguments: &[&str]| {
-            let matches = Arguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
-            let parsed = Arguments::from_arg_matches(&matches).unwrap();
-            Options::typed(&parsed.global, &matches).to_string()
+            let matches = CliArguments::command().try_get_matches_from([&["campaign"], arguments].concat()).unwrap();
+            let parsed = CliArguments::from_arg_matches(&matches).unwrap();
+            RepeatedOptions::from_matches(&parsed.global, &matches).to_string()
         };
         assert_eq!(options(&["status"]), "");
         for arguments in [

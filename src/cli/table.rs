@@ -2,116 +2,116 @@
 
 use textwrap::core::display_width;
 
-use super::text::{Line, Span, Text, dim, joined, plain};
+use super::text::{Span, StyledLine, StyledText, dim, join_spans, plain};
 
 /// The blanks between two columns.
-const BETWEEN: usize = 2;
+const COLUMN_GAP: usize = 2;
 
 /// What a column has in a row.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cell(pub(super) Vec<Span>);
+pub(super) struct TableCell(pub(super) Vec<Span>);
 
 /// Writes a row as a paragraph, from its cells.
-type Paragraph = fn(&[Cell]) -> Vec<Line>;
+type Paragraph = fn(&[TableCell]) -> Vec<StyledLine>;
 
 /// A table of short cells.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
+pub(super) struct TerminalTable {
     header: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
     paragraph: Option<Paragraph>,
 }
 
-impl Table {
+impl TerminalTable {
     /// A table with these columns.
     pub(super) fn new<const N: usize>(
         header: [&'static str; N],
-        rows: impl IntoIterator<Item = [impl Into<Cell>; N]>,
+        rows: impl IntoIterator<Item = [impl Into<TableCell>; N]>,
     ) -> Self {
         let row = |row: [_; N]| row.into_iter().map(Into::into).collect();
         Self { header: header.to_vec(), rows: rows.into_iter().map(row).collect(), paragraph: None }
     }
 
     /// The same table, whose rows become these paragraphs where it does not fit.
-    pub(super) fn or(self, paragraph: Paragraph) -> Self {
+    pub(super) fn with_paragraph(self, paragraph: Paragraph) -> Self {
         Self { paragraph: Some(paragraph), ..self }
     }
 
     /// The table on a terminal of so many columns.
     pub(super) fn render(&self, columns: Option<usize>, color: bool) -> String {
-        let widths = self.widths();
-        let width = widths.iter().sum::<usize>() + BETWEEN * widths.len().saturating_sub(1);
+        let widths = self.column_widths();
+        let width = widths.iter().sum::<usize>() + COLUMN_GAP * widths.len().saturating_sub(1);
         if columns.is_some_and(|columns| width > columns) {
-            return self.paragraphs().render(columns, color);
+            return self.render_paragraphs().render(columns, color);
         }
-        let header: Vec<Cell> = self.header.iter().map(|name| dim(*name).into()).collect();
-        std::iter::once(&header).chain(&self.rows).map(|row| row_line(row, &widths, color)).collect()
+        let header: Vec<TableCell> = self.header.iter().map(|name| dim(*name).into()).collect();
+        std::iter::once(&header).chain(&self.rows).map(|row| render_row(row, &widths, color)).collect()
     }
 
-    fn widths(&self) -> Vec<usize> {
-        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column)).map(Cell::width);
+    fn column_widths(&self) -> Vec<usize> {
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column)).map(TableCell::width);
         let named = self.header.iter().enumerate();
         named.map(|(column, name)| cells(column).max().unwrap_or_default().max(name.chars().count())).collect()
     }
 
-    fn paragraphs(&self) -> Text {
-        let mut text = Text::new();
+    fn render_paragraphs(&self) -> StyledText {
+        let mut text = StyledText::new();
         for row in &self.rows {
             match self.paragraph {
                 Some(paragraph) => paragraph(row).into_iter().for_each(|line| text.push(line)),
-                None => self.labelled(row).for_each(|line| text.push(line)),
+                None => self.labelled_lines(row).for_each(|line| text.push(line)),
             }
         }
         text
     }
 
     /// A row as its first cell and a line for each other one with its label.
-    fn labelled<'r>(&'r self, row: &'r [Cell]) -> impl Iterator<Item = Line> {
+    fn labelled_lines<'r>(&'r self, row: &'r [TableCell]) -> impl Iterator<Item = StyledLine> {
         let others = self.header.iter().zip(row).skip(1).filter(|(_, cell)| cell.width() > 0);
         let others = others.map(|(name, cell)| {
             let label = dim(format!("{name}: "));
-            Line::new([label].into_iter().chain(cell.0.iter().cloned())).indented(2)
+            StyledLine::new([label].into_iter().chain(cell.0.iter().cloned())).with_indent(2)
         });
-        row.first().map(|first| Line::new(first.0.clone())).into_iter().chain(others)
+        row.first().map(|first| StyledLine::new(first.0.clone())).into_iter().chain(others)
     }
 }
 
-impl Cell {
+impl TableCell {
     /// The cell without colours.
-    pub(super) fn shown(&self) -> String {
-        self.0.iter().map(Span::shown).collect()
+    pub(super) fn plain_text(&self) -> String {
+        self.0.iter().map(Span::plain_text).collect()
     }
 
     fn width(&self) -> usize {
-        display_width(&self.shown())
+        display_width(&self.plain_text())
     }
 }
 
-impl From<Vec<Span>> for Cell {
+impl From<Vec<Span>> for TableCell {
     fn from(spans: Vec<Span>) -> Self {
         Self(spans)
     }
 }
 
-impl From<Span> for Cell {
+impl From<Span> for TableCell {
     fn from(span: Span) -> Self {
         Self(vec![span])
     }
 }
 
-impl From<String> for Cell {
+impl From<String> for TableCell {
     fn from(text: String) -> Self {
         Self(vec![plain(text)])
     }
 }
 
-impl From<&str> for Cell {
+impl From<&str> for TableCell {
     fn from(text: &str) -> Self {
         Self(vec![plain(text)])
     }
 }
 
-fn row_line(row: &[Cell], widths: &[usize], color: bool) -> String {
+fn render_row(row: &[TableCell], widths: &[usize], color: bool) -> String {
     let mut line = String::new();
     let mut blanks = 0;
     for (cell, column) in row.iter().zip(widths) {
@@ -122,20 +122,20 @@ fn row_line(row: &[Cell], widths: &[usize], color: bool) -> String {
             cell.0.iter().for_each(|span| line.push_str(&span.render(color)));
             blanks = 0;
         }
-        blanks += column - cell_width + BETWEEN;
+        blanks += column - cell_width + COLUMN_GAP;
     }
     line.push('\n');
     line
 }
 
 /// Records with texts of several lines: their short cells in a line, and their texts below it.
-pub(super) fn records(records: impl IntoIterator<Item = (Vec<Span>, String)>) -> Text {
-    let mut text = Text::new();
+pub(super) fn render_records(records: impl IntoIterator<Item = (Vec<Span>, String)>) -> StyledText {
+    let mut text = StyledText::new();
     for (cells, body) in records {
-        let cells = cells.into_iter().filter(|cell| !cell.shown().is_empty()).map(|cell| vec![cell]);
-        text.push(Line::new(joined(cells, " · ")));
+        let cells = cells.into_iter().filter(|cell| !cell.plain_text().is_empty()).map(|cell| vec![cell]);
+        text.push(StyledLine::new(join_spans(cells, " · ")));
         for line in body.lines() {
-            text.push(Line::new([plain(line)]).indented(2).hanging(0));
+            text.push(StyledLine::new([plain(line)]).with_indent(2).with_hang(0));
         }
     }
     text
@@ -147,19 +147,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cell_cannot_command_the_terminal() {
-        let table = Table::new(["x"], [["\u{1b}[2J\rgone".to_owned()]]);
-        let record = records([(vec![plain("\u{7}a")], "b\r\u{1b}[2J".to_owned())]);
+    fn cell_escapes_control_characters() {
+        let table = TerminalTable::new(["x"], [["\u{1b}[2J\rgone".to_owned()]]);
+        let record = render_records([(vec![plain("\u{7}a")], "b\r\u{1b}[2J".to_owned())]);
         for text in [table.render(None, false), table.render(Some(3), false), record.render(None, false)] {
             assert!(!text.contains(['\u{1b}', '\r', '\u{7}']), "{text:?}");
         }
     }
 
     #[test]
-    fn table_becomes_paragraphs_where_it_does_not_fit() {
+    fn table_becomes_paragraphs_if_it_does_not_fit() {
         let rows =
             [[strong("INFO"), good("approved"), plain("")], [strong("Знижки"), bad("declined"), plain("no company")]];
-        let table = Table::new(["sender", "status", "note"], rows);
+        let table = TerminalTable::new(["sender", "status", "note"], rows);
         let fits = "sender  status    note\nINFO    approved\nЗнижки  declined  no company\n";
         assert_eq!(table.render(None, false), fits);
         assert_eq!(table.render(Some(28), false), fits);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn record_keeps_the_lines_of_its_text() {
-        let text = records([(vec![plain("7"), plain(""), plain("Sale")], "Hello\nBye".to_owned())]);
+        let text = render_records([(vec![plain("7"), plain(""), plain("Sale")], "Hello\nBye".to_owned())]);
         assert_eq!(text.render(Some(80), false), "7 · Sale\n  Hello\n  Bye\n");
     }
 }

@@ -15,24 +15,24 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
 use super::error::ToolError;
-use super::known_keys::{KeyHash, KnownKeys, Standing};
+use super::known_keys::{KeyHash, KeyStatus, KnownKeys};
 use crate::gateway::FailureCause;
 use crate::manifest::Profile;
-use crate::runs::{Error, key_of};
+use crate::runs::{Error, read_api_key};
 
 /// The share of the account's rate for questions with unknown keys: a fifth of what questions get beside messages.
-const SHARE: f64 = 0.02;
+const UNKNOWN_KEY_SHARE: f64 = 0.02;
 /// The most such questions a second, also without a rate.
-const MOST: f64 = 10.0;
+const MAX_UNKNOWN_KEY_RATE: f64 = 10.0;
 /// How many of them may come at once.
-const BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than none");
+const UNKNOWN_KEY_BURST: NonZeroU32 = NonZeroU32::new(3).expect("more than none");
 /// The most calls with unknown keys that wait: half of all calls, so that the others have a place.
-const WAITING: usize = super::AT_ONCE / 2;
+const MAX_WAITING: usize = super::MAX_CALLS / 2;
 /// From how many unknown keys on those are removed that ask no more.
-const UNKNOWN: usize = 64;
+const UNKNOWN_KEYS_SWEEP: usize = 64;
 
 /// Access of callers to the gateway.
-pub(super) struct Access {
+pub(super) struct KeyAccess {
     known: KnownKeys,
     unknown: DefaultDirectRateLimiter,
     places: Semaphore,
@@ -40,76 +40,80 @@ pub(super) struct Access {
     asking: Mutex<HashMap<KeyHash, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-impl Access {
+impl KeyAccess {
     /// Access to an account with this rate.
     pub(super) fn new(rate: Option<f64>) -> Self {
-        let rate = rate.map_or(MOST, |rate| (rate * SHARE).min(MOST));
+        let rate = rate.map_or(MAX_UNKNOWN_KEY_RATE, |rate| (rate * UNKNOWN_KEY_SHARE).min(MAX_UNKNOWN_KEY_RATE));
         let period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX);
-        let quota = Quota::with_period(period).expect("a rate is finite").allow_burst(BURST);
+        let quota = Quota::with_period(period).expect("a rate is finite").allow_burst(UNKNOWN_KEY_BURST);
         Self {
             known: KnownKeys::default(),
             unknown: RateLimiter::direct(quota),
-            places: Semaphore::new(WAITING),
+            places: Semaphore::new(MAX_WAITING),
             asking: Mutex::default(),
         }
     }
 
     /// Asks the gateway with a key, unless the gateway refused it lately, or too many unknown keys came.
-    pub(super) async fn ask<T>(
+    pub(super) async fn ask_with_key<T>(
         &self,
         key: &SecretString,
         profile: &Profile,
         question: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, ToolError> {
-        let hash = self.known.hash(key);
-        if self.is_accepted(hash)? || is_own(key, profile) {
-            return self.answer(hash, question).await;
+        let hash = self.known.hash_key(key);
+        if self.is_accepted(hash)? || is_profile_key(key, profile) {
+            return self.await_and_record(hash, question).await;
         }
         let _place = self.places.try_acquire().map_err(|_| ToolError::rate_limited(None))?;
-        let turn = self.turn(hash);
+        let turn = self.lock_for_key(hash);
         let _turn = turn.lock().await;
         if !self.is_accepted(hash)? {
             self.charge_unknown()?;
         }
-        self.answer(hash, question).await
+        self.await_and_record(hash, question).await
     }
 
     /// Has a key proven by a question, unless the gateway accepted it lately.
-    pub(super) async fn prove(
+    pub(super) async fn prove_key(
         &self,
         key: &SecretString,
         profile: &Profile,
         question: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), ToolError> {
-        match self.is_accepted(self.known.hash(key))? {
+        match self.is_accepted(self.known.hash_key(key))? {
             true => Ok(()),
-            false => self.ask(key, profile, question).await,
+            false => self.ask_with_key(key, profile, question).await,
         }
     }
 
     /// Remembers a key that the platform refused with a message, a lookup or an order.
-    pub(super) fn note_refusal(&self, key: &SecretString, error: &ToolError) {
-        if error.is_refused_key() {
-            self.known.refuse(self.known.hash(key), Instant::now());
+    pub(super) fn record_key_refusal(&self, key: &SecretString, error: &ToolError) {
+        if error.is_key_refused() {
+            self.known.record_refused(self.known.hash_key(key), Instant::now());
         }
     }
 
     fn is_accepted(&self, key: KeyHash) -> Result<bool, ToolError> {
-        match self.known.standing(key, Instant::now()) {
-            Standing::Accepted => Ok(true),
-            Standing::Unknown => Ok(false),
-            Standing::Refused => Err(ToolError::key_refused()),
+        match self.known.key_status(key, Instant::now()) {
+            KeyStatus::Accepted => Ok(true),
+            KeyStatus::Unknown => Ok(false),
+            KeyStatus::Refused => Err(ToolError::key_refused()),
         }
     }
 
-    async fn answer<T>(&self, key: KeyHash, question: impl Future<Output = Result<T, Error>>) -> Result<T, ToolError> {
+    async fn await_and_record<T>(
+        &self,
+        key: KeyHash,
+        question: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, ToolError> {
         let answer = question.await;
         match &answer {
-            Ok(_) => self.known.accept(key, Instant::now()),
+            Ok(_) => self.known.record_accepted(key, Instant::now()),
             Err(Error::Unanswered { failure, .. }) => match failure.cause {
-                FailureCause::KeyRefused => self.known.refuse(key, Instant::now()),
+                FailureCause::KeyRefused => self.known.record_refused(key, Instant::now()),
                 // It knows the key, and refuses what was asked.
-                FailureCause::Refused => self.known.accept(key, Instant::now()),
+                FailureCause::Refused => self.known.record_accepted(key, Instant::now()),
                 FailureCause::NotConnected
                 | FailureCause::SlowDown(_)
                 | FailureCause::TimedOut
@@ -125,9 +129,9 @@ impl Access {
         self.unknown.check().map_err(|early| ToolError::rate_limited(Some(wait(early))))
     }
 
-    fn turn(&self, key: KeyHash) -> Arc<tokio::sync::Mutex<()>> {
+    fn lock_for_key(&self, key: KeyHash) -> Arc<tokio::sync::Mutex<()>> {
         let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
-        if asking.len() >= UNKNOWN {
+        if asking.len() >= UNKNOWN_KEYS_SWEEP {
             asking.retain(|_, turn| turn.strong_count() > 0);
         }
         if let Some(turn) = asking.get(&key).and_then(Weak::upgrade) {
@@ -140,9 +144,9 @@ impl Access {
 }
 
 /// Whether a key is the one that the profile has now.
-fn is_own(key: &SecretString, profile: &Profile) -> bool {
+fn is_profile_key(key: &SecretString, profile: &Profile) -> bool {
     let same = |own: &SecretString| own.expose_secret().as_bytes().ct_eq(key.expose_secret().as_bytes()).into();
-    key_of(profile).is_ok_and(|own| same(&own))
+    read_api_key(profile).is_ok_and(|own| same(&own))
 }
 
 #[cfg(test)]
@@ -154,7 +158,7 @@ mod tests {
     use crate::runs::Profiles;
 
     /// A profile whose key is `own`.
-    fn profile(folder: &std::path::Path) -> Profile {
+    fn test_profile(folder: &std::path::Path) -> Profile {
         let (file, key) = (folder.join("gateways.yaml"), folder.join("own.key"));
         std::fs::write(&key, "own").unwrap();
         #[cfg(unix)]
@@ -162,18 +166,18 @@ mod tests {
         let text = "local: { base_url: \"http://127.0.0.1:1\", api_key: { file: own.key }, rate: 10/s }\n";
         std::fs::write(&file, text).unwrap();
         let profiles = Profiles { explicit: Some(file), configuration: None };
-        profiles.load(None).unwrap().profile("local").unwrap().clone()
+        profiles.load(None).unwrap().find_profile("local").unwrap().clone()
     }
 
     /// A gateway that accepts `good` and `own`, and counts how often it is asked.
-    struct Asked<'a>(&'a Access, &'a Profile, AtomicU32);
+    struct CountingGateway<'a>(&'a KeyAccess, &'a Profile, AtomicU32);
 
-    impl Asked<'_> {
-        async fn ask(&self, key: &str) -> &'static str {
+    impl CountingGateway<'_> {
+        async fn ask_gateway(&self, key: &str) -> &'static str {
             let question = async {
                 self.2.fetch_add(1, Ordering::Relaxed);
                 tokio::task::yield_now().await;
-                let failure = |cause| InquiryFailure { cause, reason: "why".into(), said: None, undone: true };
+                let failure = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true };
                 match key {
                     "good" | "own" => Ok(()),
                     "barred" => Err(FailureCause::Refused),
@@ -185,7 +189,10 @@ mod tests {
                     failure: failure(cause),
                 })
             };
-            self.0.ask(&SecretString::from(key), self.1, question).await.map_or_else(|error| error.code(), |()| "ok")
+            self.0
+                .ask_with_key(&SecretString::from(key), self.1, question)
+                .await
+                .map_or_else(|error| error.code(), |()| "ok")
         }
 
         fn count(&self) -> u32 {
@@ -194,47 +201,47 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn refused_key_is_asked_about_once_however_many_callers_have_it() {
+    async fn refused_key_is_checked_once_for_many_callers() {
         let folder = tempfile::tempdir().unwrap();
-        let (access, profile) = (Access::new(Some(10.0)), profile(folder.path()));
-        let gateway = Asked(&access, &profile, AtomicU32::new(0));
-        let answers = futures_util::future::join_all((0..60).map(|_| gateway.ask("wrong"))).await;
+        let (access, profile) = (KeyAccess::new(Some(10.0)), test_profile(folder.path()));
+        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
+        let answers = futures_util::future::join_all((0..60).map(|_| gateway.ask_gateway("wrong"))).await;
         // More of them than may wait are told to come later.
         assert!(answers.iter().all(|answer| ["access_denied", "rate_limited"].contains(answer)), "{answers:?}");
-        assert_eq!((gateway.count(), gateway.ask("wrong").await), (1, "access_denied"));
+        assert_eq!((gateway.count(), gateway.ask_gateway("wrong").await), (1, "access_denied"));
         assert_eq!(gateway.count(), 1);
         // Many callers can bring a good key at once.
-        let answers = futures_util::future::join_all((0..WAITING).map(|_| gateway.ask("good"))).await;
+        let answers = futures_util::future::join_all((0..MAX_WAITING).map(|_| gateway.ask_gateway("good"))).await;
         assert!(answers.iter().all(|answer| *answer == "ok"), "{answers:?}");
     }
 
     #[tokio::test]
-    async fn keys_that_differ_each_time_share_one_small_rate() {
+    async fn unknown_keys_share_one_small_rate() {
         let folder = tempfile::tempdir().unwrap();
-        let (access, profile) = (Access::new(Some(10.0)), profile(folder.path()));
-        let gateway = Asked(&access, &profile, AtomicU32::new(0));
-        assert_eq!(gateway.ask("good").await, "ok");
+        let (access, profile) = (KeyAccess::new(Some(10.0)), test_profile(folder.path()));
+        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
+        assert_eq!(gateway.ask_gateway("good").await, "ok");
         let mut answers = Vec::new();
         for number in 0..60 {
-            answers.push(gateway.ask(&format!("made-up-{number}")).await);
+            answers.push(gateway.ask_gateway(&format!("made-up-{number}")).await);
         }
         let limited = answers.iter().filter(|answer| **answer == "rate_limited").count();
         assert!(limited >= 57 && gateway.count() <= 4, "{answers:?}");
         // They slow neither a key that is known nor that of the profile.
         for _ in 0..5 {
-            assert_eq!((gateway.ask("good").await, gateway.ask("own").await), ("ok", "ok"));
+            assert_eq!((gateway.ask_gateway("good").await, gateway.ask_gateway("own").await), ("ok", "ok"));
         }
     }
 
     #[tokio::test]
-    async fn key_whose_question_was_refused_for_another_reason_is_accepted() {
+    async fn key_is_accepted_if_inquiry_fails_for_another_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let (access, profile) = (Access::new(None), profile(folder.path()));
-        let gateway = Asked(&access, &profile, AtomicU32::new(0));
+        let (access, profile) = (KeyAccess::new(None), test_profile(folder.path()));
+        let gateway = CountingGateway(&access, &profile, AtomicU32::new(0));
         for _ in 0..20 {
-            assert_eq!(gateway.ask("barred").await, "platform_error");
+            assert_eq!(gateway.ask_gateway("barred").await, "platform_error");
         }
         let barred = SecretString::from("barred");
-        assert_eq!(access.prove(&barred, &profile, async { panic!("it is known") }).await, Ok(()));
+        assert_eq!(access.prove_key(&barred, &profile, async { panic!("it is known") }).await, Ok(()));
     }
 }

@@ -23,26 +23,26 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use super::error::ToolError;
-use crate::door::{self, Limits};
+use crate::door::{self, ConnectionLimits};
 use crate::http_client;
 use crate::ledger::Approval;
-use crate::runs::{Adapters, Pending, keep_pending, short, use_approval};
+use crate::runs::{Adapters, PendingRequest, short_digest, store_pending, use_approval};
 
 /// How long something waits for a yes.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The most that waits at a time.
-const MOST: usize = 64;
+const MAX_PENDING: usize = 64;
 /// The most callers that are known apart; then they are strangers anew, and what they wait for is asked again.
-const MOST_CALLERS: usize = 4_096;
+const MAX_CALLERS: usize = 4_096;
 /// How long whoever looks waits for the door.
-const LOOK: Duration = Duration::from_secs(5);
+const VIEW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What waits for the operator's yes.
 #[derive(Clone, Debug)]
-pub struct Approvals(Arc<Desk>);
+pub struct Approvals(Arc<PendingCalls>);
 
 #[derive(Debug)]
-struct Desk {
+struct PendingCalls {
     secret: [u8; 32],
     token: String,
     address: SocketAddr,
@@ -55,11 +55,11 @@ struct Desk {
 }
 
 /// Whether something may be done now.
-pub(super) enum Admission {
+pub(super) enum ApprovalOutcome {
     /// It may, by this yes, which is used up.
-    Admitted(Approval),
+    Approved(Approval),
     /// Not yet: what whoever called is told.
-    Waits(Value),
+    Pending(Value),
 }
 
 impl Approvals {
@@ -67,38 +67,38 @@ impl Approvals {
     ///
     /// # Errors
     /// When there is no room for one.
-    pub fn open(shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
+    pub fn start(shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
         let listener = door::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
         let (waiting, callers, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
-        let desk = Arc::new(Desk { secret: rand::random(), token, address, waiting, callers, hasher });
-        let router = Router::new().route("/waiting/{digest}", get(look)).with_state(Arc::clone(&desk));
-        tokio::spawn(door::serve(listener, router, Limits::default(), shutdown));
+        let desk = Arc::new(PendingCalls { secret: rand::random(), token, address, waiting, callers, hasher });
+        let router = Router::new().route("/waiting/{digest}", get(show_pending)).with_state(Arc::clone(&desk));
+        tokio::spawn(door::serve_connections(listener, router, ConnectionLimits::default(), shutdown));
         Ok(Self(desk))
     }
 
     /// Uses the operator's yes to something that a caller wants, which people read as `shown`; where there is none, it waits
     /// for one from now on.
-    pub(super) async fn admit(
+    pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
         (key, gateway): (&SecretString, &str),
         (what, shown): (&str, String),
-    ) -> Result<Admission, ToolError> {
-        let digest = self.0.digest(self.0.caller(key), gateway, what);
+    ) -> Result<ApprovalOutcome, ToolError> {
+        let digest = self.0.digest_of(self.0.caller_number(key), gateway, what);
         if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
-            self.0.waiting().remove(&digest);
-            return Ok(Admission::Admitted(used));
+            self.0.lock_waiting().remove(&digest);
+            return Ok(ApprovalOutcome::Approved(used));
         }
-        if !self.0.keep(&digest, shown) {
+        if !self.0.add_pending(&digest, shown) {
             let error = "too many calls are waiting for the operator's approval";
             return Err(ToolError::retryable("rate_limited", error));
         }
         let (address, token) = (self.0.address.to_string(), self.0.token.clone());
-        keep_pending(adapters, &digest, Pending { gateway: gateway.to_owned(), address, token }).await?;
-        let digest = short(&digest);
-        Ok(Admission::Waits(json!({
+        store_pending(adapters, &digest, PendingRequest { gateway: gateway.to_owned(), address, token }).await?;
+        let digest = short_digest(&digest);
+        Ok(ApprovalOutcome::Pending(json!({
             "pending": true,
             "digest": digest,
             "how_to": format!("nothing has been done yet: the connector's operator must approve exactly this call with \
@@ -108,18 +108,18 @@ impl Approvals {
     }
 }
 
-impl Desk {
+impl PendingCalls {
     /// The number of a caller.
-    fn caller(&self, key: &SecretString) -> u128 {
+    fn caller_number(&self, key: &SecretString) -> u128 {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
-        if callers.len() >= MOST_CALLERS {
+        if callers.len() >= MAX_CALLERS {
             callers.clear();
         }
         *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
     }
 
     /// What something is known by; without the secret it tells nothing.
-    fn digest(&self, caller: u128, gateway: &str, what: &str) -> String {
+    fn digest_of(&self, caller: u128, gateway: &str, what: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
         let tag = mac
             .chain_update(caller.to_le_bytes())
@@ -131,15 +131,15 @@ impl Desk {
         tag.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
+    fn lock_waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (Instant, String)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps something to be looked at; whether there is room for it.
-    fn keep(&self, digest: &str, shown: String) -> bool {
-        let mut waiting = self.waiting();
-        waiting.retain(|_, (since, _)| since.elapsed() < PATIENCE);
-        if waiting.len() >= MOST && !waiting.contains_key(digest) {
+    fn add_pending(&self, digest: &str, shown: String) -> bool {
+        let mut waiting = self.lock_waiting();
+        waiting.retain(|_, (since, _)| since.elapsed() < APPROVAL_TIMEOUT);
+        if waiting.len() >= MAX_PENDING && !waiting.contains_key(digest) {
             return false;
         }
         waiting.insert(digest.to_owned(), (Instant::now(), shown));
@@ -148,21 +148,25 @@ impl Desk {
 }
 
 /// Shows what waits to who has the token.
-async fn look(State(desk): State<Arc<Desk>>, Path(digest): Path<String>, headers: HeaderMap) -> (StatusCode, String) {
+async fn show_pending(
+    State(desk): State<Arc<PendingCalls>>,
+    Path(digest): Path<String>,
+    headers: HeaderMap,
+) -> (StatusCode, String) {
     let shown = headers.get(AUTHORIZATION).and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
     let opens = shown.is_some_and(|shown| bool::from(shown.as_bytes().ct_eq(desk.token.as_bytes())));
     if !opens {
         return (StatusCode::UNAUTHORIZED, String::new());
     }
-    match desk.waiting().get(&digest) {
+    match desk.lock_waiting().get(&digest) {
         Some((_, shown)) => (StatusCode::OK, shown.clone()),
         None => (StatusCode::NOT_FOUND, String::new()),
     }
 }
 
 /// What waits in another process, as a person reads it; nothing if it waits no longer.
-pub async fn look_at(pending: &Pending, digest: &str) -> Option<String> {
-    let client = http_client::builder().timeout(LOOK).build().ok()?;
+pub async fn view_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
+    let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
     let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);
     let answer = asked.send().await.ok()?.error_for_status().ok()?;
     answer.text().await.ok()

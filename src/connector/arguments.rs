@@ -3,19 +3,19 @@
 use serde_json::{Map, Value};
 
 use super::error::ToolError;
-use crate::audience::{Number, parse_number};
+use crate::audience::{ValidNumber, parse_number};
 use crate::domain::{MessageId, Phone};
 
 /// The digits that an international number has at least and at most.
-const DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
+const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 8..=15;
 
 /// Arguments that agree with the schema of their tool.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Arguments(Map<String, Value>);
+pub(super) struct ToolArguments(Map<String, Value>);
 
-impl Arguments {
+impl ToolArguments {
     /// Arguments that were held against the schema.
-    pub(super) fn judged(arguments: Map<String, Value>) -> Self {
+    pub(super) fn from_checked(arguments: Map<String, Value>) -> Self {
         Self(arguments)
     }
 
@@ -35,24 +35,24 @@ impl Arguments {
     }
 
     /// Whether something is wanted.
-    pub(super) fn flag(&self, name: &str) -> bool {
+    pub(super) fn is_set(&self, name: &str) -> bool {
         self.0.get(name) == Some(&Value::Bool(true))
     }
 
     /// The number of the recipient.
-    pub(super) fn phone(&self) -> Result<Phone, ToolError> {
+    pub(super) fn parse_phone(&self) -> Result<Phone, ToolError> {
         let value = self.0.get("phone").unwrap_or(&Value::Null);
-        read_phone(value).map(|number| number.phone).map_err(ToolError::argument)
+        read_phone(value).map(|number| number.phone).map_err(ToolError::invalid_argument)
     }
 
     /// Our identifier of a message, where the caller brings one.
-    pub(super) fn optional_id(&self) -> Result<Option<MessageId>, ToolError> {
-        if self.0.contains_key("id") { self.id().map(Some) } else { Ok(None) }
+    pub(super) fn parse_optional_id(&self) -> Result<Option<MessageId>, ToolError> {
+        if self.0.contains_key("id") { self.parse_id().map(Some) } else { Ok(None) }
     }
 
     /// Our identifier of a message.
-    pub(super) fn id(&self) -> Result<MessageId, ToolError> {
-        let wrong = || ToolError::argument("`id` is not an identifier returned by a sending tool");
+    pub(super) fn parse_id(&self) -> Result<MessageId, ToolError> {
+        let wrong = || ToolError::invalid_argument("`id` is not an identifier returned by a sending tool");
         self.number("id").and_then(MessageId::new).ok_or_else(wrong)
     }
 }
@@ -61,7 +61,7 @@ impl Arguments {
 ///
 /// # Errors
 /// What is wrong with it and what to do, without the number.
-pub(super) fn read_phone(value: &Value) -> Result<Number, String> {
+pub(super) fn read_phone(value: &Value) -> Result<ValidNumber, String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_u64() => number.to_string(),
@@ -73,7 +73,7 @@ pub(super) fn read_phone(value: &Value) -> Result<Number, String> {
     };
     let digits = text.strip_prefix('+').unwrap_or(&text);
     let count = digits.chars().count();
-    let (least, most) = (DIGITS.start(), DIGITS.end());
+    let (least, most) = (PHONE_DIGITS.start(), PHONE_DIGITS.end());
     let problem = if digits.chars().any(char::is_whitespace) {
         Some("has spaces; write the digits without spaces".to_owned())
     } else if digits.chars().any(char::is_alphabetic) {
@@ -106,7 +106,7 @@ pub(super) fn phone_problem(value: &Value) -> Option<String> {
 }
 
 /// A number of which only the last four digits are shown, as far as the value is one.
-pub(super) fn masked(value: &Value) -> String {
+pub(super) fn mask_phone(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -125,12 +125,12 @@ mod tests {
     #[test]
     fn phone_is_read_with_its_country_code() {
         for value in [json!("380501234567"), json!("+380501234567"), json!(380_501_234_567_u64)] {
-            assert_eq!(read_phone(&value).map(|number| number.phone.get()), Ok(380_501_234_567));
+            assert_eq!(read_phone(&value).map(|number| number.phone.to_u64()), Ok(380_501_234_567));
         }
     }
 
     #[test]
-    fn problem_of_a_phone_says_what_to_do_without_the_number() {
+    fn phone_problem_says_what_to_do_without_the_number() {
         for (value, words) in [
             (json!("38050abc4567"), "has letters; write digits"),
             (json!("38О501234567"), "has letters"),
@@ -157,9 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn a_masked_number_shows_its_last_four_digits_alone() {
-        assert_eq!(masked(&json!("+380 50 123 45 67")), "…4567");
-        assert_eq!(masked(&json!(380_501_234_567_u64)), "…4567");
-        assert_eq!((masked(&json!("12")), masked(&json!({}))), ("…12".to_owned(), "…".to_owned()));
+    fn masked_number_shows_only_its_last_four_digits() {
+        assert_eq!(mask_phone(&json!("+380 50 123 45 67")), "…4567");
+        assert_eq!(mask_phone(&json!(380_501_234_567_u64)), "…4567");
+        assert_eq!((mask_phone(&json!("12")), mask_phone(&json!({}))), ("…12".to_owned(), "…".to_owned()));
     }
 }

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::{Content, Phone};
+use crate::domain::{MessageContent, Phone};
 
 /// What is shown of a call before it is confirmed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Preview {
+pub(super) struct CallPreview {
     /// What would be sent.
     pub(super) shown: Value,
     /// Why it would be refused.
@@ -20,12 +20,12 @@ pub(super) struct Preview {
     /// Whom it is for; nothing if there is no such number, or if the tool sends nothing.
     pub(super) recipient: Option<Phone>,
     /// The message; nothing if it is not complete, or if the tool sends none.
-    pub(super) content: Option<Content<Cow<'static, str>>>,
+    pub(super) content: Option<MessageContent<Cow<'static, str>>>,
 }
 
-impl Preview {
+impl CallPreview {
     /// The same for a call that learns nothing of the operator's rules.
-    pub(super) fn unforeseen(mut self, because: &str) -> Self {
+    pub(super) fn with_unchecked_rules(mut self, because: &str) -> Self {
         if self.recipient.is_some() {
             self.warnings.push(format!("opt-outs, limits and the sending window were not checked, because {because}"));
         }
@@ -39,7 +39,7 @@ pub(super) fn is_confirmed(arguments: &Map<String, Value>) -> bool {
 }
 
 /// The refusal of a call that nobody confirmed, with all that is wrong with it.
-pub(super) fn refusal(Preview { shown, problems, warnings, .. }: Preview) -> Value {
+pub(super) fn unconfirmed_result(CallPreview { shown, problems, warnings, .. }: CallPreview) -> Value {
     json!({
         "refused": true,
         "reason": "nothing was sent: `confirm` is not true",
@@ -52,7 +52,7 @@ pub(super) fn refusal(Preview { shown, problems, warnings, .. }: Preview) -> Val
 }
 
 /// What the answer to a call may have that did nothing, besides what the tool's result has.
-pub(super) fn properties() -> Value {
+pub(super) fn property_schemas() -> Value {
     json!({
         "refused": { "const": true, "description": "Nothing was done: the call was not confirmed." },
         "pending": { "const": true, "description": "Nothing has been done yet: the operator must approve the call." },

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 /// How the connector is called there.
-const NAME: &str = "campaign";
+const SERVER_NAME: &str = "campaign";
 /// The variable that has the key of each call.
-const KEY: &str = "CAMPAIGN_KEY";
+const KEY_VARIABLE: &str = "CAMPAIGN_KEY";
 
 /// A program that reaches assistants, by the form of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
+pub enum AssistantClient {
     /// Claude Code: `.mcp.json`.
     Claude,
     /// Cursor: `.cursor/mcp.json`.
@@ -22,7 +22,7 @@ pub enum Client {
 
 /// How a client gets to the connector.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum ClientEntry {
     /// It listens here.
     Http(String),
     /// The client starts it.
@@ -36,7 +36,7 @@ pub enum Entry {
     },
 }
 
-impl Client {
+impl AssistantClient {
     /// Every client.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Cursor, Self::VsCode, Self::Generic];
 
@@ -59,10 +59,10 @@ impl Client {
 
     /// The whole file of this client. In the place of the key it has the client's variable.
     #[must_use]
-    pub fn file(self, entry: &Entry) -> Value {
-        let (entry, has_key) = self.entry(entry);
+    pub fn config_file(self, entry: &ClientEntry) -> Value {
+        let (entry, has_key) = self.render_entry(entry);
         match self {
-            Self::Claude | Self::Cursor => json!({ "mcpServers": { NAME: entry } }),
+            Self::Claude | Self::Cursor => json!({ "mcpServers": { SERVER_NAME: entry } }),
             // It asks for the key once and keeps it where it keeps passwords.
             Self::VsCode if has_key => json!({
                 "inputs": [{
@@ -71,24 +71,24 @@ impl Client {
                     "description": "API key of the messaging gateway",
                     "password": true,
                 }],
-                "servers": { NAME: entry },
+                "servers": { SERVER_NAME: entry },
             }),
-            Self::VsCode => json!({ "servers": { NAME: entry } }),
+            Self::VsCode => json!({ "servers": { SERVER_NAME: entry } }),
             Self::Generic => entry,
         }
     }
 
     /// The entry (contract 4.4), and whether the key has a place in it.
-    fn entry(self, entry: &Entry) -> (Value, bool) {
+    fn render_entry(self, entry: &ClientEntry) -> (Value, bool) {
         match entry {
-            Entry::Http(url) => {
-                let bearer = format!("Bearer {}", self.key_from(KEY));
+            ClientEntry::Http(url) => {
+                let bearer = format!("Bearer {}", self.key_placeholder(KEY_VARIABLE));
                 (json!({ "type": "http", "url": url, "headers": { "Authorization": bearer } }), true)
             }
-            Entry::Stdio { command, arguments, variable } => {
+            ClientEntry::Stdio { command, arguments, variable } => {
                 let mut entry = json!({ "type": "stdio", "command": command, "args": arguments });
                 if let Some(variable) = variable {
-                    entry["env"] = json!({ variable: self.key_from(variable) });
+                    entry["env"] = json!({ variable: self.key_placeholder(variable) });
                 }
                 (entry, variable.is_some())
             }
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// What stands in the place of the key: the client's own way to a variable of its environment, or to a password.
-    fn key_from(self, variable: &str) -> String {
+    fn key_placeholder(self, variable: &str) -> String {
         match self {
             Self::Claude | Self::Generic => format!("${{{variable}}}"),
             Self::Cursor => format!("${{env:{variable}}}"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 
-use crate::finding::one_line;
+use crate::finding::escape_to_one_line;
 use crate::gateway::{FailureCause, InquiryFailure};
 use crate::runs::{Error, PolicyRefusal};
 
@@ -35,7 +35,7 @@ impl ToolError {
     pub(super) fn new(code: &'static str, error: impl AsRef<str>) -> Self {
         // What a platform says must not look like lines of somebody else.
         Self {
-            error: one_line(error.as_ref()),
+            error: escape_to_one_line(error.as_ref()),
             code,
             retryable: false,
             how_to: None,
@@ -46,12 +46,12 @@ impl ToolError {
     }
 
     /// The same, with what to do about it.
-    pub(super) fn how_to(self, how_to: impl Into<String>) -> Self {
+    pub(super) fn with_how_to(self, how_to: impl Into<String>) -> Self {
         Self { how_to: Some(how_to.into()), ..self }
     }
 
     /// The first of several errors, with the sentences of all of them; nothing if there is none.
-    pub(super) fn of_all(errors: Vec<Self>) -> Option<Self> {
+    pub(super) fn first_of(errors: Vec<Self>) -> Option<Self> {
         let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
         let first = errors.into_iter().next()?;
         Some(if problems.len() > 1 { Self { problems, ..first } } else { first })
@@ -63,43 +63,44 @@ impl ToolError {
     }
 
     /// Whether it only says that a limit of an hour is used up.
-    pub(super) fn is_limit(&self) -> bool {
+    pub(super) fn is_rate_limit(&self) -> bool {
         self.code == "rate_limited"
     }
 
     /// The call has no key.
-    pub(super) fn no_key() -> Self {
+    pub(super) fn missing_key() -> Self {
         let how_to = "send the header `Authorization: Bearer API_KEY` with each call";
-        Self::new("no_api_key", "Access denied").how_to(how_to)
+        Self::new("no_api_key", "Access denied").with_how_to(how_to)
     }
 
     /// An argument is none that the tool takes.
-    pub(super) fn argument(why: impl AsRef<str>) -> Self {
-        Self::new("invalid_argument", why).how_to("check the tool's input schema, then call it again")
+    pub(super) fn invalid_argument(why: impl AsRef<str>) -> Self {
+        Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
     }
 
     /// Too much was asked lately.
     pub(super) fn rate_limited(wait: Option<Duration>) -> Self {
         let seconds = wait.map_or(1, |wait| wait.as_secs() + 1);
         let error = format!("too many calls; wait {seconds} s");
-        Self { retryable: true, ..Self::new("rate_limited", error) }.how_to(format!("call it again after {seconds} s"))
+        Self { retryable: true, ..Self::new("rate_limited", error) }
+            .with_how_to(format!("call it again after {seconds} s"))
     }
 
     /// The platform does not know the key.
     pub(super) fn key_refused() -> Self {
         Self::new("access_denied", "Access denied")
-            .how_to("the gateway does not accept this API key; ask the person who set it up")
+            .with_how_to("the gateway does not accept this API key; ask the person who set it up")
     }
 
     /// Whether the platform refused the key.
-    pub(super) fn is_refused_key(&self) -> bool {
+    pub(super) fn is_key_refused(&self) -> bool {
         self.code == "access_denied"
     }
 
     /// The same message went to the same number so many seconds ago.
-    pub(super) fn repeated(seconds: u64) -> Self {
+    pub(super) fn repeated_message(seconds: u64) -> Self {
         let error = format!("the same message was sent to this number {seconds} s ago");
-        Self::new("repeated", error).how_to(
+        Self::new("repeated", error).with_how_to(
             "nothing was sent; if the person you work for wants a second message, call the tool again \
              with `repeat: true`",
         )
@@ -110,14 +111,14 @@ impl ToolError {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the limit of messages per hour is reached; wait {wait} s");
         Self { retryable: true, ..Self::new("rate_limited", error) }
-            .how_to(format!("nothing was sent; try again after {wait} s"))
+            .with_how_to(format!("nothing was sent; try again after {wait} s"))
     }
 
     /// As many numbers as the operator allows were looked up within the last hour.
     pub(super) fn too_many_lookups(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the limit of lookups per hour is reached; wait {wait} s");
-        Self { retryable: true, ..Self::new("rate_limited", error) }.how_to(format!(
+        Self { retryable: true, ..Self::new("rate_limited", error) }.with_how_to(format!(
             "no number was looked up; try again after {wait} s, or ask the person who set up the connector"
         ))
     }
@@ -126,27 +127,28 @@ impl ToolError {
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
             let error = "the sending window is closed and does not open within a year";
-            return Self::new("outside_window", error).how_to("nothing was sent; tell the person you work for");
+            return Self::new("outside_window", error).with_how_to("nothing was sent; tell the person you work for");
         };
         let zone = opens.time_zone().iana_name().map_or_else(|| opens.offset().to_string(), str::to_owned);
         let time = format!("{} ({zone})", opens.strftime("%Y-%m-%d %H:%M"));
         let error = format!("the sending window is closed; it opens at {time}");
-        Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }.how_to(
-            format!("nothing was sent; tell the person you work for, and call this tool again at {time} or later"),
-        )
+        Self { retryable: true, opens_at: Some(Box::new(opens.clone())), ..Self::new("outside_window", error) }
+            .with_how_to(format!(
+                "nothing was sent; tell the person you work for, and call this tool again at {time} or later"
+            ))
     }
 
     /// The recipient opted out.
     pub(super) fn opted_out() -> Self {
         Self::new("opted_out", "this number is on the suppression list or in a `suppress` file")
-            .how_to("nothing was sent; tell the person you work for, and do not try another way")
+            .with_how_to("nothing was sent; tell the person you work for, and do not try another way")
     }
 
     /// The recipient got as many messages as a cap allows.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
         Self::new("cap_reached", error)
-            .how_to("nothing was sent; tell the person you work for, and do not retry now: the cap resets later")
+            .with_how_to("nothing was sent; tell the person you work for, and do not retry now: the cap resets later")
     }
 
     /// A message left, and nobody knows what became of it.
@@ -154,31 +156,31 @@ impl ToolError {
         let error = "the message was passed to the gateway, but its outcome is unknown: it might have been sent";
         let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
         Self::new("unknown_outcome", error)
-            .how_to(format!(
+            .with_how_to(format!(
                 "do not send it again; call message_status{by} first, or ask the person who runs the connector"
             ))
-            .about(id)
+            .with_id(id)
     }
 
     /// The same, with more to know about it.
-    pub(super) fn also(self, more: &str) -> Self {
+    pub(super) fn with_more_how_to(self, more: &str) -> Self {
         let how_to = self.how_to.as_ref().map_or_else(|| more.to_owned(), |how_to| format!("{how_to}; {more}"));
-        self.how_to(how_to)
+        self.with_how_to(how_to)
     }
 
     /// The same, about the message with this identifier.
-    pub(super) fn about(self, id: Option<u64>) -> Self {
+    pub(super) fn with_id(self, id: Option<u64>) -> Self {
         Self { id, ..self }
     }
 
     /// Whether what was asked for may have been done all the same.
-    pub(super) fn may_have_left(&self) -> bool {
+    pub(super) fn may_have_been_sent(&self) -> bool {
         self.code == "unknown_outcome"
     }
 
     /// An error that may be gone later.
     pub(super) fn retryable(code: &'static str, error: &str) -> Self {
-        Self { retryable: true, ..Self::new(code, error) }.how_to("call it again later")
+        Self { retryable: true, ..Self::new(code, error) }.with_how_to("call it again later")
     }
 
     /// What it is, for programs.
@@ -187,7 +189,7 @@ impl ToolError {
     }
 
     /// The one text of the answer.
-    pub(super) fn body(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut body = json!({ "error": self.error, "code": self.code, "retryable": self.retryable });
         if let Some(how_to) = &self.how_to {
             body["how_to"] = json!(how_to);
@@ -208,7 +210,7 @@ impl ToolError {
 impl From<InquiryFailure> for ToolError {
     /// A question that the platform did not answer: it can be asked again.
     fn from(failure: InquiryFailure) -> Self {
-        let said = failure.said.as_deref().unwrap_or(&failure.reason);
+        let said = failure.gateway_text.as_deref().unwrap_or(&failure.reason);
         match failure.cause {
             FailureCause::KeyRefused => Self::key_refused(),
             FailureCause::Refused => Self::new("platform_error", said),
@@ -227,14 +229,14 @@ impl From<Error> for ToolError {
             Error::TooManyQuestions { wait } => Self::rate_limited(Some(wait)),
             Error::HostChanged { .. } => {
                 Self::new("gateway_changed", "the gateway's address has changed since it was trusted")
-                    .how_to("the connector's operator must trust the new address first")
+                    .with_how_to("the connector's operator must trust the new address first")
             }
             Error::WeakerApproval(_) => Self::new(
                 "gateway_changed",
                 "the gateway's `approval` is weaker than the rule in the ledger for its account",
             )
-            .how_to("the connector's operator must restore the rule, or accept the change in a terminal"),
-            Error::Input(why) => Self::argument(why),
+            .with_how_to("the connector's operator must restore the rule, or accept the change in a terminal"),
+            Error::Input(why) => Self::invalid_argument(why),
             Error::Policy(refusal) => match refusal {
                 PolicyRefusal::OutsideWindow { opens } => Self::outside_window(opens.as_ref()),
                 PolicyRefusal::Suppressed(_) => Self::opted_out(),
@@ -264,8 +266,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_without_an_answer_tells_whether_it_may_be_asked_again() {
-        let failed = |cause| InquiryFailure { cause, reason: "why".into(), said: None, undone: true };
+    fn inquiry_failure_says_whether_it_is_retryable() {
+        let failed = |cause| InquiryFailure { cause, reason: "why".into(), gateway_text: None, undone: true };
         for (cause, code, retryable) in [
             (FailureCause::KeyRefused, "access_denied", false),
             (FailureCause::Refused, "platform_error", false),

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// How long a key counts as accepted after the gateway last accepted it.
-const ACCEPTED: Duration = Duration::from_secs(600);
+const ACCEPTED_TTL: Duration = Duration::from_secs(600);
 /// How long a refused key is refused without asking the gateway.
-const REFUSED: Duration = Duration::from_secs(10);
+const REFUSED_TTL: Duration = Duration::from_secs(10);
 /// The most keys of each kind.
-const MOST: usize = 4_096;
+const MAX_KEYS: usize = 4_096;
 
 /// What the gateway said of a key lately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum KeyStatus {
     /// It accepted the key.
     Accepted,
     /// It refused the key.
@@ -34,58 +34,58 @@ pub(super) struct KeyHash(u64);
 #[derive(Debug, Default)]
 pub(super) struct KnownKeys {
     hasher: RandomState,
-    keys: Mutex<Keys>,
+    keys: Mutex<KeyTimes>,
 }
 
 #[derive(Debug, Default)]
-struct Keys {
+struct KeyTimes {
     accepted: HashMap<KeyHash, Instant>,
     refused: HashMap<KeyHash, Instant>,
 }
 
 impl KnownKeys {
     /// The hash of a key.
-    pub(super) fn hash(&self, key: &SecretString) -> KeyHash {
+    pub(super) fn hash_key(&self, key: &SecretString) -> KeyHash {
         KeyHash(self.hasher.hash_one(key.expose_secret()))
     }
 
     /// What the gateway said of a key lately.
-    pub(super) fn standing(&self, key: KeyHash, now: Instant) -> Standing {
-        let keys = self.keys();
+    pub(super) fn key_status(&self, key: KeyHash, now: Instant) -> KeyStatus {
+        let keys = self.lock_keys();
         let within = |keys: &HashMap<KeyHash, Instant>, time| {
             keys.get(&key).is_some_and(|at| now.saturating_duration_since(*at) < time)
         };
         match () {
-            () if within(&keys.refused, REFUSED) => Standing::Refused,
-            () if within(&keys.accepted, ACCEPTED) => Standing::Accepted,
-            () => Standing::Unknown,
+            () if within(&keys.refused, REFUSED_TTL) => KeyStatus::Refused,
+            () if within(&keys.accepted, ACCEPTED_TTL) => KeyStatus::Accepted,
+            () => KeyStatus::Unknown,
         }
     }
 
     /// Records that the gateway accepted a key.
-    pub(super) fn accept(&self, key: KeyHash, now: Instant) {
-        let mut keys = self.keys();
+    pub(super) fn record_accepted(&self, key: KeyHash, now: Instant) {
+        let mut keys = self.lock_keys();
         keys.refused.remove(&key);
-        keep(&mut keys.accepted, key, now, ACCEPTED);
+        insert_bounded(&mut keys.accepted, key, now, ACCEPTED_TTL);
     }
 
     /// Records that the gateway refused a key.
-    pub(super) fn refuse(&self, key: KeyHash, now: Instant) {
-        let mut keys = self.keys();
+    pub(super) fn record_refused(&self, key: KeyHash, now: Instant) {
+        let mut keys = self.lock_keys();
         keys.accepted.remove(&key);
-        keep(&mut keys.refused, key, now, REFUSED);
+        insert_bounded(&mut keys.refused, key, now, REFUSED_TTL);
     }
 
-    fn keys(&self) -> std::sync::MutexGuard<'_, Keys> {
+    fn lock_keys(&self) -> std::sync::MutexGuard<'_, KeyTimes> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Keeps a key; if there are too many, it takes the place of the one that was kept first.
-fn keep(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, time: Duration) {
-    if keys.len() >= MOST && !keys.contains_key(&key) {
+fn insert_bounded(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, time: Duration) {
+    if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {
         keys.retain(|_, at| now.saturating_duration_since(*at) < time);
-        if keys.len() >= MOST
+        if keys.len() >= MAX_KEYS
             && let Some(first) = keys.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key)
         {
             keys.remove(&first);
@@ -98,52 +98,55 @@ fn keep(keys: &mut HashMap<KeyHash, Instant>, key: KeyHash, now: Instant, time: 
 mod tests {
     use super::*;
 
-    fn key(text: &str) -> SecretString {
+    fn secret(text: &str) -> SecretString {
         SecretString::from(text)
     }
 
     #[test]
-    fn refused_key_is_forgotten_after_seconds_and_an_accepted_one_later() {
+    fn refused_key_expires_before_an_accepted_one() {
         let (known, now) = (KnownKeys::default(), Instant::now());
-        let (good, bad) = (known.hash(&key("good")), known.hash(&key("bad")));
-        assert_eq!(known.standing(good, now), Standing::Unknown);
-        known.accept(good, now);
-        known.refuse(bad, now);
+        let (good, bad) = (known.hash_key(&secret("good")), known.hash_key(&secret("bad")));
+        assert_eq!(known.key_status(good, now), KeyStatus::Unknown);
+        known.record_accepted(good, now);
+        known.record_refused(bad, now);
         let at = |seconds| now + Duration::from_secs(seconds);
         for (seconds, of_good, of_bad) in [
-            (0, Standing::Accepted, Standing::Refused),
-            (9, Standing::Accepted, Standing::Refused),
-            (11, Standing::Accepted, Standing::Unknown),
-            (601, Standing::Unknown, Standing::Unknown),
+            (0, KeyStatus::Accepted, KeyStatus::Refused),
+            (9, KeyStatus::Accepted, KeyStatus::Refused),
+            (11, KeyStatus::Accepted, KeyStatus::Unknown),
+            (601, KeyStatus::Unknown, KeyStatus::Unknown),
         ] {
-            let standing = (known.standing(good, at(seconds)), known.standing(bad, at(seconds)));
+            let standing = (known.key_status(good, at(seconds)), known.key_status(bad, at(seconds)));
             assert_eq!(standing, (of_good, of_bad), "after {seconds} s");
         }
     }
 
     #[test]
-    fn revoked_key_is_good_no_more_and_can_become_good_again() {
+    fn revoked_key_is_refused_until_accepted_again() {
         let (known, now) = (KnownKeys::default(), Instant::now());
-        let one = known.hash(&key("one"));
-        known.accept(one, now);
-        known.refuse(one, now);
-        assert_eq!(known.standing(one, now), Standing::Refused);
-        assert_eq!(known.standing(one, now + REFUSED), Standing::Unknown);
-        known.accept(one, now);
-        assert_eq!(known.standing(one, now), Standing::Accepted);
+        let one = known.hash_key(&secret("one"));
+        known.record_accepted(one, now);
+        known.record_refused(one, now);
+        assert_eq!(known.key_status(one, now), KeyStatus::Refused);
+        assert_eq!(known.key_status(one, now + REFUSED_TTL), KeyStatus::Unknown);
+        known.record_accepted(one, now);
+        assert_eq!(known.key_status(one, now), KeyStatus::Accepted);
     }
 
     #[test]
-    fn made_up_keys_take_bounded_room_and_push_out_no_accepted_one() {
+    fn refused_keys_are_bounded_and_keep_accepted_ones() {
         let (known, now) = (KnownKeys::default(), Instant::now());
-        let good = known.hash(&key("good"));
-        known.accept(good, now);
-        for number in 0..2 * MOST {
-            known.refuse(known.hash(&key(&format!("made-up-{number}"))), now + Duration::from_micros(number as u64));
+        let good = known.hash_key(&secret("good"));
+        known.record_accepted(good, now);
+        for number in 0..2 * MAX_KEYS {
+            known.record_refused(
+                known.hash_key(&secret(&format!("made-up-{number}"))),
+                now + Duration::from_micros(number as u64),
+            );
         }
-        let refused = known.keys().refused.len();
-        assert_eq!((refused, known.standing(good, now)), (MOST, Standing::Accepted));
-        let last = known.hash(&key(&format!("made-up-{}", 2 * MOST - 1)));
-        assert_eq!(known.standing(last, now), Standing::Refused);
+        let refused = known.lock_keys().refused.len();
+        assert_eq!((refused, known.key_status(good, now)), (MAX_KEYS, KeyStatus::Accepted));
+        let last = known.hash_key(&secret(&format!("made-up-{}", 2 * MAX_KEYS - 1)));
+        assert_eq!(known.key_status(last, now), KeyStatus::Refused);
     }
 }

@@ -12,25 +12,25 @@ use governor::{Quota, RateLimiter};
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// How many calls a second, on average.
-const CALLS: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
+const CALLS_PER_SECOND: NonZeroU32 = NonZeroU32::new(2_000).expect("more than none");
 /// The most callers that are known apart at a time.
-const CALLERS: usize = 16_384;
+const MAX_CALLERS: usize = 16_384;
 
 /// What callers used up lately.
-pub(super) struct Limits {
+pub(super) struct CallLimits {
     limiter: RateLimiter<u64, DefaultKeyedStateStore<u64>, DefaultClock>,
     /// Draws a secret of its own, so that what is remembered of a key tells nothing of it.
     hasher: RandomState,
 }
 
-impl Default for Limits {
+impl Default for CallLimits {
     fn default() -> Self {
-        Self::of(CALLS)
+        Self::with_rate(CALLS_PER_SECOND)
     }
 }
 
-impl Limits {
-    fn of(calls: NonZeroU32) -> Self {
+impl CallLimits {
+    fn with_rate(calls: NonZeroU32) -> Self {
         Self { limiter: RateLimiter::keyed(Quota::per_second(calls)), hasher: RandomState::new() }
     }
 
@@ -39,7 +39,7 @@ impl Limits {
     /// # Errors
     /// How long to wait, where that was too many.
     pub(super) fn charge_address(&self, address: IpAddr) -> Result<(), Duration> {
-        self.charge(("address", address))
+        self.charge_caller(("address", address))
     }
 
     /// Charges a call to a key.
@@ -47,11 +47,11 @@ impl Limits {
     /// # Errors
     /// How long to wait, where that was too many.
     pub(super) fn charge_key(&self, key: &SecretString) -> Result<(), Duration> {
-        self.charge(("key", key.expose_secret()))
+        self.charge_caller(("key", key.expose_secret()))
     }
 
-    fn charge(&self, caller: impl Hash) -> Result<(), Duration> {
-        if self.limiter.len() >= CALLERS {
+    fn charge_caller(&self, caller: impl Hash) -> Result<(), Duration> {
+        if self.limiter.len() >= MAX_CALLERS {
             self.limiter.retain_recent();
         }
         let caller = self.hasher.hash_one(caller);
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_calls_too_often_waits_and_nobody_else_pays_for_it() {
-        let limits = Limits::of(NonZeroU32::new(3).unwrap());
+    fn caller_over_the_limit_waits_alone() {
+        let limits = CallLimits::with_rate(NonZeroU32::new(3).unwrap());
         let (one, other) = (SecretString::from("one"), SecretString::from("other"));
         let taken = (0..10).filter(|_| limits.charge_key(&one).is_ok()).count();
         assert_eq!(taken, 3);

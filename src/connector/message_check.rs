@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-use crate::audience::Number;
-use crate::check::against_message;
-use crate::domain::{Content, Stage, sms_text};
+use crate::audience::ValidNumber;
+use crate::check::check_message;
+use crate::domain::{MessageContent, Stage, measure_sms};
 use crate::finding::Finding;
 
 /// How many parts of an SMS need no warning.
@@ -15,7 +15,7 @@ const FEW_PARTS: usize = 3;
 const TAGS: [&str; 2] = ["{{", "{%"];
 
 /// Why a message cannot be sent.
-pub(super) fn errors(content: &Content<Cow<'_, str>>) -> Vec<String> {
+pub(super) fn find_errors(content: &MessageContent<Cow<'_, str>>) -> Vec<String> {
     let unfilled = content.stages.iter().flat_map(|stage| {
         let title = stage.channel().facts().title;
         stage.texts().filter_map(move |(field, text)| {
@@ -24,14 +24,14 @@ pub(super) fn errors(content: &Content<Cow<'_, str>>) -> Vec<String> {
             Some(format!("the {title} {noun} contains `{tag}`, which would be sent literally; write the value instead"))
         })
     });
-    let findings = against_message(content);
-    unfilled.chain(findings.iter().filter(|finding| finding.is_error()).map(sentence)).collect()
+    let findings = check_message(content);
+    unfilled.chain(findings.iter().filter(|finding| finding.is_error()).map(describe_finding)).collect()
 }
 
 /// What a person should look at before they confirm a message.
-pub(super) fn warnings(content: &Content<Cow<'_, str>>, number: Option<Number>) -> Vec<String> {
+pub(super) fn find_warnings(content: &MessageContent<Cow<'_, str>>, number: Option<ValidNumber>) -> Vec<String> {
     let mut warnings: Vec<String> =
-        against_message(content).iter().filter(|finding| !finding.is_error()).map(sentence).collect();
+        check_message(content).iter().filter(|finding| !finding.is_error()).map(describe_finding).collect();
     for stage in &content.stages {
         let title = stage.channel().facts().title;
         let texts = stage.texts().filter(|(_, text)| !TAGS.into_iter().any(|tag| text.contains(tag)));
@@ -42,7 +42,7 @@ pub(super) fn warnings(content: &Content<Cow<'_, str>>, number: Option<Number>) 
             )
         }));
     }
-    let parts = content.stages.iter().filter_map(Stage::billed_text).map(|text| sms_text(text).parts);
+    let parts = content.stages.iter().filter_map(Stage::billed_text).map(|text| measure_sms(text).parts);
     warnings.extend(
         parts
             .filter(|parts| *parts > FEW_PARTS)
@@ -65,7 +65,7 @@ fn has_word_in_braces(text: &str) -> bool {
     text.split('{').skip(1).any(|rest| rest.split_once('}').is_some_and(|(inner, _)| is_word(inner)))
 }
 
-fn sentence(finding: &Finding) -> String {
+fn describe_finding(finding: &Finding) -> String {
     match &finding.help {
         Some(help) => format!("{}; {help}", finding.message),
         None => finding.message.clone(),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn word_in_braces_is_a_value_that_is_missing() {
+    fn word_in_braces_counts_as_a_missing_value() {
         for text in ["Dear {name}", "{first_name}, hello", "{user.name}", "a } {ім'я} {рік}"] {
             assert!(has_word_in_braces(text), "{text}");
         }

@@ -37,12 +37,12 @@ mod stdio;
 mod tool;
 mod tools;
 
-pub use approval::{Approvals, look_at};
+pub use approval::{Approvals, view_pending_call};
 pub use campaigns::{Campaigns, SuggestedCommand};
-pub use entry::{Client, Entry};
-pub use http::{Friends, router};
-pub use sending::Sending;
-pub use stdio::converse;
+pub use entry::{AssistantClient, ClientEntry};
+pub use http::{ConnectorAccess, router};
+pub use sending::SendPolicy;
+pub use stdio::serve_stdio;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -53,23 +53,23 @@ use crate::delivery::Interrupt;
 use crate::runs::{Adapters, KeylessAccount};
 
 /// The most calls that are under way at once.
-const AT_ONCE: usize = 64;
+const MAX_CALLS: usize = 64;
 /// The largest message of a client, in bytes.
-const LARGEST: usize = 256 * 1024;
+const MAX_MESSAGE_BYTES: usize = 256 * 1024;
 
 /// A connector to the gateway of a profile.
 pub struct Connector {
     account: KeylessAccount,
-    access: Arc<access::Access>,
+    access: Arc<access::KeyAccess>,
     adapters: Adapters,
     /// The most lookups that go through the profile within an hour.
     lookups_per_hour: NonZeroU32,
     /// What it can be asked to do, in the order in which that is listed.
     tools: Vec<tool::ReadyTool>,
     /// What may be sent; nothing unless the operator switched it on.
-    sending: Option<Arc<Sending>>,
+    sending: Option<Arc<SendPolicy>>,
     campaigns: Option<Arc<Campaigns>>,
-    limits: limits::Limits,
+    limits: limits::CallLimits,
     interrupt: watch::Receiver<Interrupt>,
 }
 
@@ -80,12 +80,12 @@ impl Connector {
         account: KeylessAccount,
         adapters: Adapters,
         lookups_per_hour: NonZeroU32,
-        sending: Option<Sending>,
+        sending: Option<SendPolicy>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Self {
-        let acting = if sending.is_some() { tools::ACTING.as_slice() } else { &[] };
-        let tools = tools::READING.iter().chain(acting).map(tool::ReadyTool::of).collect();
-        let access = access::Access::new(account.profile().rate.per_second());
+        let acting = if sending.is_some() { tools::SEND_TOOLS.as_slice() } else { &[] };
+        let tools = tools::READ_TOOLS.iter().chain(acting).map(tool::ReadyTool::new).collect();
+        let access = access::KeyAccess::new(account.profile().rate.per_second());
         Self {
             account,
             access: Arc::new(access),
@@ -94,7 +94,7 @@ impl Connector {
             tools,
             sending: sending.map(Arc::new),
             campaigns: None,
-            limits: limits::Limits::default(),
+            limits: limits::CallLimits::default(),
             interrupt,
         }
     }
@@ -102,17 +102,18 @@ impl Connector {
     /// The same with the campaigns of a folder.
     #[must_use]
     pub fn with_campaigns(mut self, campaigns: Campaigns) -> Self {
-        let acting = if self.sending.is_some() { campaigns::ACTING.as_slice() } else { &[] };
-        self.tools.extend(campaigns::LOOKING.iter().chain(acting).map(tool::ReadyTool::of));
+        let acting = if self.sending.is_some() { campaigns::SEND_TOOLS.as_slice() } else { &[] };
+        self.tools.extend(campaigns::READ_TOOLS.iter().chain(acting).map(tool::ReadyTool::new));
         Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 
     /// What comes when no message is on its way any more and no call can send another, once nobody is answered.
-    pub fn at_rest(&self) -> impl Future<Output = ()> + use<> {
-        let (sending, runs) = (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.at_rest()));
+    pub fn wait_until_idle(&self) -> impl Future<Output = ()> + use<> {
+        let (sending, runs) =
+            (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.wait_for_runs()));
         async move {
             if let Some(sending) = sending {
-                sending.at_rest().await;
+                sending.wait_until_sent().await;
             }
             if let Some(runs) = runs {
                 runs.await;

@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::domain::{Content, Phone};
+use crate::domain::{MessageContent, Phone};
 use crate::ledger::{Ledger, LedgerError, REPEAT_WINDOW, RepeatCheck, RepeatPlace};
 
 /// What identifies a message: whom it is for, and what it says.
 ///
 /// Texts differ by their words, letters and signs. Blanks around them, and how many or which blanks and line breaks stand
 /// between words, do not make a different message, nor do invisible characters or another encoding of a letter. A gateway on loopback is separate.
-pub(super) fn identity(phone: Phone, content: &Content<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
-    let content = content.map(|text| normalize(text));
+pub(super) fn message_identity(phone: Phone, content: &MessageContent<Cow<'_, str>>, loopback: bool) -> Vec<u8> {
+    let content = content.map_texts(|text| normalize_text(text));
     let content = serde_json::to_string(&content).unwrap_or_default();
     format!("{loopback}\n{phone}\n{content}").into_bytes()
 }
 
 /// A text in Unicode NFC without outer blanks and invisible characters, with one space wherever blanks or line breaks stand.
-fn normalize(text: &str) -> String {
+fn normalize_text(text: &str) -> String {
     let composed: String = text.nfc().filter(|character| !is_invisible(*character)).collect();
     composed.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -44,7 +44,7 @@ fn is_invisible(character: char) -> bool {
 }
 
 /// The place of a message that is about to be sent.
-pub(super) enum Place {
+pub(super) enum SentPlace {
     /// In the ledger.
     Shared(RepeatPlace),
     /// In this process.
@@ -53,7 +53,7 @@ pub(super) enum Place {
 
 /// What was sent lately.
 #[derive(Debug, Default)]
-pub(super) struct Recent {
+pub(super) struct RecentMessages {
     hasher: RandomState,
     sent: Mutex<HashMap<u64, Instant>>,
 }
@@ -66,21 +66,21 @@ pub(super) struct OwnPlace {
     before: Option<Instant>,
 }
 
-impl Recent {
+impl RecentMessages {
     /// Takes the place of a message that is about to be sent; else tells how long ago it was sent.
     ///
     /// # Errors
     /// When the ledger cannot be written.
-    pub(super) async fn take(
+    pub(super) async fn take_place(
         &self,
         ledger: &dyn Ledger,
         message: Vec<u8>,
         again: bool,
-    ) -> Result<Result<Place, Duration>, LedgerError> {
+    ) -> Result<Result<SentPlace, Duration>, LedgerError> {
         Ok(match ledger.take_repeat_place(message.clone(), again).await? {
-            RepeatCheck::Taken(place) => Ok(Place::Shared(place)),
+            RepeatCheck::Taken(place) => Ok(SentPlace::Shared(place)),
             RepeatCheck::Repeated(ago) => Err(ago),
-            RepeatCheck::Unavailable => self.take_own(message, again, Instant::now()).map(Place::Own),
+            RepeatCheck::Unavailable => self.take_own(message, again, Instant::now()).map(SentPlace::Own),
         })
     }
 
@@ -88,27 +88,27 @@ impl Recent {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub(super) async fn sent_ago(
+    pub(super) async fn time_since_sent(
         &self,
         ledger: &dyn Ledger,
         message: Vec<u8>,
     ) -> Result<Option<Duration>, LedgerError> {
-        let own = self.own_ago(&message, Instant::now());
-        Ok(ledger.sent_ago(message).await?.or(own))
+        let own = self.own_time_since_sent(&message, Instant::now());
+        Ok(ledger.find_time_since_sent(message).await?.or(own))
     }
 
-    fn own_ago(&self, message: impl Hash, now: Instant) -> Option<Duration> {
+    fn own_time_since_sent(&self, message: impl Hash, now: Instant) -> Option<Duration> {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let ago = now.saturating_duration_since(*sent.get(&self.hasher.hash_one(message))?);
         Some(ago).filter(|ago| *ago < REPEAT_WINDOW)
     }
 
     /// Gives the place of a message back that surely did not leave. If that fails, the place expires within a minute.
-    pub(super) async fn give_back(&self, ledger: &dyn Ledger, place: Place) {
+    pub(super) async fn give_place_back(&self, ledger: &dyn Ledger, place: SentPlace) {
         match place {
-            Place::Own(place) => self.give_own_back(place),
-            Place::Shared(place) => {
-                if let Err(error) = ledger.give_repeat_place_back(place).await {
+            SentPlace::Own(place) => self.give_own_back(place),
+            SentPlace::Shared(place) => {
+                if let Err(error) = ledger.release_repeat_place(place).await {
                     tracing::warn!(
                         "cannot release a message that was not sent, so the same message is refused for a minute: \
                          {error}"
@@ -149,11 +149,11 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Channel, Extra, OperationKind, Stage, Value, Values};
+    use crate::domain::{Channel, ExtraProperties, FieldValue, OperationKind, Stage, StageValues};
 
     #[test]
-    fn the_same_message_is_sent_again_after_a_minute_or_when_it_was_not_sent() {
-        let (recent, now) = (Recent::default(), Instant::now());
+    fn message_repeats_after_a_minute_or_if_it_was_not_sent() {
+        let (recent, now) = (RecentMessages::default(), Instant::now());
         let later = |seconds| now + Duration::from_secs(seconds);
         let place = recent.take_own(("Hi", 380), false, now).unwrap();
         assert_eq!(recent.take_own(("Hi", 380), false, later(59)), Err(Duration::from_secs(59)));
@@ -169,45 +169,45 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_differ_in_blanks_or_encoding_alone_are_the_same() {
+    fn texts_that_differ_only_in_blanks_are_the_same() {
         for same in ["hi", "hi ", " hi", "\thi\r\n", "\u{a0}hi\u{2003}"] {
-            assert_eq!(normalize(same), "hi", "{same:?}");
+            assert_eq!(normalize_text(same), "hi", "{same:?}");
         }
         for invisible in
             ["h\u{200b}i", "hi\u{2060}", "\u{feff}hi", "h\u{ad}i\u{0}", "hi\u{e0041}", "\u{3164}hi\u{2800}"]
         {
-            assert_eq!(normalize(invisible), "hi", "{invisible:?}");
+            assert_eq!(normalize_text(invisible), "hi", "{invisible:?}");
         }
-        assert_eq!(normalize("Two  words\r\nand\n\nlines"), "Two words and lines");
-        assert_eq!(normalize("Киї\u{432}"), normalize("Киі\u{308}в"));
+        assert_eq!(normalize_text("Two  words\r\nand\n\nlines"), "Two words and lines");
+        assert_eq!(normalize_text("Киї\u{432}"), normalize_text("Киі\u{308}в"));
         for (one, other) in [("hi", "Hi"), ("hi", "h i"), ("hi", "hi!"), ("1 000", "1000"), ("i", "і")] {
-            assert_ne!(normalize(one), normalize(other));
+            assert_ne!(normalize_text(one), normalize_text(other));
         }
     }
 
     #[test]
     fn identity_depends_on_number_words_sender_and_loopback() {
         let content = |text: &'static str, signature: &'static str| {
-            let mut values = Values::new(Extra::new());
+            let mut values = StageValues::new(ExtraProperties::new());
             for field in Channel::Viber.facts().fields {
                 match field.key {
-                    "message" => values.set(field, Value::Text(Cow::Borrowed(text))),
-                    "signature" => values.set(field, Value::Text(Cow::Borrowed(signature))),
-                    "type" => values.set(field, Value::Word("text")),
+                    "message" => values.set_value(field, FieldValue::Text(Cow::Borrowed(text))),
+                    "signature" => values.set_value(field, FieldValue::Text(Cow::Borrowed(signature))),
+                    "type" => values.set_value(field, FieldValue::Word("text")),
                     _ => {}
                 }
             }
             let stage = Stage::of(Channel::Viber, values).unwrap();
-            Content { kind: OperationKind::Viber, stages: vec![stage] }
+            MessageContent { kind: OperationKind::Viber, stages: vec![stage] }
         };
         let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
-        let one = identity(phone(7), &content("hi", "OlenaCo"), false);
-        assert_eq!(one, identity(phone(7), &content(" hi\n", "OlenaCo"), false));
+        let one = message_identity(phone(7), &content("hi", "OlenaCo"), false);
+        assert_eq!(one, message_identity(phone(7), &content(" hi\n", "OlenaCo"), false));
         for other in [
-            identity(phone(8), &content("hi", "OlenaCo"), false),
-            identity(phone(7), &content("ho", "OlenaCo"), false),
-            identity(phone(7), &content("hi", "Olena"), false),
-            identity(phone(7), &content("hi", "OlenaCo"), true),
+            message_identity(phone(8), &content("hi", "OlenaCo"), false),
+            message_identity(phone(7), &content("ho", "OlenaCo"), false),
+            message_identity(phone(7), &content("hi", "Olena"), false),
+            message_identity(phone(7), &content("hi", "OlenaCo"), true),
         ] {
             assert_ne!(one, other);
         }

@@ -6,8 +6,8 @@
 use serde_json::{Map, Value};
 
 use super::arguments::phone_problem;
-use crate::domain::plural;
-use crate::finding::{did_you_mean, list, one_line};
+use crate::domain::format_count;
+use crate::finding::{did_you_mean, escape_to_one_line, join_alternatives};
 
 /// The largest whole number that every JSON reader keeps exact.
 pub(super) const LARGEST_WHOLE: u64 = (1 << 53) - 1;
@@ -21,10 +21,10 @@ const LONGEST_NAME: usize = 40;
 /// Arguments as a tool reads them: members that are null are absent, and whole numbers are integers, at any depth.
 ///
 /// Unknown members stay as they are, so that [`problems`] names them.
-pub(super) fn normalize(schema: &Value, value: &mut Value) {
+pub(super) fn normalize_value(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(members) => normalize_members(schema, members),
-        Value::Array(items) => items.iter_mut().for_each(|item| normalize(&schema["items"], item)),
+        Value::Array(items) => items.iter_mut().for_each(|item| normalize_value(&schema["items"], item)),
         Value::Number(number) => {
             let whole = number.as_f64().filter(|_| number.is_f64() && takes_integers(schema)).and_then(whole_number);
             if let Some(whole) = whole {
@@ -41,7 +41,7 @@ pub(super) fn normalize_members(schema: &Value, members: &mut Map<String, Value>
     members.retain(|name, value| !(value.is_null() && properties.contains_key(name)));
     for (name, value) in members {
         if let Some(schema) = properties.get(name) {
-            normalize(schema, value);
+            normalize_value(schema, value);
         }
     }
 }
@@ -58,7 +58,7 @@ fn takes_integers(schema: &Value) -> bool {
 }
 
 /// What is wrong with normalized arguments, each with its name and what to do; nothing if the schema takes them.
-pub(super) fn problems(schema: &Value, arguments: &Map<String, Value>) -> Vec<String> {
+pub(super) fn find_problems(schema: &Value, arguments: &Map<String, Value>) -> Vec<String> {
     let mut problems = Vec::new();
     check_members("", schema, arguments, &mut problems);
     problems
@@ -69,11 +69,11 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
     let properties = schema["properties"].as_object();
     let known = |name: &String| properties.and_then(|properties| properties.get(name));
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    problems.extend(required.filter(|name| !members.contains_key(*name)).map(|name| missing(&path(name))));
+    problems.extend(required.filter(|name| !members.contains_key(*name)).map(|name| describe_missing(&path(name))));
     for (name, value) in members {
         match known(name) {
-            Some(schema) => check(&path(name), schema, value, problems),
-            None if schema["additionalProperties"] == false => problems.push(unknown(place, name, properties)),
+            Some(schema) => check_value(&path(name), schema, value, problems),
+            None if schema["additionalProperties"] == false => problems.push(describe_unknown(place, name, properties)),
             None => {}
         }
     }
@@ -85,14 +85,14 @@ fn check_members(place: &str, schema: &Value, members: &Map<String, Value>, prob
     }
 }
 
-fn missing(path: &str) -> String {
+fn describe_missing(path: &str) -> String {
     match path {
         "phone" => "`phone` is missing; add one phone number with its country code, such as 380671112233".to_owned(),
         path => format!("`{path}` is missing; add it"),
     }
 }
 
-fn unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
+fn describe_unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> String {
     let of = if place.is_empty() { "this tool".to_owned() } else { format!("`{place}`") };
     if name.chars().count() > LONGEST_NAME {
         return format!("{of} has no argument with this long name; remove it");
@@ -101,12 +101,12 @@ fn unknown(place: &str, name: &str, properties: Option<&Map<String, Value>>) -> 
     let names = properties.into_iter().flat_map(Map::keys).map(String::as_str);
     let names = names.filter(|name| !["confirm", "repeat"].contains(name));
     match did_you_mean(name, names) {
-        Some(meant) => format!("{of} has no argument `{}`; did you mean `{meant}`?", one_line(name)),
-        None => format!("{of} has no argument `{}`; remove it", one_line(name)),
+        Some(meant) => format!("{of} has no argument `{}`; did you mean `{meant}`?", escape_to_one_line(name)),
+        None => format!("{of} has no argument `{}`; remove it", escape_to_one_line(name)),
     }
 }
 
-fn check(path: &str, schema: &Value, value: &Value, problems: &mut Vec<String>) {
+fn check_value(path: &str, schema: &Value, value: &Value, problems: &mut Vec<String>) {
     if schema["anyOf"].is_array() {
         // The only argument with alternatives.
         problems.extend(phone_problem(value));
@@ -131,8 +131,8 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
     let (least, most) = (schema["minItems"].as_u64().unwrap_or(0), schema["maxItems"].as_u64());
     if count < least || most.is_some_and(|most| count > most) {
         problems.push(match most {
-            Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", plural(count, "item")),
-            None => format!("`{path}` has {}; at least {least} required", plural(count, "item")),
+            Some(most) => format!("`{path}` has {}; {least} to {most} are allowed", format_count(count, "item")),
+            None => format!("`{path}` has {}; at least {least} required", format_count(count, "item")),
         });
     }
     let repeats = items.iter().enumerate().any(|(index, item)| items[..index].contains(item));
@@ -140,14 +140,14 @@ fn check_items(path: &str, schema: &Value, items: &[Value], problems: &mut Vec<S
         problems.push(format!("`{path}` lists the same item twice; list each item once"));
     }
     for (index, item) in items.iter().enumerate() {
-        check(&format!("{path}[{index}]"), &schema["items"], item, problems);
+        check_value(&format!("{path}[{index}]"), &schema["items"], item, problems);
     }
 }
 
 fn text_problem(path: &str, schema: &Value, value: &Value) -> Option<String> {
     let Value::String(text) = value else { return Some(format!("`{path}` must be a string")) };
     if let Some(words) = schema["enum"].as_array().filter(|words| !words.contains(value)) {
-        return Some(format!("`{path}` must be {}", list(words.iter().filter_map(Value::as_str))));
+        return Some(format!("`{path}` must be {}", join_alternatives(words.iter().filter_map(Value::as_str))));
     }
     let length = text.chars().count() as u64;
     if length < schema["minLength"].as_u64().unwrap_or(0) {

@@ -9,12 +9,12 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWrit
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::answer::answer;
-use super::rpc::{Era, Fault, Message, failed, read};
-use super::{AT_ONCE, Connector, LARGEST};
+use super::answer::handle_request;
+use super::rpc::{ProtocolEra, RpcError, RpcMessage, error_reply, read_message};
+use super::{Connector, MAX_CALLS, MAX_MESSAGE_BYTES};
 
 /// A line of a client, without its end.
-enum Line {
+enum StdioLine {
     Whole(Vec<u8>),
     /// One that is longer than [`LARGEST`].
     TooLong,
@@ -25,7 +25,7 @@ enum Line {
 ///
 /// # Errors
 /// When the answers cannot be written.
-pub async fn converse(
+pub async fn serve_stdio(
     connector: Connector,
     key: SecretString,
     (input, mut output): (impl AsyncBufRead + Unpin + Send + 'static, impl AsyncWrite + Unpin),
@@ -39,9 +39,9 @@ pub async fn converse(
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
-            line = lines.recv(), if open && answers.len() < AT_ONCE => match line {
+            line = lines.recv(), if open && answers.len() < MAX_CALLS => match line {
                 Some(line) => {
-                    answers.spawn(answered(Arc::clone(&connector), key.clone(), line));
+                    answers.spawn(answer_line(Arc::clone(&connector), key.clone(), line));
                 }
                 None => open = false,
             },
@@ -60,45 +60,49 @@ pub async fn converse(
 }
 
 /// The answer to a line; nothing to one that waits for none.
-async fn answered(connector: Arc<Connector>, key: SecretString, line: Line) -> Option<Value> {
+async fn answer_line(connector: Arc<Connector>, key: SecretString, line: StdioLine) -> Option<Value> {
     let read = match &line {
-        Line::Whole(line) => read(None, line),
-        Line::TooLong => Err(failed(None, Era::Legacy, &Fault::shape("the message is longer than 256 KiB"))),
+        StdioLine::Whole(line) => read_message(None, line),
+        StdioLine::TooLong => Err(error_reply(
+            None,
+            ProtocolEra::Legacy,
+            &RpcError::invalid_request("the message is longer than 256 KiB"),
+        )),
     };
     match read {
-        Ok(Message::Request(request)) => Some(answer(&connector, Some(key), request).await.body),
-        Ok(Message::Silent) => None,
+        Ok(RpcMessage::Request(request)) => Some(handle_request(&connector, Some(key), request).await.body),
+        Ok(RpcMessage::NoReply) => None,
         Err(refused) => Some(refused.body),
     }
 }
 
 /// Reads lines that are not blank, until the last one or until nobody takes them any more.
-async fn read_lines(mut input: impl AsyncBufRead + Unpin, lines: mpsc::Sender<Line>) {
+async fn read_lines(mut input: impl AsyncBufRead + Unpin, lines: mpsc::Sender<StdioLine>) {
     loop {
         let line = match next_line(&mut input).await {
             Ok(Some(line)) => line,
             Ok(None) => return,
             Err(error) => return tracing::error!("cannot read standard input: {error}"),
         };
-        let blank = matches!(&line, Line::Whole(line) if line.trim_ascii().is_empty());
+        let blank = matches!(&line, StdioLine::Whole(line) if line.trim_ascii().is_empty());
         if !blank && lines.send(line).await.is_err() {
             return;
         }
     }
 }
 
-async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<Line>> {
-    let (mut line, limit) = (Vec::new(), LARGEST as u64 + 1);
+async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<StdioLine>> {
+    let (mut line, limit) = (Vec::new(), MAX_MESSAGE_BYTES as u64 + 1);
     if (&mut *input).take(limit).read_until(b'\n', &mut line).await? == 0 {
         return Ok(None);
     }
-    if line.ends_with(b"\n") || line.len() <= LARGEST {
-        return Ok(Some(Line::Whole(line)));
+    if line.ends_with(b"\n") || line.len() <= MAX_MESSAGE_BYTES {
+        return Ok(Some(StdioLine::Whole(line)));
     }
     // The rest of it is passed over, a piece at a time.
     while !line.is_empty() && !line.ends_with(b"\n") {
         line.clear();
         (&mut *input).take(limit).read_until(b'\n', &mut line).await?;
     }
-    Ok(Some(Line::TooLong))
+    Ok(Some(StdioLine::TooLong))
 }

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::stop::{Stop, StopKind};
-use crate::domain::{Outcome, one_or, plural};
-use crate::gateway::{Reply, Signal, StopCause};
+use crate::domain::{OperationOutcome, choose_plural, format_count};
+use crate::gateway::{GatewayReply, Signal, StopCause};
 
 /// The share of rejected operations counts only once so many answers are in.
-const ENOUGH_ANSWERS: u64 = 200;
+const MIN_ANSWERS: u64 = 200;
 /// So many first messages that are rejected with one text end a start of which the gateway has taken nothing.
-const ENOUGH_FIRST: u32 = 4;
+const MAX_FIRST_REJECTIONS: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
+pub struct BreakerLimits {
     /// Envelopes in a row of which nothing is known.
     pub doubtful_envelopes: u32,
     /// Operations in a row that were rejected with the same text.
@@ -29,7 +29,7 @@ pub struct Limits {
 /// Counts of one start of a run.
 #[derive(Debug)]
 pub(super) struct Breaker {
-    limits: Limits,
+    limits: BreakerLimits,
     envelopes: u64,
     doubtful: u32,
     same_error: (String, u32),
@@ -41,7 +41,7 @@ pub(super) struct Breaker {
 
 impl Breaker {
     /// A breaker; `proven` tells whether a first rejection says nothing of the messages after it.
-    pub(super) fn new(limits: Limits, proven: bool) -> Self {
+    pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
         Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
     }
 
@@ -51,7 +51,7 @@ impl Breaker {
     }
 
     /// Takes a reply in, and tells whether to stop.
-    pub(super) fn observe(&mut self, reply: &Reply, canary: bool) -> Option<Stop> {
+    pub(super) fn observe(&mut self, reply: &GatewayReply, canary: bool) -> Option<Stop> {
         let first = self.envelopes == 0;
         if !matches!(reply.signal, Signal::Unreachable(_)) {
             self.envelopes += 1;
@@ -63,11 +63,11 @@ impl Breaker {
         };
         for outcome in &reply.outcomes {
             match outcome {
-                Outcome::Accepted { .. } => self.count(None),
+                OperationOutcome::Accepted { .. } => self.count_answer(None),
                 // What is only queued may still be refused: it ends no series of errors.
-                Outcome::Queued { .. } => self.answers += 1,
-                Outcome::Rejected { error } => self.count(Some(error)),
-                Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
+                OperationOutcome::Queued { .. } => self.answers += 1,
+                OperationOutcome::Rejected { error } => self.count_answer(Some(error)),
+                OperationOutcome::NotSent { .. } | OperationOutcome::InDoubt { .. } => {}
             }
         }
         self.stop_by_signal(&reply.signal, first)
@@ -81,21 +81,21 @@ impl Breaker {
         for _ in 0..rejected {
             // They were counted as answered when they were queued.
             self.answers -= 1;
-            self.count(Some(ERROR));
+            self.count_answer(Some(ERROR));
         }
         if self.limits.keep_going {
             return None;
         }
-        if rejected == asked && self.is_unproven() && self.same_error.1 >= ENOUGH_FIRST {
+        if rejected == asked && self.is_unproven() && self.same_error.1 >= MAX_FIRST_REJECTIONS {
             let messages = self.same_error.1;
             let reason = format!("the gateway queued the first {messages} messages, then reported them as `REJECTED`");
-            return Some(too_many(&reason));
+            return Some(rejections_stop(&reason));
         }
-        self.by_rate()
+        self.stop_by_rate()
     }
 
     /// Counts an answer that accepts a message, or rejects it with an error.
-    fn count(&mut self, rejection: Option<&str>) {
+    fn count_answer(&mut self, rejection: Option<&str>) {
         self.answers += 1;
         match rejection {
             None => {
@@ -140,7 +140,7 @@ impl Breaker {
         };
         (self.doubtful >= self.limits.doubtful_envelopes).then(|| {
             let doubtful = u64::from(self.doubtful);
-            let (requests, are) = (plural(doubtful, "request"), one_or(doubtful, "is", "are"));
+            let (requests, are) = (format_count(doubtful, "request"), choose_plural(doubtful, "is", "are"));
             Stop::new(StopKind::Breaker, format!("{requests} in a row {are} in doubt; last reason: {reason}"))
         })
     }
@@ -150,35 +150,35 @@ impl Breaker {
             return None;
         }
         let (error, in_a_row) = &self.same_error;
-        if canary && self.is_unproven() && *in_a_row >= ENOUGH_FIRST {
-            return Some(too_many(&format!(
+        if canary && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
+            return Some(rejections_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
         }
-        self.by_rate()
+        self.stop_by_rate()
     }
 
-    fn by_rate(&self) -> Option<Stop> {
+    fn stop_by_rate(&self) -> Option<Stop> {
         let (error, in_a_row) = &self.same_error;
         if *in_a_row >= self.limits.same_error_in_a_row {
             let in_a_row = u64::from(*in_a_row);
-            let (messages, were) = (plural(in_a_row, "message"), one_or(in_a_row, "was", "were"));
+            let (messages, were) = (format_count(in_a_row, "message"), choose_plural(in_a_row, "was", "were"));
             let reason = format!("{messages} in a row {were} rejected with `{error}`");
-            return Some(too_many(&reason));
+            return Some(rejections_stop(&reason));
         }
-        if self.answers >= ENOUGH_ANSWERS
+        if self.answers >= MIN_ANSWERS
             && self.rejected > 0
             && self.rejected as f64 >= self.limits.rejected * self.answers as f64
         {
             let reason = format!("{} of {} messages were rejected", self.rejected, self.answers);
-            return Some(too_many(&reason));
+            return Some(rejections_stop(&reason));
         }
         None
     }
 }
 
 /// A stop that a person can overrule.
-fn too_many(rejections: &str) -> Stop {
+fn rejections_stop(rejections: &str) -> Stop {
     Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
 }
 
@@ -187,10 +187,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::MsgId;
+    use crate::domain::GatewayMessageId;
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> BreakerLimits {
+        BreakerLimits {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
@@ -199,21 +199,22 @@ mod tests {
         }
     }
 
-    fn accepted(count: usize) -> Reply {
-        let outcome = Outcome::Accepted { msg_id: Some(MsgId::Number(1)), parts: Some(1), answer: None };
-        Reply::all(count, &outcome, Signal::Go)
+    fn accepted(count: usize) -> GatewayReply {
+        let outcome =
+            OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(1)), parts: Some(1), answer: None };
+        GatewayReply::for_all(count, &outcome, Signal::Go)
     }
 
-    fn rejected(count: usize, error: &str) -> Reply {
-        Reply::all(count, &Outcome::Rejected { error: error.to_owned() }, Signal::Go)
+    fn rejected(count: usize, error: &str) -> GatewayReply {
+        GatewayReply::for_all(count, &OperationOutcome::Rejected { error: error.to_owned() }, Signal::Go)
     }
 
-    fn doubtful(signal: Signal) -> Reply {
-        Reply::all(1, &Outcome::InDoubt { reason: Arc::from("?") }, signal)
+    fn doubtful(signal: Signal) -> GatewayReply {
+        GatewayReply::for_all(1, &OperationOutcome::InDoubt { reason: Arc::from("?") }, signal)
     }
 
     #[test]
-    fn three_doubtful_envelopes_in_a_row_stop_a_run_and_an_answer_between_them_starts_the_count_anew() {
+    fn three_doubtful_envelopes_in_a_row_stop_a_run() {
         let mut breaker = Breaker::new(limits(), false);
         let broken = doubtful(Signal::Broken("reset".into()));
         for reply in [&broken, &broken, &accepted(1), &broken, &broken] {
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strange_first_answer_stops_at_once_and_a_later_one_counts() {
+    fn strange_first_answer_stops_at_once_later_one_counts() {
         let strange = doubtful(Signal::Strange("HTTP 502".into()));
         assert!(Breaker::new(limits(), false).observe(&strange, true).is_some());
         let mut breaker = Breaker::new(limits(), false);
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn fifty_equal_rejections_in_a_row_stop_a_run() {
+    fn fifty_equal_rejections_in_a_row_stop_the_run() {
         let mut breaker = Breaker::new(limits(), false);
         assert_eq!(breaker.observe(&accepted(1_000), false), None);
         assert_eq!(breaker.observe(&rejected(49, "No route"), false), None);
@@ -246,34 +247,34 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_of_rejections_stops_a_run_once_two_hundred_answers_are_in() {
+    fn rejection_share_stops_a_run_after_200_answers() {
         let mut breaker = Breaker::new(limits(), false);
         for _ in 0..4 {
             let mut reply = accepted(49);
             reply.outcomes.truncate(34);
             for n in 0..15 {
-                reply.outcomes.push(Outcome::Rejected { error: format!("error {}", n % 2) });
+                reply.outcomes.push(OperationOutcome::Rejected { error: format!("error {}", n % 2) });
             }
             assert_eq!(breaker.observe(&reply, false), None);
         }
         assert!(breaker.observe(&accepted(4), false).is_some(), "60 of 200");
-        let mut strict = Breaker::new(Limits { rejected: 0.0, ..limits() }, false);
+        let mut strict = Breaker::new(BreakerLimits { rejected: 0.0, ..limits() }, false);
         assert!((0..6).all(|_| strict.observe(&accepted(49), false).is_none()), "nothing was rejected");
         let mut one = accepted(49);
-        one.outcomes[7] = Outcome::Rejected { error: "No route".into() };
+        one.outcomes[7] = OperationOutcome::Rejected { error: "No route".into() };
         assert!(strict.observe(&one, false).is_some());
     }
 
     #[test]
-    fn four_first_rejections_with_one_text_stop_a_start_of_which_nothing_was_taken() {
+    fn four_equal_first_rejections_stop_an_unproven_start() {
         let one = rejected(1, "Error in Alpha-name");
-        let stops = |limits: Limits, proven| {
+        let stops = |limits: BreakerLimits, proven| {
             let mut breaker = Breaker::new(limits, proven);
             (1..10).find(|_| breaker.observe(&one, true).is_some())
         };
         assert_eq!(stops(limits(), false), Some(4));
         assert_eq!(stops(limits(), true), None, "others were taken before");
-        assert_eq!(stops(Limits { keep_going: true, ..limits() }, false), None);
+        assert_eq!(stops(BreakerLimits { keep_going: true, ..limits() }, false), None);
         let mut taken = Breaker::new(limits(), false);
         assert_eq!(taken.observe(&accepted(1), true), None);
         assert_eq!(taken.observe(&rejected(5, "No route"), true), None, "one was taken");
@@ -285,21 +286,21 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_refused_after_they_were_queued_stop_a_run_that_has_nothing_else() {
-        let queued = Reply::all(5, &Outcome::Queued { request_id: Arc::from("r") }, Signal::Go);
-        let observe = |limits: Limits, rejected| {
+    fn late_rejections_stop_a_run_without_acceptances() {
+        let queued = GatewayReply::for_all(5, &OperationOutcome::Queued { request_id: Arc::from("r") }, Signal::Go);
+        let observe = |limits: BreakerLimits, rejected| {
             let mut breaker = Breaker::new(limits, false);
             assert_eq!(breaker.observe(&queued, true), None);
             breaker.observe_late(rejected, 5)
         };
         assert!(observe(limits(), 5).is_some());
         assert_eq!(observe(limits(), 4), None);
-        assert_eq!(observe(Limits { keep_going: true, ..limits() }, 5), None);
-        assert!(observe(Limits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
+        assert_eq!(observe(BreakerLimits { keep_going: true, ..limits() }, 5), None);
+        assert!(observe(BreakerLimits { same_error_in_a_row: 4, ..limits() }, 4).is_some());
         let mut single = Breaker::new(limits(), false);
         let stops = (1..10).find(|_| {
             assert_eq!(
-                single.observe(&Reply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
+                single.observe(&GatewayReply { outcomes: queued.outcomes[..1].to_vec(), ..queued.clone() }, true),
                 None
             );
             single.observe_late(1, 1).is_some()
@@ -308,9 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_key_stops_as_such() {
+    fn rejected_key_stops_with_its_own_kind() {
         let stop = Signal::Stop(StopCause::KeyRefused, "Access denied".into());
-        let reply = Reply::all(1, &Outcome::NotSent { reason: Arc::from("Access denied") }, stop);
+        let reply = GatewayReply::for_all(1, &OperationOutcome::NotSent { reason: Arc::from("Access denied") }, stop);
         assert_eq!(
             Breaker::new(limits(), false).observe(&reply, true).map(|stop| stop.kind),
             Some(StopKind::KeyRefused)

@@ -65,4 +65,4 @@ impl AfterWait {
 }
 
 /// Somebody who is told of events.
-pub type Observer = Arc<dyn Fn(DeliveryEvent) + Send + Sync>;
+pub type DeliveryObserver = Arc<dyn Fn(DeliveryEvent) + Send + Sync>;

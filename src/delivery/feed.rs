@@ -10,37 +10,39 @@ use roaring::RoaringBitmap;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::hours::Hours;
+use super::hours::SendingHours;
 use super::share_draw::ShareDraw;
 use super::stop::{Stop, StopKind};
-use crate::audience::{Chunk, Number, RecordRef};
-use crate::check::online::Prices;
-use crate::check::{CompiledCampaign, Composed, Composer, Size, Uncomposed, ordered, sms_parts};
+use crate::audience::{Chunk, RecordRef, ValidNumber};
+use crate::check::online::MessagePrices;
+use crate::check::{
+    CompiledCampaign, ComposeFailure, ComposedMessage, Composer, MessageSize, count_sms_parts, process_in_order,
+};
 use crate::domain::{IdRange, Row, RowSet};
-use crate::gateway::{EncodedOperation, OperationForm, RunHook};
-use crate::ledger::Rows;
+use crate::gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
+use crate::ledger::RowSpan;
 
 /// Groups of rendered operations that wait for the engine; one group is at most a chunk.
-const AHEAD: usize = 4;
+const READ_AHEAD: usize = 4;
 /// The same where rows are drawn in shares: what waits here for long had better be drawn by others.
-const AHEAD_OF_SHARES: usize = 1;
+const SHARE_READ_AHEAD: usize = 1;
 
 /// Operations that come together; none at the end of a share, where what came before goes out without what follows.
-type Group = Result<Vec<EncodedOperation>, Stop>;
+type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 
 /// Rendered operations, a group at a time.
-pub struct Feed(mpsc::Receiver<Group>);
+pub struct Feed(mpsc::Receiver<OperationGroup>);
 
 impl Feed {
     /// The next group; nothing when all rows are through.
-    pub async fn next(&mut self) -> Option<Group> {
+    pub async fn next_group(&mut self) -> Option<OperationGroup> {
         self.0.recv().await
     }
 }
 
 impl Feed {
     /// A feed of operations that are rendered already.
-    pub(super) fn of(groups: Vec<Vec<EncodedOperation>>) -> Self {
+    pub(super) fn from_groups(groups: Vec<Vec<EncodedOperation>>) -> Self {
         let (sender, receiver) = mpsc::channel(groups.len().max(1));
         // The channel has room for all of them.
         groups.into_iter().for_each(|group| drop(sender.try_send(Ok(group))));
@@ -51,11 +53,11 @@ impl Feed {
 #[cfg(test)]
 impl Feed {
     /// A feed of those of the operations that are drawn, share by share, as [`feed_shares`] brings them.
-    pub(super) fn drawing(shares: ShareDraw, mut operations: Vec<EncodedOperation>) -> Self {
-        let (sender, receiver) = mpsc::channel(AHEAD_OF_SHARES);
+    pub(super) fn from_shares(shares: ShareDraw, mut operations: Vec<EncodedOperation>) -> Self {
+        let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
         tokio::spawn(async move {
             loop {
-                let rows = match shares.next().await {
+                let rows = match shares.next_rows().await {
                     Ok(Some(rows)) => rows,
                     Ok(None) => return,
                     Err(error) => {
@@ -63,7 +65,7 @@ impl Feed {
                         return drop(sender.send(Err(stop)).await);
                     }
                 };
-                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contain(operation.row));
+                let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
                 // An empty group is the end of a share, also where nothing of it is to be sent.
                 for group in [drawn, Vec::new()] {
@@ -79,7 +81,7 @@ impl Feed {
 
 /// Which rows of a run are to be sent now.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct SendSelection {
     /// Rows that are never sent, or have an envelope that stands.
     pub settled: RoaringBitmap,
     /// The rows that the user asked for; all when there are none.
@@ -91,16 +93,16 @@ pub struct Selection {
     /// Rows that go out under the identifiers of an order to send them again.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
     /// Where the webhooks of its messages go.
-    pub hook: Option<RunHook>,
+    pub hook: Option<RunWebhookUrls>,
     /// When rows may leave; nothing where they may at any time.
-    pub hours: Option<Arc<Hours>>,
+    pub hours: Option<Arc<SendingHours>>,
     /// What its messages cost, where that is known.
-    pub prices: Option<Prices>,
+    pub prices: Option<MessagePrices>,
 }
 
-impl Selection {
+impl SendSelection {
     /// The identifiers that a row goes out under, in a run with these of its own.
-    fn ids(&self, row: Row, own: IdRange) -> IdRange {
+    fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
         order.map_or(own, |(_, ids)| *ids)
     }
@@ -110,46 +112,50 @@ impl Selection {
         self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
     }
 
-    fn hooked(&self, operation: EncodedOperation) -> EncodedOperation {
+    fn with_hook(&self, operation: EncodedOperation) -> EncodedOperation {
         match &self.hook {
             Some(hook) => {
-                let address = hook.of(operation.id);
+                let address = hook.message_url(operation.id);
                 operation.with_hook(&address)
             }
             None => operation,
         }
     }
 
-    fn chooses(&self, row: Row) -> bool {
+    fn is_selected(&self, row: Row) -> bool {
         !self.settled.contains(row.get()) && self.rows.as_ref().is_none_or(|rows| rows.contains(row))
     }
 }
 
 /// Starts a thread that reads, renders and encodes.
-pub fn feed<R: Read + Send + 'static>(prepared: CompiledCampaign<R>, ids: IdRange, selection: Selection) -> Feed {
-    on_thread(AHEAD, move |sender| {
+pub fn start_feed<R: Read + Send + 'static>(
+    prepared: CompiledCampaign<R>,
+    ids: IdRange,
+    selection: SendSelection,
+) -> Feed {
+    spawn_feed(READ_AHEAD, move |sender| {
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
-        let _through = producer.produce(None);
+        let _through = producer.produce_groups(None);
     })
 }
 
 /// Starts a thread that does the same with the rows that are drawn, share by share; after each comes an empty group.
-pub fn feed_shares<R: Read + Send + 'static>(
+pub fn start_share_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
-    selection: Selection,
+    selection: SendSelection,
     shares: ShareDraw,
 ) -> Feed {
     let runtime = Handle::current();
-    on_thread(AHEAD_OF_SHARES, move |sender| {
+    spawn_feed(SHARE_READ_AHEAD, move |sender| {
         // Drawn while the one before is rendered, where shares are through so soon that drawing them is felt. Where rows wait for
         // their hour a pass may end in the middle of a share, and begins again with those that were drawn by then.
-        let ahead = selection.hours.is_none() && shares.are_soon_through();
+        let ahead = selection.hours.is_none() && shares.has_largest_shares();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
             runtime.spawn({
                 let shares = shares.clone();
-                async move { shares.next().await }
+                async move { shares.next_rows().await }
             })
         };
         let mut next = draw();
@@ -166,7 +172,7 @@ pub fn feed_shares<R: Read + Send + 'static>(
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
             let drawn = ahead.then(&draw);
-            if producer.produce(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
+            if producer.produce_groups(Some(rows)).is_break() || sender.blocking_send(Ok(Vec::new())).is_err() {
                 return;
             }
             next = drawn.unwrap_or_else(&draw);
@@ -174,7 +180,7 @@ pub fn feed_shares<R: Read + Send + 'static>(
     })
 }
 
-fn on_thread(ahead: usize, produce: impl FnOnce(&mpsc::Sender<Group>) + Send + 'static) -> Feed {
+fn spawn_feed(ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) + Send + 'static) -> Feed {
     let (sender, receiver) = mpsc::channel(ahead);
     std::thread::spawn(move || {
         let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
@@ -191,25 +197,31 @@ fn on_thread(ahead: usize, produce: impl FnOnce(&mpsc::Sender<Group>) + Send + '
 struct Producer<R> {
     prepared: CompiledCampaign<R>,
     ids: IdRange,
-    selection: Selection,
+    selection: SendSelection,
     /// At most so many are still handed over.
     left: u64,
     /// What was read last and goes on behind the rows that were wanted.
     ahead: Option<Arc<Chunk>>,
-    sender: mpsc::Sender<Group>,
+    sender: mpsc::Sender<OperationGroup>,
 }
 
 impl<R: Read + Send> Producer<R> {
-    fn new(prepared: CompiledCampaign<R>, ids: IdRange, selection: Selection, sender: mpsc::Sender<Group>) -> Self {
+    fn new(
+        prepared: CompiledCampaign<R>,
+        ids: IdRange,
+        selection: SendSelection,
+        sender: mpsc::Sender<OperationGroup>,
+    ) -> Self {
         let left = selection.limit.unwrap_or(u64::MAX);
         Self { prepared, ids, selection, left, ahead: None, sender }
     }
 
     /// Hands over these rows, which come after those before; all where none are named. Breaks when nothing more is wanted.
-    fn produce(&mut self, rows: Option<Rows>) -> ControlFlow<()> {
+    fn produce_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
-        let forms: Vec<OperationForm> = recipe.sources().map(|sources| OperationForm::of(&sources)).collect();
+        let forms: Vec<OperationForm> =
+            recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
         let (mut damage, mut through, mut over) = (None, false, false);
         let read = || {
             while !through {
@@ -227,7 +239,7 @@ impl<R: Read + Send> Producer<R> {
                         }
                     }
                 };
-                let Some(Rows { first, last }) = rows else { return Some(chunk) };
+                let Some(RowSpan { first, last }) = rows else { return Some(chunk) };
                 let row = |record: Option<RecordRef<'_>>| record.map_or(Row::HEADER, |record| record.row);
                 let (begins, ends) =
                     (row(chunk.get(0)), row(chunk.len().checked_sub(1).and_then(|end| chunk.get(end))));
@@ -241,22 +253,22 @@ impl<R: Read + Send> Producer<R> {
             }
             None
         };
-        let is_wanted = |row: Row| rows.is_none_or(|rows| rows.contain(row)) && selection.chooses(row);
+        let is_wanted = |row: Row| rows.is_none_or(|rows| rows.contains(row)) && selection.is_selected(row);
         let encode = |composer: &mut Composer<'_>, chunk: Arc<Chunk>| -> Result<Vec<EncodedOperation>, Stop> {
             let chosen = chunk.iter().filter(|record| is_wanted(record.row));
             let encode = |record: RecordRef<'_>| {
-                let ids = selection.ids(record.row, ids);
-                let operation = encoded((composer, &forms), (ids, selection.prices.as_ref()), record)?;
+                let ids = selection.ids_for(record.row, ids);
+                let operation = encode_record((composer, &forms), (ids, selection.prices.as_ref()), record)?;
                 let operation = match &selection.hours {
                     None => operation,
                     // Outside its window a row stays planned.
-                    Some(hours) => match hours.of_row(operation.phone, record.fields) {
-                        Some(leave_by) => operation.leaving_by(leave_by),
+                    Some(hours) => match hours.leave_limit(operation.phone, record.fields) {
+                        Some(leave_by) => operation.with_leave_before(leave_by),
                         None => return Ok(None),
                     },
                 };
                 let repeats = selection.had_message(operation.row);
-                Ok(Some(selection.hooked(operation).repeating(repeats)))
+                Ok(Some(selection.with_hook(operation).with_repeats(repeats)))
             };
             chosen.map(encode).filter_map(Result::transpose).collect()
         };
@@ -266,7 +278,7 @@ impl<R: Read + Send> Producer<R> {
                 // Variants may be of several kinds, and an envelope is of one.
                 operations.sort_by_key(|operation| operation.kind);
                 *left -= operations.len() as u64;
-                unchanged(&selection.digests, &operations).map(|()| operations)
+                check_unchanged(&selection.digests, &operations).map(|()| operations)
             });
             // Rows that could not leave may now, and come before those behind them.
             let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
@@ -277,7 +289,7 @@ impl<R: Read + Send> Producer<R> {
             over |= sender.blocking_send(operations).is_err();
             if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        ordered(crate::check::cores(), read, || recipe.composer(), encode, hand_over);
+        process_in_order(crate::check::count_cores(), read, || recipe.composer(), encode, hand_over);
         if let Some(stop) = damage {
             // The engine may be gone already; then nobody has to know.
             let _ = sender.blocking_send(Err(stop));
@@ -287,25 +299,25 @@ impl<R: Read + Send> Producer<R> {
     }
 }
 
-fn encoded(
+fn encode_record(
     (composer, forms): (&mut Composer<'_>, &[OperationForm]),
-    (ids, prices): (IdRange, Option<&Prices>),
+    (ids, prices): (IdRange, Option<&MessagePrices>),
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
     let inconsistent = |what: &str| Stop::new(StopKind::Inconsistent, format!("row {row} {what}"));
     let composed = composer.compose(record);
-    let Composed { number: Number { phone, .. }, arm, message } =
-        composed.map_err(|Uncomposed { reason, .. }| {
+    let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } =
+        composed.map_err(|ComposeFailure { reason, .. }| {
             inconsistent(&format!("was valid when the run started, but is now invalid: {reason}"))
         })?;
-    let id = ids.id(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
-    let cost = prices.map(|prices| prices.message(Size { arm, sms_parts: sms_parts(message) }));
-    Ok(EncodedOperation::filled(row, (id, phone), &forms[arm], |place| message.text(place)).costing(cost))
+    let id = ids.id_for_row(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
+    let cost = prices.map(|prices| prices.message_cost(MessageSize { arm, sms_parts: count_sms_parts(message) }));
+    Ok(EncodedOperation::from_form(row, (id, phone), &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 
 /// A message that goes out again must be the one that its first intent recorded.
-fn unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
+fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()
         .find(|operation| digests.get(&operation.row).is_some_and(|digest| *digest != operation.digest));

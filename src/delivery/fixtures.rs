@@ -3,18 +3,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::domain::{MessageId, OperationKind, Outcome, Phone, Row};
+use crate::domain::{MessageId, OperationKind, OperationOutcome, Phone, Row};
 use crate::gateway::{EncodedOperation, Envelope};
 
 /// One of the five outcomes.
-pub(super) fn outcome(kind: usize) -> Outcome {
+pub(super) fn outcome(kind: usize) -> OperationOutcome {
     let reason = || Arc::from("?");
     match kind {
-        0 => Outcome::Accepted { msg_id: None, parts: None, answer: None },
-        1 => Outcome::Queued { request_id: reason() },
-        2 => Outcome::Rejected { error: "No route".into() },
-        3 => Outcome::NotSent { reason: reason() },
-        _ => Outcome::InDoubt { reason: reason() },
+        0 => OperationOutcome::Accepted { msg_id: None, parts: None, answer: None },
+        1 => OperationOutcome::Queued { request_id: reason() },
+        2 => OperationOutcome::Rejected { error: "No route".into() },
+        3 => OperationOutcome::NotSent { reason: reason() },
+        _ => OperationOutcome::InDoubt { reason: reason() },
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn envelope(rows: Range<u32>) -> Envelope {
             digest: [0; 8],
             json: Vec::new(),
             cost: None,
-            leave_by: None,
+            leave_before: None,
             repeats: false,
         }
     };

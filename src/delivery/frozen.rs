@@ -6,14 +6,14 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Copies, Ledger, LedgerError, Run};
-use crate::manifest::{Brief, Day};
-use crate::message::Table;
+use crate::manifest::{CampaignBrief, CampaignDay};
+use crate::message::LookupTable;
 
 /// What a run froze besides its recipients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrozenInputs {
     /// What the campaign says, to whom, and through what.
-    pub brief: Brief,
+    pub brief: CampaignBrief,
     /// The texts that others include or extend, by name.
     pub includes: Vec<(String, String)>,
     /// The date that texts saw.
@@ -38,16 +38,16 @@ impl FrozenInputs {
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn of(copies: &Copies) -> Result<Self, LedgerError> {
-        Self::from_bytes(copies.inputs()).map_err(|error| copies.unusable(error))
+    pub fn from_copies(copies: &Copies) -> Result<Self, LedgerError> {
+        Self::from_bytes(copies.inputs()).map_err(|error| copies.unreadable_error(error))
     }
 
     /// What a run froze.
     ///
     /// # Errors
     /// When it is missing or damaged.
-    pub async fn of_run(ledger: &dyn Ledger, run: &Run) -> Result<Self, LedgerError> {
-        Self::of(&ledger.copies(run).await?)
+    pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Result<Self, LedgerError> {
+        Self::from_copies(&ledger.load_copies(run).await?)
     }
 
     /// What was frozen as these bytes.
@@ -68,14 +68,14 @@ impl FrozenInputs {
 
     /// The day of which it is.
     #[must_use]
-    pub fn day(&self) -> Day {
-        self.today.parse().map_or(Day::Coming(Date::ZERO), Day::Is)
+    pub fn day(&self) -> CampaignDay {
+        self.today.parse().map_or(CampaignDay::Coming(Date::ZERO), CampaignDay::Is)
     }
 
     /// Whether its messages are those of the campaign as it is now: channels, texts, constants and variants.
     #[must_use]
-    pub fn says(&self, now: &Brief, includes: &[(String, String)]) -> bool {
-        let Brief { content, vars, variants, .. } = &self.brief;
+    pub fn has_same_messages(&self, now: &CampaignBrief, includes: &[(String, String)]) -> bool {
+        let CampaignBrief { content, vars, variants, .. } = &self.brief;
         *content == now.content && *vars == now.vars && *variants == now.variants && self.includes == includes
     }
 
@@ -83,9 +83,14 @@ impl FrozenInputs {
     ///
     /// `recipients` are the words for what changed of the list.
     #[must_use]
-    pub fn differences(&self, now: &Brief, includes: &[(String, String)], recipients: Option<String>) -> Vec<String> {
+    pub fn describe_differences(
+        &self,
+        now: &CampaignBrief,
+        includes: &[(String, String)],
+        recipients: Option<String>,
+    ) -> Vec<String> {
         // A new key has to be compared here, or left out with its reason: name and gateway are how the run was found.
-        let Brief {
+        let CampaignBrief {
             name: _,
             gateway: _,
             edition,
@@ -124,7 +129,7 @@ impl FrozenInputs {
         note(*condition != now.condition, "`recipients.where`");
         note(*exclude != now.exclude, "`recipients.exclude`");
         note(*vars != now.vars, "`vars`");
-        let differ = |tables| among(&self.includes, tables) != among(includes, tables);
+        let differ = |tables| filter_includes(&self.includes, tables) != filter_includes(includes, tables);
         note(*tables != now.tables || differ(true), "`data`");
         note(*content != now.content || differ(false), "the channels or their messages");
         note(*variants != now.variants, "`variants`");
@@ -135,8 +140,8 @@ impl FrozenInputs {
 }
 
 /// The tables among the texts of a campaign, or the other texts.
-fn among(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
-    includes.iter().filter(|(name, _)| Table::is_source(name) == tables).collect()
+fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String, String)> {
+    includes.iter().filter(|(name, _)| LookupTable::is_source(name) == tables).collect()
 }
 
 #[cfg(test)]
@@ -175,7 +180,7 @@ mod tests {
 }"#;
 
     #[test]
-    fn copies_that_were_frozen_long_ago_are_read_and_keep_their_form() {
+    fn old_frozen_copies_are_read_and_keep_their_form() {
         let frozen: FrozenInputs = serde_json::from_str(FIRST).unwrap();
         assert_eq!(frozen.brief.region.map(|region| region.to_string()).as_deref(), Some("UA"));
         let form: serde_json::Value = serde_json::from_str(FIRST).unwrap();
@@ -185,7 +190,7 @@ mod tests {
     }
 
     /// What the first row of a list is told by a run.
-    fn told(frozen: &FrozenInputs) -> String {
+    fn render_first_row(frozen: &FrozenInputs) -> String {
         let list = "phone,name\n+380501234567, Olena \n";
         let CompiledCampaign { mut reader, recipe, .. } =
             compile_frozen(frozen, (list.as_bytes(), Path::new("list.csv"))).unwrap();
@@ -197,10 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn blanks_around_cells_count_in_runs_of_earlier_versions() {
+    fn blanks_around_cells_count_in_old_runs() {
         let earlier = FIRST.replace("Мобільний", "phone").replace("{{ shop }}", "Hello,{{ name }}!");
         let earlier: FrozenInputs = serde_json::from_str(&earlier).unwrap();
-        assert_eq!(told(&earlier), "Hello, Olena !");
-        assert_eq!(told(&FrozenInputs { trims_cells: true, ..earlier }), "Hello,Olena!");
+        assert_eq!(render_first_row(&earlier), "Hello, Olena !");
+        assert_eq!(render_first_row(&FrozenInputs { trims_cells: true, ..earlier }), "Hello,Olena!");
     }
 }

@@ -5,34 +5,36 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::FrozenInputs;
-use crate::audience::{Chunk, Number, RecordRef};
-use crate::check::{CompiledCampaign, Composed, Composer, TextHash, Texts, cores, ordered, prepare};
+use crate::audience::{Chunk, RecordRef, ValidNumber};
+use crate::check::{
+    CompiledCampaign, ComposedMessage, Composer, TextHash, TextInputs, count_cores, prepare_campaign, process_in_order,
+};
 use crate::domain::{MessageId, Phone, Row};
 use crate::finding::Finding;
 use crate::gateway::{EncodedOperation, OperationForm};
-use crate::manifest::Brief;
+use crate::manifest::CampaignBrief;
 
 /// Compiles the frozen texts of a run for a list.
 ///
 /// # Errors
 /// When the texts do not fit the list, or the list has problems.
 pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    compile(&frozen.brief, frozen, list)
+    compile_brief(&frozen.brief, frozen, list)
 }
 
 /// The same for all rows of the list, without `where`, which selects recipients and does not change texts.
 ///
 /// # Errors
 /// As for [`compile_frozen`].
-pub fn compile_for_everybody<R: Read>(
+pub fn compile_without_condition<R: Read>(
     frozen: &FrozenInputs,
     list: (R, &Path),
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
-    compile(&Brief { condition: None, ..frozen.brief.clone() }, frozen, list)
+    compile_brief(&CampaignBrief { condition: None, ..frozen.brief.clone() }, frozen, list)
 }
 
-fn compile<R: Read>(
-    brief: &Brief,
+fn compile_brief<R: Read>(
+    brief: &CampaignBrief,
     frozen: &FrozenInputs,
     list: (R, &Path),
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
@@ -42,20 +44,21 @@ fn compile<R: Read>(
             .map(|(_, source)| source.clone())
             .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
     };
-    let texts = Texts { places: None, trims_cells: frozen.trims_cells, load: &mut load };
-    prepare(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
+    let texts = TextInputs { places: None, trims_cells: frozen.trims_cells, load: &mut load };
+    prepare_campaign(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
 }
 
 /// Gives the number of each row of a list that has one, in the order of the rows, with the hash of its text if it has a message.
 ///
 /// # Errors
 /// When the list cannot be read to its end.
-pub fn each_text<R: Read + Send>(
+pub fn for_each_text<R: Read + Send>(
     prepared: CompiledCampaign<R>,
     mut take: impl FnMut(Row, Phone, Option<TextHash>),
 ) -> Result<(), Box<Finding>> {
     let CompiledCampaign { mut reader, recipe, .. } = prepared;
-    let forms: Vec<OperationForm> = recipe.sources().map(|sources| OperationForm::of(&sources)).collect();
+    let forms: Vec<OperationForm> =
+        recipe.text_sources().map(|sources| OperationForm::from_content(&sources)).collect();
     let mut damage = None;
     let read = || {
         let mut chunk = Chunk::new();
@@ -69,11 +72,11 @@ pub fn each_text<R: Read + Send>(
         }
     };
     let hash = |composer: &mut Composer<'_>, chunk: Chunk| -> Vec<(Row, Phone, Option<TextHash>)> {
-        let numbered = chunk.iter().filter_map(|record| Some((record, recipe.phone(record)?)));
-        numbered.map(|(record, phone)| (record.row, phone, text_of(composer, &forms, record))).collect()
+        let numbered = chunk.iter().filter_map(|record| Some((record, recipe.parse_phone(record)?)));
+        numbered.map(|(record, phone)| (record.row, phone, hash_text(composer, &forms, record))).collect()
     };
-    ordered(
-        cores(),
+    process_in_order(
+        count_cores(),
         read,
         || recipe.composer(),
         hash,
@@ -86,9 +89,9 @@ pub fn each_text<R: Read + Send>(
 }
 
 /// The hash of the text of a row. `None` if the row has no message.
-fn text_of(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
-    let Composed { number: Number { phone, .. }, arm, message } = composer.compose(record).ok()?;
+fn hash_text(composer: &mut Composer<'_>, forms: &[OperationForm], record: RecordRef<'_>) -> Option<TextHash> {
+    let ComposedMessage { number: ValidNumber { phone, .. }, arm, message } = composer.compose(record).ok()?;
     // Each run gives a row another identifier, so an unused one replaces it.
     let id = MessageId::new(0)?;
-    Some(EncodedOperation::filled(record.row, (id, phone), &forms[arm], |place| message.text(place)).digest)
+    Some(EncodedOperation::from_form(record.row, (id, phone), &forms[arm], |place| message.text(place)).digest)
 }

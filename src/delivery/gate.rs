@@ -19,27 +19,27 @@ use governor::{Quota, RateLimiter};
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep};
 
-use crate::ledger::{halved, recovered};
+use crate::ledger::{halve_share, recover_share};
 
 /// The lateness in microseconds that the next envelopes make up for: timers tick in milliseconds, a commit takes some.
-const CATCH_UP: u32 = 20_000;
+const MAX_CATCH_UP: u32 = 20_000;
 /// The share of the rate that is aimed at. In every window of at least a second what is made up for fits into the
 /// rest, because `AIM * (1 s + CATCH_UP)` is less than a second.
-const AIM: f64 = 0.98;
+const TARGET_SHARE: f64 = 0.98;
 /// The most microseconds that are paid at once, so that a long turn looks at the share of the rate each minute.
 const MINUTE: u32 = 60_000_000;
 
 /// A gate that lets envelopes through at a rate, spread out evenly.
-pub(super) struct Gate {
+pub(super) struct RateGate {
     /// Operations per second; `None` is always open.
     rate: Option<f64>,
     /// What envelopes pay from. Whoever holds it has the turn.
-    purse: tokio::sync::Mutex<Purse>,
+    credit: tokio::sync::Mutex<RateCredit>,
     slowed: Mutex<Slowdown>,
 }
 
 /// The time that has passed and was not used.
-struct Purse {
+struct RateCredit {
     limiter: RateLimiter<NotKeyed, InMemoryState, RuntimeClock, NoOpMiddleware<Duration>>,
     /// Microseconds that were taken from the limiter for an envelope that has not left.
     paid: u64,
@@ -56,50 +56,50 @@ struct Slowdown {
 }
 
 /// The turn of one envelope, and its price. Dropped before it leaves, it leaves what was paid to the next.
-pub(super) struct Turn<'a>(Option<(MutexGuard<'a, Purse>, u64)>);
+pub(super) struct GateTurn<'a>(Option<(MutexGuard<'a, RateCredit>, u64)>);
 
-impl Gate {
+impl RateGate {
     /// A gate for `rate` operations per second; `None` is always open.
     pub(super) fn new(rate: Option<f64>) -> Self {
         let slowed = Slowdown { share: 1.0, since: Instant::now() };
-        Self { rate, purse: tokio::sync::Mutex::new(Purse::holding(0)), slowed: Mutex::new(slowed) }
+        Self { rate, credit: tokio::sync::Mutex::new(RateCredit::with_credit(0)), slowed: Mutex::new(slowed) }
     }
 
     /// Waits for the turn of an envelope of `count` operations; those behind it wait until it has left.
-    pub(super) async fn turn(&self, count: usize) -> Turn<'_> {
-        let Some(rate) = self.rate else { return Turn(None) };
-        let mut purse = self.purse.lock().await;
+    pub(super) async fn wait_turn(&self, count: usize) -> GateTurn<'_> {
+        let Some(rate) = self.rate else { return GateTurn(None) };
+        let mut purse = self.credit.lock().await;
         loop {
-            let price = (count as f64 * 1e6 / (AIM * rate * self.share())).ceil() as u64;
-            let Some(wait) = purse.pay(price) else { return Turn(Some((purse, price))) };
+            let price = (count as f64 * 1e6 / (TARGET_SHARE * rate * self.current_share())).ceil() as u64;
+            let Some(wait) = purse.pay_part(price) else { return GateTurn(Some((purse, price))) };
             sleep(wait).await;
         }
     }
 
     /// Halves the pace; a tenth of the rate comes back each minute.
-    pub(super) fn slow(&self) {
-        let share = halved(self.share());
+    pub(super) fn slow_down(&self) {
+        let share = halve_share(self.current_share());
         *self.slowed.lock().unwrap_or_else(PoisonError::into_inner) = Slowdown { share, since: Instant::now() };
     }
 
-    fn share(&self) -> f64 {
+    fn current_share(&self) -> f64 {
         let Slowdown { share, since } = *self.slowed.lock().unwrap_or_else(PoisonError::into_inner);
-        recovered(share, since.elapsed())
+        recover_share(share, since.elapsed())
     }
 }
 
-impl Turn<'_> {
+impl GateTurn<'_> {
     /// The first byte goes out now.
-    pub(super) fn leaves(self) {
+    pub(super) fn mark_left(self) {
         if let Some((mut purse, price)) = self.0 {
             purse.use_up(price);
         }
     }
 }
 
-impl Purse {
+impl RateCredit {
     /// A purse with so many microseconds in it, and room for more than an hour.
-    fn holding(micros: u32) -> Self {
+    fn with_credit(micros: u32) -> Self {
         let quota = Quota::with_period(Duration::from_micros(1)).expect("not nothing").allow_burst(NonZeroU32::MAX);
         // A limiter begins full.
         let limiter = RateLimiter::direct_with_clock(quota, RuntimeClock(Instant::now()));
@@ -109,8 +109,8 @@ impl Purse {
     }
 
     /// Pays what there is, up to the price; gives the time until the next payment, at most a minute.
-    fn pay(&mut self, price: u64) -> Option<Duration> {
-        while let Some(part) = cells(price.saturating_sub(self.paid)) {
+    fn pay_part(&mut self, price: u64) -> Option<Duration> {
+        while let Some(part) = to_cells(price.saturating_sub(self.paid)) {
             match self.limiter.check_n(part).expect("the limiter has room for a minute") {
                 Ok(()) => self.paid += u64::from(part.get()),
                 Err(later) => return Some(later.wait_time_from(self.limiter.clock().now())),
@@ -122,9 +122,9 @@ impl Purse {
     /// An envelope of this price left. Of what is in the purse, no more stays than may be made up for.
     fn use_up(&mut self, price: u64) {
         self.paid = self.paid.saturating_sub(price);
-        let more = cells(u64::from(CATCH_UP).saturating_sub(self.paid));
+        let more = to_cells(u64::from(MAX_CATCH_UP).saturating_sub(self.paid));
         if more.is_none_or(|more| self.limiter.check_n(more) == Ok(Ok(()))) {
-            *self = Self::holding(CATCH_UP);
+            *self = Self::with_credit(MAX_CATCH_UP);
         }
     }
 }
@@ -138,7 +138,7 @@ impl Clock for RuntimeClock {
 }
 
 /// Microseconds as cells of the limiter, at most a minute of them; `None` is nothing.
-fn cells(micros: u64) -> Option<NonZeroU32> {
+fn to_cells(micros: u64) -> Option<NonZeroU32> {
     NonZeroU32::new(u32::try_from(micros).unwrap_or(MINUTE).min(MINUTE))
 }
 
@@ -147,81 +147,81 @@ mod tests {
     use super::*;
 
     /// Sends `count` operations in envelopes of `size`, and gives the seconds that it took.
-    async fn seconds_for(gate: &Gate, count: usize, size: usize) -> f64 {
+    async fn measure_seconds(gate: &RateGate, count: usize, size: usize) -> f64 {
         let start = Instant::now();
         for _ in 0..count / size {
-            gate.turn(size).await.leaves();
+            gate.wait_turn(size).await.mark_left();
         }
         start.elapsed().as_secs_f64()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slowed_gate_lets_half_through_and_recovers_a_tenth_a_minute() {
-        let gate = Gate::new(Some(100.0));
-        gate.slow();
-        let slowed = seconds_for(&gate, 1_000, 10).await;
+    async fn slowed_gate_halves_and_recovers_a_tenth_a_minute() {
+        let gate = RateGate::new(Some(100.0));
+        gate.slow_down();
+        let slowed = measure_seconds(&gate, 1_000, 10).await;
         assert!((19.0..22.0).contains(&slowed), "half of 100/s: {slowed} s");
         tokio::time::sleep(Duration::from_secs(600)).await;
-        let again = seconds_for(&gate, 1_000, 10).await;
+        let again = measure_seconds(&gate, 1_000, 10).await;
         assert!((10.0..10.5).contains(&again), "100/s again: {again} s");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_gate_starts_empty_and_a_rest_saves_up_room_for_one_envelope() {
-        let gate = Gate::new(Some(10.0));
-        let first = seconds_for(&gate, 10, 10).await;
+    async fn gate_starts_empty_and_saves_room_for_one_envelope() {
+        let gate = RateGate::new(Some(10.0));
+        let first = measure_seconds(&gate, 10, 10).await;
         assert!((1.0..1.1).contains(&first), "{first} s");
         tokio::time::sleep(Duration::from_secs(600)).await;
-        assert!(seconds_for(&gate, 10, 10).await < 0.001);
-        let next = seconds_for(&gate, 10, 10).await;
+        assert!(measure_seconds(&gate, 10, 10).await < 0.001);
+        let next = measure_seconds(&gate, 10, 10).await;
         assert!((1.0..1.1).contains(&next), "{next} s");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_envelope_waits_until_the_one_before_it_has_left() {
-        let gate = Gate::new(Some(10.0));
-        let turn = gate.turn(1).await;
+    async fn envelope_waits_until_the_previous_one_has_left() {
+        let gate = RateGate::new(Some(10.0));
+        let turn = gate.wait_turn(1).await;
         let hour = Duration::from_secs(3_600);
-        assert!(tokio::time::timeout(hour, gate.turn(1)).await.is_err(), "one has the turn and has not left");
-        turn.leaves();
+        assert!(tokio::time::timeout(hour, gate.wait_turn(1)).await.is_err(), "one has the turn and has not left");
+        turn.mark_left();
         let start = Instant::now();
-        gate.turn(1).await.leaves();
+        gate.wait_turn(1).await.mark_left();
         assert!(start.elapsed() >= Duration::from_millis(80), "the rate counts from when the one before it left");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_is_given_up_takes_nothing_from_the_rate() {
-        let gate = Gate::new(Some(10.0));
-        drop(gate.turn(10).await);
-        assert!(seconds_for(&gate, 10, 10).await < 0.001);
+    async fn abandoned_turn_takes_nothing_from_the_rate() {
+        let gate = RateGate::new(Some(10.0));
+        drop(gate.wait_turn(10).await);
+        assert!(measure_seconds(&gate, 10, 10).await < 0.001);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_is_given_up_half_way_keeps_its_place_in_time() {
-        let gate = Gate::new(Some(1.0 / 60.0));
+    async fn abandoned_turn_keeps_what_was_paid() {
+        let gate = RateGate::new(Some(1.0 / 60.0));
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        assert!(tokio::time::timeout(minutes(60), gate.turn(100)).await.is_err(), "it takes 102 minutes");
-        assert!(tokio::time::timeout(minutes(43), gate.turn(100)).await.is_ok(), "an hour of them had passed");
+        assert!(tokio::time::timeout(minutes(60), gate.wait_turn(100)).await.is_err(), "it takes 102 minutes");
+        assert!(tokio::time::timeout(minutes(43), gate.wait_turn(100)).await.is_ok(), "an hour of them had passed");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_that_waits_through_a_slow_down_is_not_longer_than_the_slow_down() {
-        let gate = Gate::new(Some(1.0 / 60.0));
-        (0..6).for_each(|_| gate.slow());
-        let seconds = seconds_for(&gate, 10, 10).await;
+    async fn waiting_turn_lasts_no_longer_than_the_slow_down() {
+        let gate = RateGate::new(Some(1.0 / 60.0));
+        (0..6).for_each(|_| gate.slow_down());
+        let seconds = measure_seconds(&gate, 10, 10).await;
         // At the share with which it begins, a 64th, it would be eleven hours.
         assert!((600.0..700.0).contains(&seconds), "{seconds} s: the whole rate was back after ten minutes");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_down_counts_for_the_turn_that_already_waits() {
-        let gate = Gate::new(Some(1.0));
+    async fn slow_down_applies_to_a_waiting_turn() {
+        let gate = RateGate::new(Some(1.0));
         let start = Instant::now();
-        let (turn, ()) = tokio::join!(gate.turn(50), async {
+        let (turn, ()) = tokio::join!(gate.wait_turn(50), async {
             sleep(Duration::from_secs(1)).await;
-            (0..6).for_each(|_| gate.slow());
+            (0..6).for_each(|_| gate.slow_down());
         });
-        turn.leaves();
+        turn.mark_left();
         let seconds = start.elapsed().as_secs_f64();
         assert!((100.0..200.0).contains(&seconds), "{seconds} s for what would have taken 51");
     }

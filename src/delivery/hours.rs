@@ -15,41 +15,41 @@ use jiff::{Timestamp, Zoned};
 
 use super::feed::Feed;
 use super::stop::Stop;
-use crate::audience::Fields;
+use crate::audience::RecordFields;
 use crate::calendar::{Window, Windows, zone_of_country};
-use crate::domain::{Phone, country_of};
+use crate::domain::{Phone, find_country};
 
 /// The wall clock.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// A list that is begun anew.
-pub type Feeding = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
+pub type FeedFuture = Pin<Box<dyn Future<Output = Result<Feed, Stop>> + Send>>;
 /// Begins the list anew with the rows that are still planned; it is told how many left that were planned at the start.
-pub type Anew = Box<dyn Fn(u64) -> Feeding + Send + Sync>;
+pub type FeedFactory = Box<dyn Fn(u64) -> FeedFuture + Send + Sync>;
 
 /// How a start goes through its rows again.
-pub struct Passes {
+pub struct SendingPasses {
     /// When they may leave.
-    pub hours: Arc<Hours>,
+    pub hours: Arc<SendingHours>,
     /// Begins the list anew.
-    pub anew: Anew,
+    pub restart_feed: FeedFactory,
     /// Whether it waits for rows that may leave later.
     pub waits: bool,
     /// At most so many rows are sent.
     pub limit: Option<u64>,
 }
 
-impl Passes {
+impl SendingPasses {
     /// The passes of a start with one message: it leaves within the hours, or the start stops.
     #[must_use]
-    pub fn of_one(hours: Arc<Hours>) -> Self {
-        let anew = |_| -> Feeding { Box::pin(async { Ok(Feed::of(Vec::new())) }) };
-        Self { hours, anew: Box::new(anew), waits: false, limit: None }
+    pub fn for_one_message(hours: Arc<SendingHours>) -> Self {
+        let anew = |_| -> FeedFuture { Box::pin(async { Ok(Feed::from_groups(Vec::new())) }) };
+        Self { hours, restart_feed: Box::new(anew), waits: false, limit: None }
     }
 }
 
 /// Whose clocks a window is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneOf {
+pub enum ZoneSource {
     /// Those of the campaign.
     Campaign,
     /// Those of the country of the number, where it has one zone; else those of the campaign.
@@ -60,9 +60,9 @@ pub enum ZoneOf {
 
 /// What the rows of a start keep.
 #[derive(Clone, Debug)]
-pub struct Keeping {
+pub struct SendingRules {
     /// The windows, each on the clocks of somebody.
-    pub windows: Vec<(Window, ZoneOf)>,
+    pub windows: Vec<(Window, ZoneSource)>,
     /// The campaign's zone.
     pub home: TimeZone,
     /// The moment from which nothing leaves.
@@ -70,16 +70,16 @@ pub struct Keeping {
 }
 
 /// When the rows of a start may leave.
-pub struct Hours {
-    keeping: Keeping,
-    clock: Clock,
-    known: Mutex<HashMap<Zones, (Timestamp, Verdict)>>,
-    passed: Mutex<Passed>,
+pub struct SendingHours {
+    rules: SendingRules,
+    clock: WallClock,
+    known: Mutex<HashMap<RowZones, (Timestamp, WindowState)>>,
+    passed: Mutex<PassedRows>,
 }
 
 /// Rows that were passed over.
 #[derive(Clone, Copy, Debug, Default)]
-struct Passed {
+struct PassedRows {
     /// When the first of them may leave.
     opens: Option<Timestamp>,
     /// When the time ends of the first of them that would have left too late.
@@ -90,13 +90,13 @@ struct Passed {
 
 /// When rows that were passed over are to be looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum NextCheck {
     /// At this moment, when some may leave.
-    Opens(Timestamp),
+    AtOpening(Timestamp),
     /// At this moment, when the time of some is over that could not leave within it.
-    Closes(Timestamp),
+    AtClosing(Timestamp),
     /// Not at all: the end of all sending comes before.
-    Over,
+    Ended,
     /// Not at all: they may not leave for a year.
     NeverOpens,
     /// Not at all: there are none.
@@ -113,20 +113,20 @@ pub enum Departure {
 }
 
 /// The zones of a row, as far as they are its own.
-type Zones = (Option<&'static str>, Vec<String>);
+type RowZones = (Option<&'static str>, Vec<String>);
 
 /// Whether rows of some zones may leave, and until when that holds from the moment at which it was found.
 #[derive(Clone, Copy, Debug)]
-enum Verdict {
+enum WindowState {
     Open(Option<Timestamp>),
     Closed(Option<Timestamp>),
 }
 
-impl Hours {
+impl SendingHours {
     /// Hours that are read from this clock.
     #[must_use]
-    pub fn new(keeping: Keeping, clock: Clock) -> Self {
-        Self { keeping, clock, known: Mutex::default(), passed: Mutex::default() }
+    pub fn new(keeping: SendingRules, clock: WallClock) -> Self {
+        Self { rules: keeping, clock, known: Mutex::default(), passed: Mutex::default() }
     }
 
     /// What the clock shows.
@@ -137,20 +137,20 @@ impl Hours {
 
     /// Whether the end of all sending has come.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.keeping.until.is_some_and(|until| self.now() >= until)
+    pub fn has_ended(&self) -> bool {
+        self.rules.until.is_some_and(|until| self.now() >= until)
     }
 
     /// The moment before which a row has to leave that may leave now; nothing where it may not, and is to be looked at again.
-    pub(super) fn of_row(&self, phone: Phone, fields: Fields<'_>) -> Option<Option<Timestamp>> {
-        let (now, until) = (self.now(), self.keeping.until);
+    pub(super) fn leave_limit(&self, phone: Phone, fields: RecordFields<'_>) -> Option<Option<Timestamp>> {
+        let (now, until) = (self.now(), self.rules.until);
         if until.is_some_and(|until| now >= until) {
             return None;
         }
-        match self.verdict(now, self.zones_of(phone, fields)) {
-            Verdict::Open(ends) => Some([ends, until].into_iter().flatten().min()),
-            Verdict::Closed(opens) => {
-                let mut passed = self.passed();
+        match self.window_state(now, self.row_zones(phone, fields)) {
+            WindowState::Open(ends) => Some([ends, until].into_iter().flatten().min()),
+            WindowState::Closed(opens) => {
+                let mut passed = self.passed_rows();
                 match opens {
                     Some(at) => passed.opens = Some(passed.opens.map_or(at, |known| known.min(at))),
                     None => passed.never = true,
@@ -162,47 +162,47 @@ impl Hours {
 
     /// Whether a message to a number may leave at a moment. A number has no columns.
     #[must_use]
-    pub fn departure(&self, phone: Phone, at: Timestamp) -> Departure {
-        let zones = (self.country_zone(phone), Vec::new());
-        let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.keeping.home.clone());
-        match self.verdict(at, zones) {
-            Verdict::Open(closes) => Departure::Open(closes),
-            Verdict::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(clocks))),
+    pub fn check_departure(&self, phone: Phone, at: Timestamp) -> Departure {
+        let zones = (self.find_country_zone(phone), Vec::new());
+        let clocks = zones.0.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| self.rules.home.clone());
+        match self.window_state(at, zones) {
+            WindowState::Open(closes) => Departure::Open(closes),
+            WindowState::Closed(opens) => Departure::Closed(opens.map(|opens| opens.to_zoned(clocks))),
         }
     }
 
     /// Takes in when the time ends of rows that would have left too late.
-    pub(super) fn closes(&self, at: Timestamp) {
-        let mut passed = self.passed();
+    pub(super) fn note_closing(&self, at: Timestamp) {
+        let mut passed = self.passed_rows();
         passed.closes = Some(passed.closes.map_or(at, |known| known.min(at)));
     }
 
     /// Whether rows that were passed over may leave now.
     pub(super) fn is_due(&self) -> bool {
-        let opens = self.passed().opens;
+        let opens = self.passed_rows().opens;
         opens.is_some_and(|at| self.now() >= at)
     }
 
     /// When rows that were passed over are to be looked at again, which whoever asks does.
-    pub(super) fn next_look(&self) -> Look {
-        let Passed { opens, closes, never } = std::mem::take(&mut *self.passed());
+    pub(super) fn take_next_check(&self) -> NextCheck {
+        let PassedRows { opens, closes, never } = std::mem::take(&mut *self.passed_rows());
         let look = match (opens, closes) {
-            (Some(opens), Some(closes)) if closes < opens => Look::Closes(closes),
-            (Some(opens), _) => Look::Opens(opens),
-            (None, Some(closes)) => Look::Closes(closes),
-            (None, None) if never => Look::NeverOpens,
-            (None, None) => Look::Nothing,
+            (Some(opens), Some(closes)) if closes < opens => NextCheck::AtClosing(closes),
+            (Some(opens), _) => NextCheck::AtOpening(opens),
+            (None, Some(closes)) => NextCheck::AtClosing(closes),
+            (None, None) if never => NextCheck::NeverOpens,
+            (None, None) => NextCheck::Nothing,
         };
-        let comes_first = |at: Timestamp| self.keeping.until.is_some_and(|until| at >= until);
+        let comes_first = |at: Timestamp| self.rules.until.is_some_and(|until| at >= until);
         match look {
-            _ if self.is_over() => Look::Over,
-            Look::Opens(at) if comes_first(at) => Look::Over,
-            Look::NeverOpens if self.keeping.until.is_some() => Look::Over,
+            _ if self.has_ended() => NextCheck::Ended,
+            NextCheck::AtOpening(at) if comes_first(at) => NextCheck::Ended,
+            NextCheck::NeverOpens if self.rules.until.is_some() => NextCheck::Ended,
             look => look,
         }
     }
 
-    fn passed(&self) -> MutexGuard<'_, Passed> {
+    fn passed_rows(&self) -> MutexGuard<'_, PassedRows> {
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -212,63 +212,65 @@ impl Hours {
     }
 
     /// A moment as the clocks of the campaign show it.
-    pub(super) fn words(&self, at: Timestamp) -> String {
-        let home = &self.keeping.home;
+    pub(super) fn format_time(&self, at: Timestamp) -> String {
+        let home = &self.rules.home;
         format!("at {} ({})", home.to_datetime(at).strftime("%Y-%m-%d %H:%M"), home.iana_name().unwrap_or("UTC"))
     }
 
-    fn zones_of(&self, phone: Phone, fields: Fields<'_>) -> Zones {
-        let columns = self.keeping.windows.iter().filter_map(|(_, zone)| match zone {
-            ZoneOf::Column(column) => Some(fields.get(*column).trim().to_owned()),
-            ZoneOf::Campaign | ZoneOf::Country => None,
+    fn row_zones(&self, phone: Phone, fields: RecordFields<'_>) -> RowZones {
+        let columns = self.rules.windows.iter().filter_map(|(_, zone)| match zone {
+            ZoneSource::Column(column) => Some(fields.get(*column).trim().to_owned()),
+            ZoneSource::Campaign | ZoneSource::Country => None,
         });
-        (self.country_zone(phone), columns.collect())
+        (self.find_country_zone(phone), columns.collect())
     }
 
     /// The zone of a number's country, if a window goes by it and the country has one zone.
-    fn country_zone(&self, phone: Phone) -> Option<&'static str> {
-        let is_wanted = self.keeping.windows.iter().any(|(_, zone)| *zone == ZoneOf::Country);
-        if is_wanted { zone_of_country(&country_of(phone)?) } else { None }
+    fn find_country_zone(&self, phone: Phone) -> Option<&'static str> {
+        let is_wanted = self.rules.windows.iter().any(|(_, zone)| *zone == ZoneSource::Country);
+        if is_wanted { zone_of_country(&find_country(phone)?) } else { None }
     }
 
-    fn verdict(&self, now: Timestamp, zones: Zones) -> Verdict {
+    fn window_state(&self, now: Timestamp, zones: RowZones) -> WindowState {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |(found, verdict): &(Timestamp, Verdict)| match verdict {
+        let fresh = |(found, verdict): &(Timestamp, WindowState)| match verdict {
             // Of the time before, to which a clock can be set back, it says nothing.
-            Verdict::Open(turns) | Verdict::Closed(turns) => *found <= now && turns.is_none_or(|turns| now < turns),
+            WindowState::Open(turns) | WindowState::Closed(turns) => {
+                *found <= now && turns.is_none_or(|turns| now < turns)
+            }
         };
         if let Some((_, verdict)) = known.get(&zones).copied().filter(fresh) {
             return verdict;
         }
-        let windows = self.windows_in(&zones);
+        let windows = self.build_windows(&zones);
         let verdict = match windows.are_open(now) {
-            true => Verdict::Open(windows.closed_from(now)),
-            false => Verdict::Closed(windows.open_from(now)),
+            true => WindowState::Open(windows.next_closed_from(now)),
+            false => WindowState::Closed(windows.next_open_from(now)),
         };
         known.insert(zones, (now, verdict));
         verdict
     }
 
-    fn windows_in(&self, (country, columns): &Zones) -> Windows {
-        let Keeping { windows, home, .. } = &self.keeping;
+    fn build_windows(&self, (country, columns): &RowZones) -> Windows {
+        let SendingRules { windows, home, .. } = &self.rules;
         let mut columns = columns.iter();
         let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok()).unwrap_or_else(|| home.clone());
-        let mut zoned = |zone: ZoneOf| match zone {
-            ZoneOf::Campaign => home.clone(),
-            ZoneOf::Country => named(*country),
-            ZoneOf::Column(_) => named(columns.next().map(String::as_str).filter(|name| !name.is_empty())),
+        let mut zoned = |zone: ZoneSource| match zone {
+            ZoneSource::Campaign => home.clone(),
+            ZoneSource::Country => named(*country),
+            ZoneSource::Column(_) => named(columns.next().map(String::as_str).filter(|name| !name.is_empty())),
         };
         Windows::new(windows.iter().map(|(window, zone)| (window.clone(), zoned(*zone))).collect())
     }
 }
 
-impl fmt::Debug for Hours {
+impl fmt::Debug for SendingHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hours").field("keeping", &self.keeping).finish_non_exhaustive()
+        f.debug_struct("Hours").field("keeping", &self.rules).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Passes {
+impl fmt::Debug for SendingPasses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Passes").field("waits", &self.waits).finish_non_exhaustive()
     }
@@ -280,14 +282,14 @@ mod tests {
     use crate::calendar;
 
     #[test]
-    fn a_window_that_was_open_is_closed_to_a_clock_that_was_set_back_before_it() {
-        let hours = calendar::Hours::read("10:00-20:00").unwrap();
+    fn window_is_closed_after_the_clock_is_set_back() {
+        let hours = calendar::DailyHours::parse("10:00-20:00").unwrap();
         let window = Window { hours, days: calendar::Days::ALL, except: [].into() };
-        let keeping = Keeping { windows: vec![(window, ZoneOf::Campaign)], home: TimeZone::UTC, until: None };
-        let hours = Hours::new(keeping, Arc::new(Timestamp::now));
+        let keeping = SendingRules { windows: vec![(window, ZoneSource::Campaign)], home: TimeZone::UTC, until: None };
+        let hours = SendingHours::new(keeping, Arc::new(Timestamp::now));
         let is_open = |time: &str| {
             let now = format!("2026-11-25T{time}Z").parse().unwrap();
-            matches!(hours.verdict(now, (None, Vec::new())), Verdict::Open(_))
+            matches!(hours.window_state(now, (None, Vec::new())), WindowState::Open(_))
         };
         let shown = [
             "12:00:00", "12:00:01", "11:59:59", "09:59:59", "09:00:00", "10:00:00", "19:59:59", "20:00:00", "19:00:00",
@@ -296,30 +298,34 @@ mod tests {
     }
 
     #[test]
-    fn departure_goes_by_the_country_of_the_number_else_by_home() {
+    fn departure_uses_the_country_of_the_number_or_home() {
         let window = Window {
-            hours: calendar::Hours::read("09:00-20:00").unwrap(),
+            hours: calendar::DailyHours::parse("09:00-20:00").unwrap(),
             days: calendar::Days::ALL,
             except: [].into(),
         };
         let home = TimeZone::get("America/New_York").unwrap();
         let of = |zone| {
-            let keeping = Keeping { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
-            Hours::new(keeping, Arc::new(Timestamp::now))
+            let keeping = SendingRules { windows: vec![(window.clone(), zone)], home: home.clone(), until: None };
+            SendingHours::new(keeping, Arc::new(Timestamp::now))
         };
-        let departure = |zone: ZoneOf, phone: u64, time: &str| {
+        let departure = |zone: ZoneSource, phone: u64, time: &str| {
             let at = format!("2026-11-26T{time}Z").parse().unwrap();
-            of(zone).departure(Phone::new(phone).unwrap(), at)
+            of(zone).check_departure(Phone::new(phone).unwrap(), at)
         };
         let (kyiv, us) = (380_501_234_567, 12_125_550_123);
         let closes = |time: &str| Departure::Open(Some(time.parse().unwrap()));
         let opens = |time: &str| Departure::Closed(Some(time.parse().unwrap()));
         let next = "2026-11-27T09:00:00+02:00[Europe/Kyiv]";
-        assert_eq!(departure(ZoneOf::Country, kyiv, "17:59:59"), closes("2026-11-26T18:00:00Z"));
-        assert_eq!(departure(ZoneOf::Country, kyiv, "18:00:00"), opens(next));
-        assert_eq!(departure(ZoneOf::Country, us, "18:00:00"), closes("2026-11-27T01:00:00Z"), "it has several zones");
+        assert_eq!(departure(ZoneSource::Country, kyiv, "17:59:59"), closes("2026-11-26T18:00:00Z"));
+        assert_eq!(departure(ZoneSource::Country, kyiv, "18:00:00"), opens(next));
+        assert_eq!(
+            departure(ZoneSource::Country, us, "18:00:00"),
+            closes("2026-11-27T01:00:00Z"),
+            "it has several zones"
+        );
         let morning = "2026-11-26T09:00:00-05:00[America/New_York]";
-        assert_eq!(departure(ZoneOf::Country, us, "12:00:00"), opens(morning));
-        assert_eq!(departure(ZoneOf::Campaign, kyiv, "12:00:00"), opens(morning));
+        assert_eq!(departure(ZoneSource::Country, us, "12:00:00"), opens(morning));
+        assert_eq!(departure(ZoneSource::Campaign, kyiv, "12:00:00"), opens(morning));
     }
 }

@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-use crate::domain::{MsgId, Outcome};
-use crate::gateway::{Oddity, Reply};
+use crate::domain::{GatewayMessageId, OperationOutcome};
+use crate::gateway::{ContractDeviation, GatewayReply};
 
 /// How many identifiers of the gateway are remembered: one that gives the same to many gives one of them again.
 const REMEMBERED: usize = 10_000;
 
 /// The oddities of one start.
 #[derive(Clone, Debug, Default)]
-pub struct Oddities {
-    counts: BTreeMap<Oddity, u64>,
-    known: FxHashSet<MsgId>,
+pub struct DeviationCounts {
+    counts: BTreeMap<ContractDeviation, u64>,
+    known: FxHashSet<GatewayMessageId>,
 }
 
-impl Oddities {
+impl DeviationCounts {
     /// Takes in an answer whose outcome is recorded.
-    pub(super) fn observe(&mut self, reply: &Reply) {
-        for oddity in &reply.oddities {
+    pub(super) fn observe(&mut self, reply: &GatewayReply) {
+        for oddity in &reply.deviations {
             *self.counts.entry(*oddity).or_default() += 1;
         }
         for outcome in &reply.outcomes {
-            let Outcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
+            let OperationOutcome::Accepted { msg_id: Some(msg_id), .. } = outcome else { continue };
             if self.known.contains(msg_id) {
-                *self.counts.entry(Oddity::RepeatedMsgId).or_default() += 1;
+                *self.counts.entry(ContractDeviation::RepeatedMsgId).or_default() += 1;
             } else if self.known.len() < REMEMBERED {
                 self.known.insert(msg_id.clone());
             }
@@ -36,7 +36,7 @@ impl Oddities {
 
     /// These and those of a start that went on where this one ended.
     #[must_use]
-    pub(super) fn and(mut self, next: Self) -> Self {
+    pub(super) fn merge(mut self, next: Self) -> Self {
         for (oddity, count) in next.counts {
             *self.counts.entry(oddity).or_default() += count;
         }
@@ -45,7 +45,7 @@ impl Oddities {
     }
 
     /// Each kind with its count.
-    pub fn counts(&self) -> impl Iterator<Item = (Oddity, u64)> {
+    pub fn counts(&self) -> impl Iterator<Item = (ContractDeviation, u64)> {
         self.counts.iter().map(|(oddity, count)| (*oddity, *count))
     }
 }
@@ -56,21 +56,29 @@ mod tests {
     use crate::gateway::Signal;
 
     #[test]
-    fn each_oddity_is_counted_and_an_identifier_of_several_messages_for_all_but_the_first() {
-        let accepted = |msg_id| Outcome::Accepted { msg_id: Some(MsgId::Number(msg_id)), parts: None, answer: None };
-        let reply = |ids: &[u64], oddities| Reply {
+    fn deviations_are_counted_and_repeated_ids_once_each() {
+        let accepted = |msg_id| OperationOutcome::Accepted {
+            msg_id: Some(GatewayMessageId::Number(msg_id)),
+            parts: None,
+            answer: None,
+        };
+        let reply = |ids: &[u64], oddities| GatewayReply {
             outcomes: ids.iter().map(|id| accepted(*id)).collect(),
             signal: Signal::Go,
             evidence: None,
-            oddities,
+            deviations: oddities,
         };
-        let mut oddities = Oddities::default();
+        let mut oddities = DeviationCounts::default();
         oddities.observe(&reply(&[1, 2, 3], Vec::new()));
         assert_eq!(oddities.counts().count(), 0);
-        oddities.observe(&reply(&[7; 5], vec![Oddity::NumericRequestId]));
-        oddities.observe(&reply(&[7, 4], vec![Oddity::NegativeMsgId, Oddity::NegativeMsgId]));
+        oddities.observe(&reply(&[7; 5], vec![ContractDeviation::NumericRequestId]));
+        oddities.observe(&reply(&[7, 4], vec![ContractDeviation::NegativeMsgId, ContractDeviation::NegativeMsgId]));
         let told: Vec<_> = oddities.counts().collect();
-        let expected = [(Oddity::NumericRequestId, 1), (Oddity::NegativeMsgId, 2), (Oddity::RepeatedMsgId, 5)];
+        let expected = [
+            (ContractDeviation::NumericRequestId, 1),
+            (ContractDeviation::NegativeMsgId, 2),
+            (ContractDeviation::RepeatedMsgId, 5),
+        ];
         assert_eq!(told, expected);
     }
 }

@@ -9,16 +9,16 @@ use jiff::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::Snapshot;
-use super::chain_times::ChainTimes;
-use super::doubt::Sight;
-use super::questions::{LARGEST, Questions, reported};
+use super::chain_times::ChainLifetimes;
+use super::doubt::StatusTrust;
+use super::questions::{MAX_QUESTIONS, StatusQuery, to_receipt};
 use crate::domain::{Chain, MessageId, Receipt, ReceiptSource, Row};
 use crate::gateway::{Gateway, StatusAnswer};
-use crate::ledger::{Allowance, Ledger, LedgerError, NewReceipt, Reception, Run, State, Walk};
+use crate::ledger::{Allowance, EnvelopeReader, Ledger, LedgerError, NewReceipt, ReceiptOutcome, RowState, Run};
 
 /// A message that the gateway is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingMessage {
     /// Its row.
     pub row: Row,
     /// The order whose identifier it has; nothing for the run's own.
@@ -28,12 +28,12 @@ pub struct Pending {
     /// Its channels.
     pub chain: Chain,
     /// When the lifetimes of all its channels have passed.
-    pub over_at: Timestamp,
+    pub expires_at: Timestamp,
 }
 
 /// What came of asking about messages without an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Polled {
+pub struct PollCounts {
     /// Messages that were asked about.
     pub asked: u64,
     /// Messages of which something new was told.
@@ -49,7 +49,7 @@ pub struct Polled {
 }
 
 /// Who asks about the messages of a run.
-pub struct Poller<'a> {
+pub struct StatusPoller<'a> {
     /// The ledger.
     pub ledger: &'a dyn Ledger,
     /// The gateway.
@@ -68,59 +68,60 @@ pub struct Poller<'a> {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn pending(
+pub async fn load_pending(
     ledger: &dyn Ledger,
     run: &Run,
     snapshot: &Snapshot,
-    times: &ChainTimes,
-) -> Result<Vec<Pending>, LedgerError> {
+    times: &ChainLifetimes,
+) -> Result<Vec<PendingMessage>, LedgerError> {
     let mut pending = Vec::new();
-    let mut envelopes = Walk::over(ledger, run.key);
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
     let events = snapshot.states.events();
-    while let Some(envelope) = envelopes.next().await? {
+    while let Some(envelope) = envelopes.next_envelope().await? {
         for sent in &envelope.rows {
-            let order = events.order(sent.row, envelope.envelope);
+            let order = events.find_order(sent.row, envelope.envelope);
             // Of a row that was sent more than once the last message counts; a retry that was not sent is none.
-            let last = snapshot.states.attempt(sent.row).and_then(|last| events.order(sent.row, last.envelope));
+            let last =
+                snapshot.states.last_attempt(sent.row).and_then(|last| events.find_order(sent.row, last.envelope));
             if last == order
-                && matches!(snapshot.state(sent.row), State::Accepted | State::Queued)
-                && let Some(id) = run.id(sent.row, order)
+                && matches!(snapshot.row_state(sent.row), RowState::Accepted | RowState::Queued)
+                && let Some(id) = run.message_id(sent.row, order)
             {
                 let chain = envelope.chain(sent);
-                pending.push(Pending::new((sent.row, order, id), (chain, envelope.begun_at), times));
+                pending.push(PendingMessage::new((sent.row, order, id), (chain, envelope.begun_at), times));
             }
         }
     }
     // Of several attempts to send one message the last one counts.
-    pending.sort_by_key(|message| (message.id, Reverse(message.over_at)));
+    pending.sort_by_key(|message| (message.id, Reverse(message.expires_at)));
     pending.dedup_by_key(|message| message.id);
     Ok(pending)
 }
 
-impl Pending {
+impl PendingMessage {
     /// A message on these channels that was sent at this time.
     #[must_use]
     pub fn new(
         (row, order, id): (Row, Option<u32>, MessageId),
         (chain, sent_at): (Chain, Timestamp),
-        times: &ChainTimes,
+        times: &ChainLifetimes,
     ) -> Self {
-        let over_at = sent_at.checked_add(times.of_chain(chain)).unwrap_or(Timestamp::MAX);
-        Self { row, order, id, chain, over_at }
+        let over_at = sent_at.checked_add(times.for_chain(chain)).unwrap_or(Timestamp::MAX);
+        Self { row, order, id, chain, expires_at: over_at }
     }
 
     /// Whether the lifetimes of all its channels have passed, so that an answer is the last one.
     #[must_use]
-    pub fn is_over(&self, now: Timestamp) -> bool {
-        self.over_at <= now
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires_at <= now
     }
 }
 
-impl Poller<'_> {
+impl StatusPoller<'_> {
     /// How many messages are asked about together: the probe goes with every group.
     #[must_use]
-    pub fn room(&self) -> usize {
-        LARGEST.min(self.most).saturating_sub(1).max(1)
+    pub fn group_size(&self) -> usize {
+        MAX_QUESTIONS.min(self.most).saturating_sub(1).max(1)
     }
 
     /// Asks about a group of messages once, and takes as long for it as this share of the account's pace has room for. Returns
@@ -129,20 +130,20 @@ impl Poller<'_> {
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn ask(
+    pub async fn ask_group(
         &self,
-        group: &[Pending],
+        group: &[PendingMessage],
         share: f64,
         deadline: Instant,
-        polled: &mut Polled,
+        polled: &mut PollCounts,
     ) -> Result<Option<Vec<Option<Receipt>>>, LedgerError> {
         let Self { ledger, gateway, run, ref account, most, .. } = *self;
-        let questions = Questions { ledger, gateway, run, account, most };
+        let questions = StatusQuery { ledger, gateway, run, account, most };
         let began = Instant::now();
         // Nothing has to be compared with a message that was surely taken, since no denial counts here.
         let ids = group.iter().map(|message| message.id);
-        let Some((sight, answers)) = questions.ask(ids, None, deadline).await? else { return Ok(None) };
-        let answered = self.keep(group, sight, answers, polled).await?;
+        let Some((sight, answers)) = questions.ask_trusted(ids, None, deadline).await? else { return Ok(None) };
+        let answered = self.store_answers(group, sight, answers, polled).await?;
         let operations = group.len() as f64 + 1.0;
         let turn = self.account.rate.map_or(Duration::ZERO, |rate| {
             Duration::from_secs_f64((operations / (rate * share).max(0.001)).min(3_600.0))
@@ -151,12 +152,12 @@ impl Poller<'_> {
         Ok(Some(answered))
     }
 
-    async fn keep(
+    async fn store_answers(
         &self,
-        group: &[Pending],
-        sight: Sight,
+        group: &[PendingMessage],
+        sight: StatusTrust,
         answers: Vec<StatusAnswer>,
-        polled: &mut Polled,
+        polled: &mut PollCounts,
     ) -> Result<Vec<Option<Receipt>>, LedgerError> {
         let (mut answered, now) = (Vec::with_capacity(group.len()), (self.clock)());
         for (message, answer) in group.iter().zip(answers) {
@@ -166,25 +167,25 @@ impl Poller<'_> {
                     polled.unclear += 1;
                     None
                 }
-                _ if sight == Sight::Blind => {
+                _ if sight == StatusTrust::Blind => {
                     polled.blind += 1;
                     None
                 }
                 // A gateway may forget in time what became of a message; that it was taken stays proven.
                 StatusAnswer::Denied(_) => None,
                 known @ StatusAnswer::Known { .. } => {
-                    let is_last = message.is_over(now);
-                    reported(known, if is_last { ReceiptSource::AskedLast } else { ReceiptSource::Asked })
+                    let is_last = message.has_expired(now);
+                    to_receipt(known, if is_last { ReceiptSource::AskedLast } else { ReceiptSource::Asked })
                 }
             });
         }
         let receipts = group.iter().zip(&answered).filter_map(|(message, receipt)| {
-            let Pending { row, order, .. } = *message;
+            let PendingMessage { row, order, .. } = *message;
             Some(NewReceipt { run: self.run.key, row, order, opt_out: None, receipt: receipt.clone()? })
         });
         let receipts = receipts.collect();
-        let receptions = self.ledger.receive(receipts).await?;
-        polled.told += receptions.iter().filter(|reception| **reception == Reception::Kept).count() as u64;
+        let receptions = self.ledger.store_receipts(receipts).await?;
+        polled.told += receptions.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count() as u64;
         Ok(answered)
     }
 }
@@ -195,17 +196,17 @@ mod tests {
     use crate::domain::OperationKind;
 
     #[test]
-    fn answer_after_all_lifetimes_is_the_last_one() {
+    fn answer_after_all_lifetimes_is_final() {
         let sent_at = Timestamp::UNIX_EPOCH;
         let message = |kind: OperationKind| {
             let named = (Row::FIRST, None, MessageId::new(7).unwrap());
-            Pending::new(named, (kind.into(), sent_at), &ChainTimes::default())
+            PendingMessage::new(named, (kind.into(), sent_at), &ChainLifetimes::default())
         };
         let after = |days: i64| sent_at + jiff::SignedDuration::from_hours(24 * days);
-        assert!(!message(OperationKind::ViberSms).is_over(after(3)));
-        assert!(message(OperationKind::ViberSms).is_over(after(4)));
-        assert!(!message(OperationKind::RcsViberSms).is_over(after(5)));
-        assert!(message(OperationKind::RcsViberSms).is_over(after(6)));
-        assert!(message(OperationKind::Sms).is_over(after(4)), "four days at least");
+        assert!(!message(OperationKind::ViberSms).has_expired(after(3)));
+        assert!(message(OperationKind::ViberSms).has_expired(after(4)));
+        assert!(!message(OperationKind::RcsViberSms).has_expired(after(5)));
+        assert!(message(OperationKind::RcsViberSms).has_expired(after(6)));
+        assert!(message(OperationKind::Sms).has_expired(after(4)), "four days at least");
     }
 }

@@ -11,19 +11,19 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
 use super::stop::{Stop, StopKind};
-use crate::domain::Outcome;
-use crate::gateway::{EncodedOperation, Envelope, Reply, Signal};
+use crate::domain::OperationOutcome;
+use crate::gateway::{EncodedOperation, Envelope, GatewayReply, Signal};
 use crate::ledger::Epoch;
 
 /// The shortest and the longest upper bound of a wait for a gateway that cannot be reached.
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 /// The rest of a gateway that asks to slow down and does not say for how long.
-const REST: Duration = Duration::from_secs(1);
+const DEFAULT_REST: Duration = Duration::from_secs(1);
 
 /// What a decision depends on besides answers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct RetryMoment {
     /// The time since the start began.
     pub(super) at: Duration,
     /// What is left to chance, 0 to 1.
@@ -32,45 +32,45 @@ pub(super) struct Moment {
 
 /// Operations that go out again together; never none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parcel {
+pub(super) struct ResendBatch {
     pub(super) operations: Vec<EncodedOperation>,
     /// Whether it is a part of an envelope that one of its operations spoilt.
-    pub(super) piece: bool,
+    pub(super) is_piece: bool,
 }
 
 /// What of an envelope goes out again: what is proven not sent, and of a spoilt envelope its halves apart.
-pub(super) fn parcels(envelope: Envelope, piece: bool, reply: &Reply) -> Vec<Parcel> {
+pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
         .into_operations()
         .into_iter()
         .zip(&reply.outcomes)
-        .filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }))
+        .filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }))
         .map(|(operation, _)| operation)
         .collect();
     let second = if split && operations.len() > 1 { operations.split_off(operations.len() / 2) } else { Vec::new() };
     let halves = [operations, second].into_iter().filter(|half| !half.is_empty());
-    halves.map(|operations| Parcel { operations, piece: piece || split }).collect()
+    halves.map(|operations| ResendBatch { operations, is_piece: piece || split }).collect()
 }
 
 /// A refusal of a message that is sent again says nothing of the sending before: it stays in doubt.
-pub(super) fn keep_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut Reply) {
+pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut GatewayReply) {
     if repeated.is_empty() {
         return;
     }
     for (operation, outcome) in envelope.operations().iter().zip(&mut reply.outcomes) {
-        if let Outcome::Rejected { error } = outcome
+        if let OperationOutcome::Rejected { error } = outcome
             && repeated.contains(operation.row.get())
         {
             let reason = format!("rejected when sent again (`{error}`), but an earlier attempt might have succeeded");
-            *outcome = Outcome::InDoubt { reason: reason.into() };
+            *outcome = OperationOutcome::InDoubt { reason: reason.into() };
         }
     }
 }
 
 /// When the next envelope may go out, as far as trying again is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pause {
+pub(super) enum RetryPause {
     /// At once.
     None,
     /// After this time.
@@ -81,7 +81,7 @@ pub(super) enum Pause {
 
 /// How long and how often a gateway that takes nothing was tried.
 #[derive(Debug)]
-pub(super) struct Retries {
+pub(super) struct RetryPolicy {
     /// How long it is tried.
     patience: Duration,
     /// Whether a person waits: then the patience counts from the start, and no rest is longer than it.
@@ -96,21 +96,21 @@ struct Outage {
     attempts: u32,
 }
 
-impl Retries {
+impl RetryPolicy {
     pub(super) fn new(patience: Duration, attended: bool) -> Self {
         Self { patience, attended, outage: None }
     }
 
     /// Whether the gateway took nothing of what was sent last.
-    pub(super) fn is_out(&self) -> bool {
+    pub(super) fn has_outage(&self) -> bool {
         self.outage.is_some()
     }
 
     /// Takes a reply in, and tells when the next envelope may go out.
-    pub(super) fn observe(&mut self, reply: &Reply, moment: Moment) -> Pause {
+    pub(super) fn observe_reply(&mut self, reply: &GatewayReply, moment: RetryMoment) -> RetryPause {
         let (reason, rest) = match &reply.signal {
             Signal::Unreachable(reason) => (reason, None),
-            Signal::Slow { reason, retry_after } => (reason, Some(retry_after.unwrap_or(REST))),
+            Signal::Slow { reason, retry_after } => (reason, Some(retry_after.unwrap_or(DEFAULT_REST))),
             Signal::Go
             | Signal::Warn(_)
             | Signal::Broken(_)
@@ -118,26 +118,26 @@ impl Retries {
             | Signal::Split(_)
             | Signal::Stop(..) => {
                 self.outage = None;
-                return Pause::None;
+                return RetryPause::None;
             }
         };
         // A refusal that proves that nothing was sent is tried again, but not for ever.
         if let Some(rest) = rest.filter(|_| !reply.is_unsent()) {
             self.outage = None;
-            return Pause::For(rest);
+            return RetryPause::For(rest);
         }
         let first = if self.attended { Duration::ZERO } else { moment.at };
         let Outage { since, attempts } = self.outage.unwrap_or(Outage { since: first, attempts: 0 });
         let left = self.patience.saturating_sub(moment.at.saturating_sub(since));
         if left.is_zero() || (self.attended && rest.is_some_and(|rest| rest > left)) {
-            return Pause::Forever(Stop::new(StopKind::Unreachable, self.gives_up(reason)));
+            return RetryPause::Forever(Stop::new(StopKind::Unreachable, self.describe_outage(reason)));
         }
         let attempts = attempts.saturating_add(1);
         self.outage = Some(Outage { since, attempts });
-        Pause::For(rest.unwrap_or_else(|| backoff(attempts, moment.chance).min(left)))
+        RetryPause::For(rest.unwrap_or_else(|| backoff_delay(attempts, moment.chance).min(left)))
     }
 
-    fn gives_up(&self, reason: &str) -> String {
+    fn describe_outage(&self, reason: &str) -> String {
         if self.attended {
             return reason.to_owned();
         }
@@ -149,16 +149,16 @@ impl Retries {
 /// The wait before attempt `attempt` (from 1): a random share of a bound that doubles from 1 to 60 s.
 ///
 /// `chance` is between 0 and 1. The full range is used, so that many processes do not come back together.
-fn backoff(attempt: u32, chance: f64) -> Duration {
-    let doubled = SHORTEST.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
-    doubled.min(LONGEST).mul_f64(chance.clamp(0.0, 1.0))
+fn backoff_delay(attempt: u32, chance: f64) -> Duration {
+    let doubled = MIN_BACKOFF.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
+    doubled.min(MAX_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
 /// What is left to chance after an envelope, 0 to 1.
 ///
 /// It comes of the epoch, which is drawn anew at each start: no two processes wait alike, and a start can be
 /// repeated to the instant.
-pub(super) fn chance(epoch: Epoch, envelope: u32) -> f64 {
+pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);
     // The upper bits of this hash are the mixed ones; 53 of them fill a float.
@@ -179,34 +179,35 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    fn unsent(signal: Signal) -> Reply {
-        Reply::all(1, &Outcome::NotSent { reason: Arc::from("no") }, signal)
+    fn unsent_reply(signal: Signal) -> GatewayReply {
+        GatewayReply::for_all(1, &OperationOutcome::NotSent { reason: Arc::from("no") }, signal)
     }
 
-    fn unreachable() -> Reply {
-        unsent(Signal::Unreachable("connection refused".into()))
+    fn unreachable_reply() -> GatewayReply {
+        unsent_reply(Signal::Unreachable("connection refused".into()))
     }
 
-    fn slow(retry_after: Option<u64>) -> Signal {
+    fn slow_signal(retry_after: Option<u64>) -> Signal {
         Signal::Slow { reason: "HTTP 429".into(), retry_after: retry_after.map(seconds) }
     }
 
-    fn at(second: u64) -> Moment {
-        Moment { at: seconds(second), chance: 1.0 }
+    fn at_second(second: u64) -> RetryMoment {
+        RetryMoment { at: seconds(second), chance: 1.0 }
     }
 
     #[test]
-    fn waits_double_up_to_a_minute_and_use_the_whole_range() {
-        let bounds: Vec<u64> = (1..=9).map(|attempt| backoff(attempt, 1.0).as_secs()).collect();
+    fn backoff_doubles_up_to_a_minute_with_full_jitter() {
+        let bounds: Vec<u64> = (1..=9).map(|attempt| backoff_delay(attempt, 1.0).as_secs()).collect();
         assert_eq!(bounds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-        assert_eq!(backoff(u32::MAX, 1.0), LONGEST);
-        assert_eq!(backoff(5, 0.0), Duration::ZERO);
-        assert_eq!(backoff(5, 0.5), seconds(8));
+        assert_eq!(backoff_delay(u32::MAX, 1.0), MAX_BACKOFF);
+        assert_eq!(backoff_delay(5, 0.0), Duration::ZERO);
+        assert_eq!(backoff_delay(5, 0.5), seconds(8));
     }
 
     #[test]
-    fn processes_and_envelopes_wait_differently_and_over_the_whole_range() {
-        let chances: Vec<f64> = (0..100).flat_map(|owner| (1..=10).map(move |n| chance(Epoch(owner), n))).collect();
+    fn backoff_differs_between_processes_and_envelopes() {
+        let chances: Vec<f64> =
+            (0..100).flat_map(|owner| (1..=10).map(move |n| random_share(Epoch(owner), n))).collect();
         for tenth in 0..10 {
             let bounds = f64::from(tenth) / 10.0..f64::from(tenth + 1) / 10.0;
             let within = chances.iter().filter(|chance| bounds.contains(chance)).count();
@@ -215,12 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_cannot_be_reached_is_tried_ever_more_rarely_until_the_patience_is_over() {
-        let mut retries = Retries::new(seconds(10), false);
-        let waits: Vec<Pause> = [100, 101, 103, 107].map(|second| retries.observe(&unreachable(), at(second))).into();
+    fn unreachable_gateway_is_retried_until_patience_ends() {
+        let mut retries = RetryPolicy::new(seconds(10), false);
+        let waits: Vec<RetryPause> =
+            [100, 101, 103, 107].map(|second| retries.observe_reply(&unreachable_reply(), at_second(second))).into();
         // Of the eight seconds of the fourth wait, three are left.
-        assert_eq!(waits, [1, 2, 4, 3].map(|wait| Pause::For(seconds(wait))));
-        let Pause::Forever(stop) = retries.observe(&unreachable(), at(110)) else { panic!("the patience is over") };
+        assert_eq!(waits, [1, 2, 4, 3].map(|wait| RetryPause::For(seconds(wait))));
+        let RetryPause::Forever(stop) = retries.observe_reply(&unreachable_reply(), at_second(110)) else {
+            panic!("the patience is over")
+        };
         assert_eq!(
             stop,
             Stop::new(StopKind::Unreachable, "the gateway accepted no requests for 10s: connection refused")
@@ -228,92 +232,93 @@ mod tests {
     }
 
     #[test]
-    fn a_person_waits_no_longer_than_the_patience_from_the_start_whatever_the_gateway_asks_for() {
-        let observe = |reply: &Reply, second| Retries::new(seconds(5), true).observe(reply, at(second));
-        assert_eq!(observe(&unreachable(), 1), Pause::For(seconds(1)));
-        assert_eq!(observe(&unsent(slow(Some(3))), 1), Pause::For(seconds(3)));
+    fn attended_start_waits_no_longer_than_its_patience() {
+        let observe =
+            |reply: &GatewayReply, second| RetryPolicy::new(seconds(5), true).observe_reply(reply, at_second(second));
+        assert_eq!(observe(&unreachable_reply(), 1), RetryPause::For(seconds(1)));
+        assert_eq!(observe(&unsent_reply(slow_signal(Some(3))), 1), RetryPause::For(seconds(3)));
         for (reply, second, reason) in [
-            (unreachable(), 10, "connection refused"),
-            (unsent(slow(Some(5))), 1, "HTTP 429"),
-            (unsent(slow(None)), 5, "HTTP 429"),
+            (unreachable_reply(), 10, "connection refused"),
+            (unsent_reply(slow_signal(Some(5))), 1, "HTTP 429"),
+            (unsent_reply(slow_signal(None)), 5, "HTTP 429"),
         ] {
-            assert_eq!(observe(&reply, second), Pause::Forever(Stop::new(StopKind::Unreachable, reason)));
+            assert_eq!(observe(&reply, second), RetryPause::Forever(Stop::new(StopKind::Unreachable, reason)));
         }
     }
 
     #[test]
-    fn any_answer_ends_an_outage_and_only_a_refusal_that_proves_something_prolongs_it() {
-        let doubt = |signal| Reply::all(1, &Outcome::InDoubt { reason: Arc::from("?") }, signal);
-        let taken = Outcome::Accepted { msg_id: None, parts: None, answer: None };
+    fn any_answer_ends_an_outage() {
+        let doubt = |signal| GatewayReply::for_all(1, &OperationOutcome::InDoubt { reason: Arc::from("?") }, signal);
+        let taken = OperationOutcome::Accepted { msg_id: None, parts: None, answer: None };
         for (reply, expected, is_out) in [
-            (Reply::all(1, &taken, Signal::Go), Pause::None, false),
-            (doubt(Signal::Broken("reset".into())), Pause::None, false),
-            (doubt(Signal::Strange("HTTP 502".into())), Pause::None, false),
-            (doubt(slow(None)), Pause::For(REST), false),
-            (doubt(slow(Some(7))), Pause::For(seconds(7)), false),
-            (unsent(slow(Some(7))), Pause::For(seconds(7)), true),
-            (unsent(slow(None)), Pause::For(REST), true),
-            (unsent(Signal::Split("Operator not supported".into())), Pause::None, false),
-            (unsent(Signal::Stop(StopCause::KeyRefused, "Access denied".into())), Pause::None, false),
+            (GatewayReply::for_all(1, &taken, Signal::Go), RetryPause::None, false),
+            (doubt(Signal::Broken("reset".into())), RetryPause::None, false),
+            (doubt(Signal::Strange("HTTP 502".into())), RetryPause::None, false),
+            (doubt(slow_signal(None)), RetryPause::For(DEFAULT_REST), false),
+            (doubt(slow_signal(Some(7))), RetryPause::For(seconds(7)), false),
+            (unsent_reply(slow_signal(Some(7))), RetryPause::For(seconds(7)), true),
+            (unsent_reply(slow_signal(None)), RetryPause::For(DEFAULT_REST), true),
+            (unsent_reply(Signal::Split("Operator not supported".into())), RetryPause::None, false),
+            (unsent_reply(Signal::Stop(StopCause::KeyRefused, "Access denied".into())), RetryPause::None, false),
         ] {
-            let mut retries = Retries::new(seconds(1_800), false);
-            assert_eq!(retries.observe(&unreachable(), at(0)), Pause::For(seconds(1)));
-            assert_eq!(retries.observe(&reply, at(1)), expected, "{reply:?}");
-            assert_eq!(retries.is_out(), is_out, "{reply:?}");
+            let mut retries = RetryPolicy::new(seconds(1_800), false);
+            assert_eq!(retries.observe_reply(&unreachable_reply(), at_second(0)), RetryPause::For(seconds(1)));
+            assert_eq!(retries.observe_reply(&reply, at_second(1)), expected, "{reply:?}");
+            assert_eq!(retries.has_outage(), is_out, "{reply:?}");
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_proven_not_sent_goes_out_again_once_and_nothing_else_ever(
+        fn only_proven_unsent_operations_are_resent_once(
             kinds in prop::collection::vec(0..5_usize, 1..60), split: bool, piece: bool,
         ) {
-            let outcomes: Vec<Outcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
+            let outcomes: Vec<OperationOutcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
             let signal = if split { Signal::Split("spoilt".into()) } else { Signal::Go };
             let sent = envelope(0..outcomes.len() as u32);
             let unsent = sent.operations().iter().zip(&outcomes);
-            let unsent = unsent.filter(|(_, outcome)| matches!(outcome, Outcome::NotSent { .. }));
+            let unsent = unsent.filter(|(_, outcome)| matches!(outcome, OperationOutcome::NotSent { .. }));
             let expected: Vec<EncodedOperation> = unsent.map(|(operation, _)| operation.clone()).collect();
-            let parcels = parcels(sent, piece, &Reply::new(outcomes, signal));
+            let parcels = resend_batches(sent, piece, &GatewayReply::new(outcomes, signal));
             let most = if split && expected.len() > 1 { 2 } else { 1 };
             prop_assert!(parcels.len() <= most);
-            prop_assert!(parcels.iter().all(|parcel| !parcel.operations.is_empty() && parcel.piece == (piece || split)));
+            prop_assert!(parcels.iter().all(|parcel| !parcel.operations.is_empty() && parcel.is_piece == (piece || split)));
             let again: Vec<EncodedOperation> = parcels.into_iter().flat_map(|parcel| parcel.operations).collect();
             prop_assert_eq!(again, expected);
         }
 
         #[test]
-        fn a_gateway_that_never_answers_is_tried_until_the_patience_is_over_and_no_longer(
+        fn silent_gateway_is_retried_until_patience_ends(
             patience in 1..4_000_u64, chances in prop::collection::vec(0.01..1.0_f64, 1..40),
         ) {
-            let mut retries = Retries::new(seconds(patience), false);
+            let mut retries = RetryPolicy::new(seconds(patience), false);
             let mut now = Duration::ZERO;
             for chance in chances.into_iter().cycle().take(100_000) {
-                match retries.observe(&unreachable(), Moment { at: now, chance }) {
-                    Pause::For(time) => {
-                        prop_assert!(time <= LONGEST && now + time <= seconds(patience));
+                match retries.observe_reply(&unreachable_reply(), RetryMoment { at: now, chance }) {
+                    RetryPause::For(time) => {
+                        prop_assert!(time <= MAX_BACKOFF && now + time <= seconds(patience));
                         now += time;
                     }
-                    Pause::Forever(_) => {
+                    RetryPause::Forever(_) => {
                         prop_assert_eq!(now, seconds(patience));
                         return Ok(());
                     }
-                    Pause::None => prop_assert!(false, "it goes on at once"),
+                    RetryPause::None => prop_assert!(false, "it goes on at once"),
                 }
             }
             prop_assert!(false, "it never gives up");
         }
 
         #[test]
-        fn a_message_that_was_in_doubt_is_never_called_refused(kinds in prop::collection::vec(0..5_usize, 1..20)) {
-            let outcomes: Vec<Outcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
+        fn message_in_doubt_is_never_reported_as_rejected(kinds in prop::collection::vec(0..5_usize, 1..20)) {
+            let outcomes: Vec<OperationOutcome> = kinds.iter().map(|kind| outcome(*kind)).collect();
             let sent = envelope(0..outcomes.len() as u32);
             let repeated: RoaringBitmap = sent.operations().iter().step_by(2).map(|one| one.row.get()).collect();
-            let mut reply = Reply::new(outcomes.clone(), Signal::Go);
-            keep_doubt(&repeated, &sent, &mut reply);
+            let mut reply = GatewayReply::new(outcomes.clone(), Signal::Go);
+            restore_doubt(&repeated, &sent, &mut reply);
             for ((operation, told), kept) in sent.operations().iter().zip(&outcomes).zip(&reply.outcomes) {
-                let doubt = repeated.contains(operation.row.get()) && matches!(told, Outcome::Rejected { .. });
-                prop_assert_eq!(matches!(kept, Outcome::InDoubt { .. }), doubt || matches!(told, Outcome::InDoubt { .. }));
+                let doubt = repeated.contains(operation.row.get()) && matches!(told, OperationOutcome::Rejected { .. });
+                prop_assert_eq!(matches!(kept, OperationOutcome::InDoubt { .. }), doubt || matches!(told, OperationOutcome::InDoubt { .. }));
                 prop_assert!(doubt || kept == told);
             }
         }

@@ -7,23 +7,23 @@ use tokio::time::{Instant, sleep};
 
 use super::share_draw::ShareDraw;
 use super::snapshot::Snapshot;
-use super::start::Ending;
+use super::start::SendEnding;
 use super::stop::{Stop, StopKind};
 use crate::failpoint;
-use crate::ledger::{Lease, Ledger, LedgerError, Ownership, Run, RunFilter, Share, State};
+use crate::ledger::{Lease, Ledger, LedgerError, Ownership, RowState, Run, RunFilter, ShardDraw};
 
 /// How long until somebody who waits for what others have asks again.
-pub const ASKS_AGAIN: Duration = Duration::from_millis(500);
+pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why a process draws no more shares of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn {
+pub enum DrawEnd {
     /// Everything was drawn, and nobody has any of it.
-    Through,
+    Finished,
     /// It stopped.
     Stopped,
     /// The run is over, or somebody shared it out anew.
-    Over,
+    RunOver,
 }
 
 /// What a process does by itself that sends a run together with others.
@@ -32,18 +32,18 @@ pub trait ShareSender: Sync {
     type Error: From<LedgerError> + Send;
 
     /// Has the engine send what is drawn of a run that stands so.
-    fn send(
+    fn send_drawn(
         &self,
         run: &Run,
         by: (Lease, &Snapshot),
         shares: ShareDraw,
-    ) -> impl Future<Output = Result<Ending, Self::Error>> + Send;
+    ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
     /// Hears that it takes over so many shares, and how many envelopes are in doubt from here on.
-    fn takes_over(&self, run: &Run, shares: usize, doubtful: usize);
+    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize);
 
     /// Waits a moment for what others have of a run, and gives why it waits no longer.
-    fn wait(&self, run: &Run) -> impl Future<Output = Result<Option<Stop>, Self::Error>> + Send;
+    fn wait_for_others(&self, run: &Run) -> impl Future<Output = Result<Option<Stop>, Self::Error>> + Send;
 }
 
 /// A process that sends runs together with others.
@@ -64,10 +64,10 @@ impl<S: ShareSender> Participant<'_, S> {
     ///
     /// # Errors
     /// When it cannot go on.
-    pub async fn take_part(&self, run: &Run) -> Result<(Ending, Drawn), S::Error> {
+    pub async fn take_part(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, drawn) = self.send_shares(run, None).await?;
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| stops_all(stop.kind)) {
-            self.ledger.halt(run.key, stop.kind, stop.reason.clone()).await?;
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
+            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
         }
         Ok((ending, drawn))
     }
@@ -77,126 +77,126 @@ impl<S: ShareSender> Participant<'_, S> {
     ///
     /// # Errors
     /// When it cannot go on.
-    pub async fn lead(
+    pub async fn lead_run(
         &self,
         (run, lease): (&Run, Lease),
         terms: &str,
         proven: bool,
         longest: Duration,
-    ) -> Result<Option<Ending>, S::Error> {
-        let (mut ending, mut left) = (Ending::default(), u64::MAX);
+    ) -> Result<Option<SendEnding>, S::Error> {
+        let (mut ending, mut left) = (SendEnding::default(), u64::MAX);
         loop {
-            let now = Snapshot::read(self.ledger.as_ref(), run, true).await?;
-            let planned = now.counts.get(State::Planned);
+            let now = Snapshot::load(self.ledger.as_ref(), run, true).await?;
+            let planned = now.counts.get(RowState::Planned);
             // What was planned again meanwhile is sent too, as long as that comes to something.
             if planned >= left {
                 break;
             }
             left = planned;
-            let proven = proven || now.has_taken();
-            match self.ledger.share_out(lease, terms.to_owned(), proven).await? {
+            let proven = proven || now.has_accepted();
+            match self.ledger.shard_run(lease, terms.to_owned(), proven).await? {
                 Ownership::Held => {}
                 Ownership::Lost => return Ok(None),
             }
             failpoint::pass("run.shared_out");
             // With the identifiers of its orders, and how it is shared out.
-            let run = self.known(run).await?;
+            let run = self.reload_run(run).await?;
             let (next, drawn) = self.send_shares(&run, Some(lease)).await?;
-            ending = ending.and(next);
+            ending = ending.merge(next);
             match drawn {
-                Drawn::Through if !ending.expired => {}
-                Drawn::Through | Drawn::Stopped => break,
-                Drawn::Over => {
-                    ending.stopped = Some(Stop::new(StopKind::NotOwner, "another process has taken over the run"));
+                DrawEnd::Finished if !ending.expired => {}
+                DrawEnd::Finished | DrawEnd::Stopped => break,
+                DrawEnd::RunOver => {
+                    ending.stopped = Some(Stop::new(StopKind::LeaseLost, "another process has taken over the run"));
                     break;
                 }
             }
         }
-        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_lost(stop.kind)) {
-            self.ledger.halt(run.key, stop.kind, stop.reason.clone()).await?;
-            self.others_let_go(run, longest).await?;
+        if let Some(stop) = ending.stopped.as_ref().filter(|stop| !is_ledger_lost(stop.kind)) {
+            self.ledger.halt_run(run.key, stop.kind, stop.reason.clone()).await?;
+            self.wait_until_released(run, longest).await?;
         }
         Ok(Some(ending))
     }
 
     /// Draws shares of a run and sends them, and waits for what others have: they may leave some. Whoever leads has the whole
     /// run by this right.
-    async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(Ending, Drawn), S::Error> {
+    async fn send_shares(&self, run: &Run, leads: Option<Lease>) -> Result<(SendEnding, DrawEnd), S::Error> {
         let Self { ledger, by, size, sender } = self;
-        let Some(seat) = ledger.take_seat(run, by.clone()).await? else {
-            return Ok((Ending::default(), Drawn::Over));
+        let Some(seat) = ledger.register_worker(run, by.clone()).await? else {
+            return Ok((SendEnding::default(), DrawEnd::RunOver));
         };
         let seat = Arc::new(seat);
         // What nobody drew since the run was shared out is as it was then.
-        let mut snapshot = Snapshot::read(ledger.as_ref(), run, true).await?;
-        let (mut ending, mut next) = (Ending::default(), None);
+        let mut snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
+        let (mut ending, mut next) = (SendEnding::default(), None);
         loop {
             let share = match next.take() {
                 Some(share) => share,
-                None => ledger.draw_share(&seat, *size, true).await?,
+                None => ledger.draw_shard(&seat, *size, true).await?,
             };
             let shares = match share {
-                Share::Fresh(rows) => ShareDraw::from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
-                Share::TakenOver { rows, doubtful } => {
-                    sender.takes_over(run, rows.len(), doubtful);
+                ShardDraw::NewRows(rows) => ShareDraw::draw_from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
+                ShardDraw::TakenOver { rows, doubtful } => {
+                    sender.note_takeover(run, rows.len(), doubtful);
                     failpoint::pass("share.taken_over");
-                    snapshot = Snapshot::read(ledger.as_ref(), run, true).await?;
-                    ShareDraw::of(Arc::clone(ledger), Arc::clone(&seat), rows)
+                    snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
+                    ShareDraw::fixed(Arc::clone(ledger), Arc::clone(&seat), rows)
                 }
-                Share::InOtherHands => {
-                    if let Some(stop) = sender.wait(run).await? {
+                ShardDraw::Unavailable => {
+                    if let Some(stop) = sender.wait_for_others(run).await? {
                         ending.stopped = Some(stop);
-                        return Ok((ending, Drawn::Stopped));
+                        return Ok((ending, DrawEnd::Stopped));
                     }
                     // Whoever took it may be gone by now, and then nobody shares it out anew.
                     if let Some(lease) = leads
-                        && !self.known(run).await?.is_leased(lease)
+                        && !self.reload_run(run).await?.is_leased(lease)
                     {
-                        return Ok((ending, Drawn::Over));
+                        return Ok((ending, DrawEnd::RunOver));
                     }
                     continue;
                 }
-                Share::Through => return Ok((ending, Drawn::Through)),
-                Share::Over => {
-                    ending.stopped = self.asked_to_stop(run).await?;
-                    let drawn = if ending.stopped.is_some() { Drawn::Stopped } else { Drawn::Over };
+                ShardDraw::Exhausted => return Ok((ending, DrawEnd::Finished)),
+                ShardDraw::Ended => {
+                    ending.stopped = self.find_stop_request(run).await?;
+                    let drawn = if ending.stopped.is_some() { DrawEnd::Stopped } else { DrawEnd::RunOver };
                     return Ok((ending, drawn));
                 }
             };
             failpoint::pass("share.drawn");
-            ending = ending.and(sender.send(run, (seat.lease, &snapshot), shares.clone()).await?);
+            ending = ending.merge(sender.send_drawn(run, (seat.lease, &snapshot), shares.clone()).await?);
             snapshot.counts = ending.counts.clone();
             if let Some(stop) = &ending.stopped {
-                if stop.kind == StopKind::Asked {
-                    ending.stopped = self.asked_to_stop(run).await?.or(ending.stopped);
+                if stop.kind == StopKind::StopRequested {
+                    ending.stopped = self.find_stop_request(run).await?.or(ending.stopped);
                 }
-                return Ok((ending, Drawn::Stopped));
+                return Ok((ending, DrawEnd::Stopped));
             }
-            next = shares.take_last();
-            if !matches!(next, Some(Share::Fresh(_) | Share::TakenOver { .. })) {
-                ledger.finish_shares(&seat).await?;
+            next = shares.take_last_share();
+            if !matches!(next, Some(ShardDraw::NewRows(_) | ShardDraw::TakenOver { .. })) {
+                ledger.finish_shards(&seat).await?;
             }
         }
     }
 
     /// Why somebody has everybody stop who sends a run, if somebody does.
-    async fn asked_to_stop(&self, run: &Run) -> Result<Option<Stop>, S::Error> {
-        let now = self.known(run).await?;
-        let why = now.stopped.unwrap_or_else(|| "asked to stop".to_owned());
-        Ok(now.stop_requested.then(|| Stop::new(now.stop.unwrap_or(StopKind::Asked), why)))
+    async fn find_stop_request(&self, run: &Run) -> Result<Option<Stop>, S::Error> {
+        let now = self.reload_run(run).await?;
+        let why = now.stop_reason.unwrap_or_else(|| "asked to stop".to_owned());
+        Ok(now.stop_requested.then(|| Stop::new(now.stop.unwrap_or(StopKind::StopRequested), why)))
     }
 
     /// A run as the ledger has it now.
-    async fn known(&self, run: &Run) -> Result<Run, S::Error> {
-        let known = self.ledger.runs(RunFilter::one(run.key)).await?.pop();
+    async fn reload_run(&self, run: &Run) -> Result<Run, S::Error> {
+        let known = self.ledger.list_runs(RunFilter::with_key(run.key)).await?.pop();
         known.ok_or_else(|| LedgerError::Unreadable(format!("the run {} no longer exists", run.name())).into())
     }
 
     /// Waits until nobody has anything of a run that is to stop, for so long at most.
-    async fn others_let_go(&self, run: &Run, longest: Duration) -> Result<(), S::Error> {
+    async fn wait_until_released(&self, run: &Run, longest: Duration) -> Result<(), S::Error> {
         let began = Instant::now();
-        while began.elapsed() < longest && !self.ledger.rows_in_hand(run.key).await?.is_empty() {
-            sleep(ASKS_AGAIN).await;
+        while began.elapsed() < longest && !self.ledger.load_claimed_rows(run.key).await?.is_empty() {
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
@@ -204,7 +204,7 @@ impl<S: ShareSender> Participant<'_, S> {
 
 /// Whether a stop of one process is one of all that send the run: the others may well go on where one is interrupted, has
 /// another key or no connection.
-fn stops_all(kind: StopKind) -> bool {
+fn is_stop_for_all(kind: StopKind) -> bool {
     matches!(
         kind,
         StopKind::Breaker | StopKind::OffContract | StopKind::Credit | StopKind::Budget | StopKind::Inconsistent
@@ -212,8 +212,8 @@ fn stops_all(kind: StopKind) -> bool {
 }
 
 /// Whether nothing can be told to others any more.
-fn is_lost(kind: StopKind) -> bool {
-    matches!(kind, StopKind::Ledger | StopKind::NotOwner)
+fn is_ledger_lost(kind: StopKind) -> bool {
+    matches!(kind, StopKind::Ledger | StopKind::LeaseLost)
 }
 
 #[cfg(test)]
@@ -223,8 +223,8 @@ mod tests {
 
     use super::*;
     use crate::domain::{Endpoint, OperationKind, Row};
-    use crate::ledger::memory::{Contents, MemoryLedger};
-    use crate::ledger::{Heed, Hold, LeftOut, NewRun};
+    use crate::ledger::memory::{LedgerContents, MemoryLedger};
+    use crate::ledger::{CampaignLock, ExcludedRows, NewRun, SuppressionPolicy};
 
     fn clock() -> Timestamp {
         Timestamp::UNIX_EPOCH
@@ -243,43 +243,43 @@ mod tests {
             recipients: 4,
             last_row: Row::new(5),
             file: None,
-            left_out: LeftOut::default(),
-            heed: Heed::default(),
+            excluded: ExcludedRows::default(),
+            suppression: SuppressionPolicy::default(),
             began_at: clock(),
             random: 5,
         }
     }
 
     /// A sender whose run another process takes while it sends.
-    struct Overtaken<'o>(&'o dyn Ledger, &'o Hold);
+    struct OvertakenSender<'o>(&'o dyn Ledger, &'o CampaignLock);
 
-    impl ShareSender for Overtaken<'_> {
+    impl ShareSender for OvertakenSender<'_> {
         type Error = LedgerError;
 
-        async fn send(&self, run: &Run, _: (Lease, &Snapshot), _: ShareDraw) -> Result<Ending, LedgerError> {
-            self.0.claim(self.1, run.key).await?;
-            Ok(Ending::default())
+        async fn send_drawn(&self, run: &Run, _: (Lease, &Snapshot), _: ShareDraw) -> Result<SendEnding, LedgerError> {
+            self.0.claim_run(self.1, run.key).await?;
+            Ok(SendEnding::default())
         }
 
-        fn takes_over(&self, _: &Run, _: usize, _: usize) {}
+        fn note_takeover(&self, _: &Run, _: usize, _: usize) {}
 
-        async fn wait(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
-            sleep(ASKS_AGAIN).await;
+        async fn wait_for_others(&self, _: &Run) -> Result<Option<Stop>, LedgerError> {
+            sleep(POLL_INTERVAL).await;
             Ok(None)
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_lost_a_run_does_not_wait_for_who_took_it_and_is_gone() {
-        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(Contents::default(), clock));
+    async fn process_that_lost_its_run_does_not_wait_for_others() {
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(LedgerContents::default(), clock));
         let run = ledger.create_run(&new_run()).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let hold = ledger.hold("sale", "account").await.unwrap().expect("nobody has it");
-        let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
-        let sender = Overtaken(ledger.as_ref(), &hold);
+        let hold = ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
+        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
+        let sender = OvertakenSender(ledger.as_ref(), &hold);
         let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
-        let led = participant.lead((&run, lease), "", true, Duration::from_secs(1));
+        let led = participant.lead_run((&run, lease), "", true, Duration::from_secs(1));
         let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");
-        assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::NotOwner));
+        assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::LeaseLost));
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use roaring::RoaringBitmap;
 
-use super::breaker::Limits;
-use super::engine::send;
+use super::breaker::BreakerLimits;
+use super::engine::send_operations;
 use super::feed::Feed;
-use super::start::{Conditions, Edges, Ending};
+use super::start::{SendConditions, SendContext, SendEnding};
 use super::stop::{Stop, StopKind};
-use crate::domain::{Endpoint, Outcome};
+use crate::domain::{Endpoint, OperationOutcome};
 use crate::gateway::EncodedOperation;
-use crate::ledger::{Allowance, Bounds, CAPPED, Lease, OPTED_OUT, State, StateCounts};
+use crate::ledger::{Allowance, Bounds, CAPPED, Lease, OPTED_OUT, RowState, StateCounts};
 
 /// The conditions of a single operation.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct SingleConditions {
 #[derive(Clone, Debug)]
 pub struct SingleEnding {
     /// What the gateway said, or did not; it is on the disk. Nothing when the intent was left as it is.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<OperationOutcome>,
     /// Why it was not sent, or was left.
     pub stopped: Option<Stop>,
     /// Why the ledger skipped its recipient: [`OPTED_OUT`] or [`CAPPED`]; nothing if it did not.
@@ -43,21 +43,25 @@ pub struct SingleEnding {
 }
 
 /// Sends one operation, and tries again only what is proven not sent.
-pub async fn send_single(conditions: SingleConditions, edges: Edges, operation: EncodedOperation) -> SingleEnding {
+pub async fn send_single(
+    conditions: SingleConditions,
+    edges: SendContext,
+    operation: EncodedOperation,
+) -> SingleEnding {
     let mut counts = StateCounts::default();
-    counts.add(State::Planned, 1);
-    ending(send(conditions.into(), edges, Feed::of(vec![vec![operation]]), counts).await)
+    counts.add(RowState::Planned, 1);
+    to_single_ending(send_operations(conditions.into(), edges, Feed::from_groups(vec![vec![operation]]), counts).await)
 }
 
 /// The end of a start that sent one operation; only what was not sent has a reason besides somebody's will.
-fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleEnding {
-    let unsent = || Outcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
+fn to_single_ending(SendEnding { outcome, stopped, counts, opted_out, .. }: SendEnding) -> SingleEnding {
+    let unsent = || OperationOutcome::NotSent { reason: stopped.as_ref().map_or("", |stop| &stop.reason).into() };
     // No intent was recorded, or it was held back, so nothing was sent.
-    let outcome = outcome.or_else(|| (counts.get(State::Planned) > 0).then(unsent));
+    let outcome = outcome.or_else(|| (counts.get(RowState::Planned) > 0).then(unsent));
     let left = |stop: &Stop| match stop.kind {
-        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::NotOwner => true,
+        StopKind::Interrupted(_) | StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::LeaseLost => true,
         StopKind::KeyRefused
-        | StopKind::Asked
+        | StopKind::StopRequested
         | StopKind::Breaker
         | StopKind::Unreachable
         | StopKind::OffContract
@@ -65,18 +69,18 @@ fn ending(Ending { outcome, stopped, counts, opted_out, .. }: Ending) -> SingleE
         | StopKind::Budget
         | StopKind::Window
         | StopKind::Halted
-        | StopKind::Until
+        | StopKind::DeadlineReached
         | StopKind::Limit
         | StopKind::Inconsistent
-        | StopKind::Internal => matches!(outcome, None | Some(Outcome::NotSent { .. })),
+        | StopKind::Internal => matches!(outcome, None | Some(OperationOutcome::NotSent { .. })),
     };
     let stopped = stopped.clone().filter(left);
     let skipped = if opted_out > 0 { OPTED_OUT } else { CAPPED };
-    let skipped = (counts.get(State::Skipped) > 0).then_some(skipped);
+    let skipped = (counts.get(RowState::Skipped) > 0).then_some(skipped);
     SingleEnding { outcome, stopped, skipped }
 }
 
-impl From<SingleConditions> for Conditions {
+impl From<SingleConditions> for SendConditions {
     fn from(single: SingleConditions) -> Self {
         let SingleConditions { lease, endpoint, account, bounds, timeout, patience } = single;
         Self {
@@ -86,13 +90,13 @@ impl From<SingleConditions> for Conditions {
             rate: None,
             account,
             bounds,
-            waits: true,
+            waits_at_bounds: true,
             batch: 1,
             in_flight: 1,
             timeout,
             // There is nothing that one answer could stop.
             proven: false,
-            limits: Limits {
+            limits: BreakerLimits {
                 doubtful_envelopes: u32::MAX,
                 same_error_in_a_row: u32::MAX,
                 rejected: 1.0,
@@ -100,8 +104,8 @@ impl From<SingleConditions> for Conditions {
                 keep_going: true,
             },
             first_messages: Duration::ZERO,
-            together: None,
-            attended: true,
+            sharing: None,
+            is_attended: true,
         }
     }
 }
@@ -112,30 +116,35 @@ mod tests {
     use crate::delivery::fixtures::outcome;
 
     #[test]
-    fn what_was_not_sent_has_a_reason_and_what_left_has_none_but_somebodys_will() {
+    fn unsent_operation_has_a_reason() {
         let stop = |kind| Some(Stop::new(kind, "why"));
-        let unsent = Some(Outcome::NotSent { reason: "why".into() });
+        let unsent = Some(OperationOutcome::NotSent { reason: "why".into() });
         let (accepted, refused, doubt, told_unsent) =
             (Some(outcome(0)), Some(outcome(2)), Some(outcome(4)), Some(outcome(3)));
-        let (planned, sending) = (State::Planned, State::Sending);
+        let (planned, sending) = (RowState::Planned, RowState::Sending);
         for (known, state, stopped, expected, keeps) in [
-            (&accepted, State::Accepted, None, &accepted, false),
-            (&accepted, State::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
-            (&refused, State::Rejected, stop(StopKind::OffContract), &refused, false),
-            (&doubt, State::InDoubt, stop(StopKind::OffContract), &doubt, false),
+            (&accepted, RowState::Accepted, None, &accepted, false),
+            (&accepted, RowState::Accepted, stop(StopKind::Interrupted(2)), &accepted, true),
+            (&refused, RowState::Rejected, stop(StopKind::OffContract), &refused, false),
+            (&doubt, RowState::InDoubt, stop(StopKind::OffContract), &doubt, false),
             (&told_unsent, planned, stop(StopKind::KeyRefused), &told_unsent, true),
             (&told_unsent, planned, stop(StopKind::OffContract), &told_unsent, true),
             // It was called back before its intent, or another process took the run.
             (&None, planned, stop(StopKind::Interrupted(2)), &unsent, true),
-            (&None, planned, stop(StopKind::NotOwner), &unsent, true),
+            (&None, planned, stop(StopKind::LeaseLost), &unsent, true),
             // Its intent was left as it is.
             (&None, sending, stop(StopKind::Interrupted(2)), &None, true),
-            (&None, State::InDoubt, stop(StopKind::OffContract), &None, true),
+            (&None, RowState::InDoubt, stop(StopKind::OffContract), &None, true),
         ] {
             let mut counts = StateCounts::default();
             counts.add(state, 1);
             let case = format!("{known:?} {state} {stopped:?}");
-            let told = ending(Ending { stopped: stopped.clone(), counts, outcome: known.clone(), ..Ending::default() });
+            let told = to_single_ending(SendEnding {
+                stopped: stopped.clone(),
+                counts,
+                outcome: known.clone(),
+                ..SendEnding::default()
+            });
             assert_eq!(&told.outcome, expected, "{case}");
             assert_eq!(told.stopped, stopped.filter(|_| keeps), "{case}");
         }

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::frozen::FrozenInputs;
-use crate::domain::{CallOtp, Content, Endpoint, Extra, Hlr, OperationKind, Purpose, Stage};
+use crate::domain::{CallOtp, Endpoint, ExtraProperties, Hlr, MessageContent, OperationKind, Purpose, Stage};
 use crate::ledger::{Run, SharedRun};
-use crate::manifest::{Brief, Duplicates, Share};
+use crate::manifest::{CampaignBrief, DuplicatePolicy, Percentage};
 
 /// An operation that is asked for by itself (contract 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl SingleKind {
 
     /// What stands in the place of a campaign's name; no campaign can have a dot in its own.
     #[must_use]
-    pub fn campaign(self) -> &'static str {
+    pub fn campaign_name(self) -> &'static str {
         match self {
             SingleKind::Lookup => "gateway.lookup",
             SingleKind::CodeCall => "gateway.otp",
@@ -82,20 +82,20 @@ impl SingleKind {
 
     /// The single operation that a run is; nothing for a campaign's run.
     #[must_use]
-    pub fn of(run: &Run) -> Option<Self> {
-        Self::ALL.into_iter().find(|single| single.campaign() == run.campaign)
+    pub fn from_run(run: &Run) -> Option<Self> {
+        Self::ALL.into_iter().find(|single| single.campaign_name() == run.campaign)
     }
 
     /// The single operation whose runs are called like this: `gateway.lookup`, `gateway.lookup@3`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let campaign = name.split_once('@').map_or(name, |(campaign, _)| campaign);
-        Self::ALL.into_iter().find(|single| single.campaign() == campaign)
+        Self::ALL.into_iter().find(|single| single.campaign_name() == campaign)
     }
 
     /// What its run freezes besides the number, whose list has this SHA-256; `today` is a date.
     #[must_use]
-    pub fn frozen(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
+    pub fn frozen_inputs(self, gateway: &str, today: String, recipients_sha256: String) -> FrozenInputs {
         FrozenInputs {
             brief: self.brief(gateway),
             includes: Vec::new(),
@@ -109,9 +109,9 @@ impl SingleKind {
         }
     }
 
-    fn brief(self, gateway: &str) -> Brief {
-        Brief {
-            name: self.campaign().to_owned(),
+    fn brief(self, gateway: &str) -> CampaignBrief {
+        CampaignBrief {
+            name: self.campaign_name().to_owned(),
             edition: None,
             purpose: self.purpose(),
             gateway: gateway.to_owned(),
@@ -120,8 +120,8 @@ impl SingleKind {
             columns: Vec::new(),
             region: None,
             language: None,
-            duplicates: Duplicates::Allow,
-            max_invalid: Share::WHOLE,
+            duplicates: DuplicatePolicy::Allow,
+            max_invalid: Percentage::WHOLE,
             // Whoever drew the first row may not have begun yet.
             condition: None,
             exclude: None,
@@ -136,14 +136,14 @@ impl SingleKind {
 
     /// What it says; of messages, each of which says something else, nothing.
     #[must_use]
-    pub fn content<T>(self) -> Content<T> {
-        let fields = Extra::new();
+    pub fn content<T>(self) -> MessageContent<T> {
+        let fields = ExtraProperties::new();
         let stages = match self {
             SingleKind::Lookup => vec![Stage::Hlr(Hlr { fields })],
             SingleKind::CodeCall => vec![Stage::CallOtp(CallOtp { fields })],
             SingleKind::Message | SingleKind::Test => Vec::new(),
         };
-        Content { kind: self.kind(), stages }
+        MessageContent { kind: self.kind(), stages }
     }
 }
 
@@ -153,21 +153,21 @@ mod tests {
     use crate::manifest::is_slug;
 
     #[test]
-    fn no_campaign_can_have_the_name_of_a_single_operation() {
+    fn campaign_cannot_have_the_name_of_a_single_operation() {
         for single in SingleKind::ALL {
-            assert!(!is_slug(single.campaign()));
-            assert_eq!(SingleKind::named(single.campaign()), Some(single));
-            assert_eq!(SingleKind::named(&format!("{}@12", single.campaign())), Some(single));
+            assert!(!is_slug(single.campaign_name()));
+            assert_eq!(SingleKind::from_name(single.campaign_name()), Some(single));
+            assert_eq!(SingleKind::from_name(&format!("{}@12", single.campaign_name())), Some(single));
         }
-        assert_eq!(SingleKind::named("lookup@3"), None);
+        assert_eq!(SingleKind::from_name("lookup@3"), None);
     }
 
     #[test]
-    fn a_single_operation_is_the_kind_that_its_stage_is_alone() {
+    fn single_operation_has_the_kind_of_its_stage() {
         for single in [SingleKind::Lookup, SingleKind::CodeCall] {
             let content = single.content::<()>();
             let channels: Vec<_> = content.stages.iter().map(Stage::channel).collect();
-            assert_eq!(OperationKind::of(&channels), single.kind());
+            assert_eq!(OperationKind::for_channels(&channels), single.kind());
         }
     }
 }

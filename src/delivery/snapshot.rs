@@ -6,7 +6,8 @@ use roaring::RoaringBitmap;
 
 use crate::domain::{IdRange, Row};
 use crate::ledger::{
-    Activities, Ledger, LedgerError, LeftOut, Parts, ReceiptWalk, RowEvents, RowStates, Run, State, StateCounts, Walk,
+    BilledParts, EnvelopeReader, ExcludedRows, Ledger, LedgerError, ReceiptReader, RowActivities, RowEvents, RowState,
+    RowStates, Run, StateCounts,
 };
 
 /// What is known of a run's rows at one time.
@@ -15,9 +16,9 @@ pub struct Snapshot {
     /// Counts by state.
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.
-    pub parts: Parts,
+    pub parts: BilledParts,
     /// Rows that are never sent.
-    pub left_out: LeftOut,
+    pub left_out: ExcludedRows,
     /// Rows that need no sending: left out, or with an envelope that stands.
     pub settled: RoaringBitmap,
     /// The hashes of the rows that had an envelope and go out again as the same message.
@@ -35,18 +36,18 @@ impl Snapshot {
     ///
     /// # Errors
     /// When the ledger cannot be read, or the run was purged.
-    pub async fn read(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+    pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
-        let left_out = ledger.left_out(run.key).await?;
-        let events = RowEvents::from(ledger.events(run.key).await?).leaving_out(&left_out);
-        let mut states = RowStates::new(Activities::read(ledger, run, owned).await?, events);
+        let left_out = ledger.load_excluded_rows(run.key).await?;
+        let events = RowEvents::from(ledger.load_events(run.key).await?).with_excluded_rows(&left_out);
+        let mut states = RowStates::new(RowActivities::load(ledger, run, owned).await?, events);
         let mut settled = left_out.rows();
         let mut digests = HashMap::new();
-        let mut envelopes = Walk::over(ledger, run.key);
-        while let Some(envelope) = envelopes.next().await? {
-            states.add(&envelope);
+        let mut envelopes = EnvelopeReader::new(ledger, run.key);
+        while let Some(envelope) = envelopes.next_envelope().await? {
+            states.add_envelope(&envelope);
             for sent in &envelope.rows {
-                if states.recorded(sent.row) == Some(State::Planned) {
+                if states.recorded_state(sent.row) == Some(RowState::Planned) {
                     settled.remove(sent.row.get());
                     digests.insert(sent.row, sent.digest);
                 } else {
@@ -55,13 +56,13 @@ impl Snapshot {
                 }
             }
         }
-        let mut receipts = ReceiptWalk::over(ledger, run.key, run.last_row());
-        while let Some(told) = receipts.next().await? {
+        let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
+        while let Some(told) = receipts.next_receipts().await? {
             for (row, receipts) in told {
-                states.tell(row, &receipts);
-                match states.recorded(row) {
+                states.add_receipts(row, &receipts);
+                match states.recorded_state(row) {
                     // It failed by what was told, and a new message was ordered in its place.
-                    Some(State::Planned) => drop(settled.remove(row.get())),
+                    Some(RowState::Planned) => drop(settled.remove(row.get())),
                     // What went out after all is not sent again.
                     Some(_) => {
                         settled.insert(row.get());
@@ -71,36 +72,40 @@ impl Snapshot {
                 }
             }
         }
-        let counts = states.counts(run.recipients, &left_out);
-        let renumbered = renumbered(run, &states, &mut digests);
-        let planned = states.events().rows().filter(|row| states.recorded(*row) == Some(State::Planned));
+        let counts = states.count_states(run.recipients, &left_out);
+        let renumbered = find_renumbered(run, &states, &mut digests);
+        let planned = states.events().rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned));
         let repeated = planned.filter(|row| states.events().repeats_doubt(*row)).map(Row::get).collect();
-        let parts = states.parts();
+        let parts = states.billed_parts();
         Ok(Self { counts, parts, left_out, settled, digests, repeated, renumbered, states })
     }
 
     /// Whether the gateway has taken a message of the run.
     #[must_use]
-    pub fn has_taken(&self) -> bool {
-        let taken = [State::Accepted, State::Queued, State::Delivered, State::Read];
+    pub fn has_accepted(&self) -> bool {
+        let taken = [RowState::Accepted, RowState::Queued, RowState::Delivered, RowState::Read];
         taken.into_iter().any(|state| self.counts.get(state) > 0)
     }
 
     /// The state of a row.
     #[must_use]
-    pub fn state(&self, row: Row) -> State {
-        self.states.of(row, &self.left_out)
+    pub fn row_state(&self, row: Row) -> RowState {
+        self.states.row_state(row, &self.left_out)
     }
 }
 
 /// The rows that go out under other identifiers than the run's; those that are new messages have no hash to keep.
-fn renumbered(run: &Run, states: &RowStates, digests: &mut HashMap<Row, [u8; 8]>) -> Vec<(RoaringBitmap, IdRange)> {
+fn find_renumbered(
+    run: &Run,
+    states: &RowStates,
+    digests: &mut HashMap<Row, [u8; 8]>,
+) -> Vec<(RoaringBitmap, IdRange)> {
     let mut orders: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
     let events = states.events();
-    for row in events.rows().filter(|row| states.recorded(*row) == Some(State::Planned)) {
+    for row in events.rows().filter(|row| states.recorded_state(*row) == Some(RowState::Planned)) {
         let Some(order) = events.next_order(row) else { continue };
         orders.entry(order).or_default().insert(row.get());
-        if states.attempt(row).is_none_or(|last| events.order(row, last.envelope) != Some(order)) {
+        if states.last_attempt(row).is_none_or(|last| events.find_order(row, last.envelope) != Some(order)) {
             digests.remove(&row);
         }
     }

@@ -11,9 +11,9 @@ impl StopKind {
         match self {
             StopKind::Ledger | StopKind::ResultsUnwritten => 5,
             StopKind::Interrupted(_) => 4,
-            StopKind::NotOwner => 3,
+            StopKind::LeaseLost => 3,
             StopKind::KeyRefused => 2,
-            StopKind::Asked
+            StopKind::StopRequested
             | StopKind::Breaker
             | StopKind::Unreachable
             | StopKind::OffContract
@@ -23,7 +23,7 @@ impl StopKind {
             | StopKind::Halted
             | StopKind::Inconsistent
             | StopKind::Internal => 1,
-            StopKind::Limit | StopKind::Until => 0,
+            StopKind::Limit | StopKind::DeadlineReached => 0,
         }
     }
 }
@@ -57,7 +57,7 @@ pub enum Interrupt {
     #[default]
     None,
     /// A first signal of this number: begin nothing new, wait for what is in flight.
-    Gently(u8),
+    Graceful(u8),
     /// A second signal of this number: leave at once; what is in flight stays in doubt.
-    AtOnce(u8),
+    Immediate(u8),
 }

@@ -8,27 +8,27 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::course::QueuedMessage;
-use super::event::{AfterWait, DeliveryEvent, Observer};
-use super::gate::Gate;
-use super::hours::Hours;
+use super::event::{AfterWait, DeliveryEvent, DeliveryObserver};
+use super::gate::RateGate;
+use super::hours::SendingHours;
 use super::slow_answers::SlowAnswers;
-use super::watchdog::{Step, Waiting, Watchdog};
-use crate::domain::{Arrival, Outcome, ReportedChannel, Row, Status};
+use super::watchdog::{WaitStep, Watchdog, WatchedEnvelope};
+use crate::domain::{DeliveryState, OperationOutcome, ReportedChannel, Row, Status};
 use crate::failpoint;
-use crate::gateway::{Envelope, Gateway, MayLeave, Reply, Signal};
+use crate::gateway::{Envelope, Gateway, GatewayReply, MayLeave, Signal};
 use crate::ledger::{
-    Allowance, Bound, Bounds, Change, Intent, KeptReceipt, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit,
-    SentRow, Settlement,
+    Allowance, Bound, Bounds, Intent, KeptReceipt, Lease, Ledger, LedgerError, NewRowEvent, Ownership, Permit,
+    RowChange, SentRow, Settlement,
 };
 
 /// How much longer than the request's own time-out anybody waits for it.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A longer wait for the account's slot is told.
-const TOLD: Duration = Duration::from_secs(2);
+const ANNOUNCE_AFTER: Duration = Duration::from_secs(2);
 
 /// What every envelope of a start shares.
-pub(super) struct Route {
+pub(super) struct Submitter {
     pub(super) ledger: Arc<dyn Ledger>,
     pub(super) gateway: Arc<dyn Gateway>,
     pub(super) lease: Lease,
@@ -36,24 +36,24 @@ pub(super) struct Route {
     pub(super) account: Allowance,
     /// What each intent has to keep within.
     pub(super) bounds: Option<Arc<Bounds>>,
-    pub(super) gate: Gate,
+    pub(super) gate: RateGate,
     /// The campaign's own pace, which several processes keep together.
     pub(super) pace: Option<Allowance>,
     pub(super) timeout: Duration,
     pub(super) watchdog: Watchdog,
     pub(super) slow: SlowAnswers,
     /// Who is told of long waits.
-    pub(super) observer: Observer,
+    pub(super) observer: DeliveryObserver,
     /// When messages may leave; nothing where they may at any time.
-    pub(super) hours: Option<Arc<Hours>>,
+    pub(super) hours: Option<Arc<SendingHours>>,
 }
 
 /// How an envelope's way to the gateway ended.
-pub(super) enum Submission {
+pub(super) enum SubmissionEnd {
     /// It was sent under this number, and this came back.
-    Replied(u32, Reply),
+    Replied(u32, GatewayReply),
     /// It was called back before its first byte left; the reply says so of each operation.
-    HeldBack(u32, Reply),
+    HeldBack(u32, GatewayReply),
     /// It was called back before its intent, so nothing is to be recorded.
     Recalled,
     /// Nothing was sent: the people of these rows opted out and are left out; the others go out in another envelope.
@@ -63,49 +63,49 @@ pub(super) enum Submission {
     /// Nothing was sent: earlier messages of these rows were delivered meanwhile; the others go out in another envelope.
     Delivered(Vec<Row>),
     /// Nothing was sent: only so many of its first operations keep within the bounds.
-    Over(usize, Bound),
+    OverBound(usize, Bound),
     /// Nothing was sent: it would leave at this moment, which is too late for some of its operations.
-    Late(Timestamp),
+    TooLate(Timestamp),
     /// No intent was recorded, so nothing was sent.
     Refused(Permit),
 }
 
-impl Route {
+impl Submitter {
     /// Waits for the envelope's turn, records the intent, waits for the account's slot, sends.
     ///
     /// A change of `recalls` calls it back as long as it waits.
     ///
     /// # Errors
     /// When the intent cannot be recorded; nothing was sent then.
-    pub(super) async fn send(
+    pub(super) async fn send_envelope(
         &self,
         envelope: &Envelope,
         mut recalls: watch::Receiver<u64>,
-    ) -> Result<Submission, LedgerError> {
+    ) -> Result<SubmissionEnd, LedgerError> {
         let began = Instant::now();
         let turn = tokio::select! {
             biased;
-            _ = recalls.changed() => return Ok(Submission::Recalled),
-            turn = self.gate.turn(envelope.operations().len()) => turn,
+            _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
+            turn = self.gate.wait_turn(envelope.operations().len()) => turn,
         };
         if let Some(pace) = &self.pace {
             let count = u32::try_from(envelope.operations().len()).unwrap_or(u32::MAX);
-            let wait = self.ledger.reserve(pace, count).await?;
+            let wait = self.ledger.reserve_rate(pace, count).await?;
             tokio::select! {
                 biased;
-                _ = recalls.changed() => return Ok(Submission::Recalled),
+                _ = recalls.changed() => return Ok(SubmissionEnd::Recalled),
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
-        let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_by).min();
+        let leave_by = envelope.operations().iter().filter_map(|operation| operation.leave_before).min();
         let hours = self.hours.clone();
         let late = move || hours.as_ref().map(|hours| hours.now()).filter(|now| leave_by.is_some_and(|by| *now >= by));
         if let Some(now) = late() {
-            return Ok(Submission::Late(now));
+            return Ok(SubmissionEnd::TooLate(now));
         }
-        let delivered = self.delivered_meanwhile(envelope).await?;
+        let delivered = self.find_delivered(envelope).await?;
         if !delivered.is_empty() {
-            return Ok(Submission::Delivered(delivered));
+            return Ok(SubmissionEnd::Delivered(delivered));
         }
         let rows = envelope
             .operations()
@@ -117,67 +117,68 @@ impl Route {
                 chain: operation.chain,
             })
             .collect();
-        tracing::debug!(waited_ms = millis(began), "has its turn");
+        tracing::debug!(waited_ms = elapsed_millis(began), "has its turn");
         let (account, bounds) = (self.account.clone(), self.bounds.clone());
         let costs = envelope.operations().iter().map_while(|operation| operation.cost).collect();
         let intent = Intent { lease: self.lease, kind: envelope.kind(), account, rows, costs, bounds, leave_by };
-        let asked = self.watchdog.asks();
-        let begun = self.ledger.begin(intent).await;
-        self.watchdog.leaves(asked);
+        let asked = self.watchdog.register();
+        let begun = self.ledger.begin_envelope(intent).await;
+        self.watchdog.remove(asked);
         let (number, wait) = match begun? {
             Permit::Granted { envelope, wait } => (envelope, wait),
             Permit::OptedOut(rows) => {
                 failpoint::pass("opt_outs.kept");
-                return Ok(Submission::OptedOut(rows));
+                return Ok(SubmissionEnd::OptedOut(rows));
             }
-            Permit::Late(at) => return Ok(Submission::Late(at)),
-            Permit::Capped(rows) => return Ok(Submission::Capped(rows)),
-            Permit::Over { fits, bound } => return Ok(Submission::Over(fits, bound)),
-            refused @ (Permit::StopRequested | Permit::Lost) => return Ok(Submission::Refused(refused)),
+            Permit::TooLate(at) => return Ok(SubmissionEnd::TooLate(at)),
+            Permit::Capped(rows) => return Ok(SubmissionEnd::Capped(rows)),
+            Permit::BoundExceeded { fits, bound } => return Ok(SubmissionEnd::OverBound(fits, bound)),
+            refused @ (Permit::StopRequested | Permit::Lost) => return Ok(SubmissionEnd::Refused(refused)),
         };
         tracing::Span::current().record("number", number);
         failpoint::pass("intent.kept");
         tracing::debug!(slot_in_ms = u64::try_from(wait.time.as_millis()).unwrap_or(u64::MAX), "intent kept");
         if recalls.has_changed().unwrap_or(false) {
-            return Ok(Submission::HeldBack(number, held_back(envelope)));
+            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
         }
         if !wait.time.is_zero() {
-            self.watchdog.enters(Waiting::Envelope(number), Step::Slot);
-            if wait.time > TOLD {
-                let (reason, time) = (wait.reason.words().to_owned(), wait.time);
+            self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Slot);
+            if wait.time > ANNOUNCE_AFTER {
+                let (reason, time) = (wait.reason.describe().to_owned(), wait.time);
                 (self.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
             }
             tokio::select! {
                 biased;
-                _ = recalls.changed() => return Ok(Submission::HeldBack(number, held_back(envelope))),
+                _ = recalls.changed() => return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope))),
                 () = tokio::time::sleep(wait.time) => {}
             }
         }
         // A machine that slept may have slept for long: until it is too late, or another one has the run.
         let (ledger, lease) = (Arc::clone(&self.ledger), self.lease);
-        let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_leave(lease));
+        let may_leave: MayLeave = Arc::new(move || late().is_none() && ledger.may_still_send(lease));
         failpoint::pass("envelope.leaves");
-        self.watchdog.enters(Waiting::Envelope(number), Step::Answer);
-        turn.leaves();
+        self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Answer);
+        turn.mark_left();
         let submitted = self.gateway.submit(envelope, may_leave);
-        let reply = self.slow.wait(tokio::time::timeout(self.timeout + GRACE, submitted)).await;
+        let reply = self.slow.wait_for(tokio::time::timeout(self.timeout + GRACE, submitted)).await;
         failpoint::pass("answer.came");
-        let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence(envelope))) else {
-            return Ok(Submission::HeldBack(number, held_back(envelope)));
+        let Some(reply) = reply.unwrap_or_else(|_| Some(self.silence_reply(envelope))) else {
+            return Ok(SubmissionEnd::HeldBack(number, withdrawn_reply(envelope)));
         };
-        told(&reply, began);
-        Ok(Submission::Replied(number, reply))
+        log_reply(&reply, began);
+        Ok(SubmissionEnd::Replied(number, reply))
     }
 
     /// The rows of an envelope that are sent again, although a delivery of an earlier message was reported by now.
-    async fn delivered_meanwhile(&self, envelope: &Envelope) -> Result<Vec<Row>, LedgerError> {
+    async fn find_delivered(&self, envelope: &Envelope) -> Result<Vec<Row>, LedgerError> {
         let repeats =
             || envelope.operations().iter().filter(|operation| operation.repeats).map(|operation| operation.row);
         let (Some(first), Some(last)) = (repeats().min(), repeats().max()) else { return Ok(Vec::new()) };
         let rows = first.get()..last.get().saturating_add(1);
-        let mut told = self.ledger.receipts(self.lease.run, rows).await?;
-        let is_delivery =
-            |kept: &KeptReceipt| matches!(kept.receipt.status.arrival(), Arrival::Delivered | Arrival::Read);
+        let mut told = self.ledger.load_receipts(self.lease.run, rows).await?;
+        let is_delivery = |kept: &KeptReceipt| {
+            matches!(kept.receipt.status.delivery_state(), DeliveryState::Delivered | DeliveryState::Read)
+        };
         told.retain(|(row, kept)| kept.iter().any(is_delivery) && repeats().any(|repeated| repeated == *row));
         Ok(told.into_iter().map(|(row, _)| row).collect())
     }
@@ -186,11 +187,11 @@ impl Route {
     ///
     /// # Errors
     /// When it cannot be recorded; the intent stays, and with it the doubt.
-    pub(super) async fn settle(&self, number: u32, reply: &Reply) -> Result<(), LedgerError> {
-        self.watchdog.enters(Waiting::Envelope(number), Step::Outcome);
+    pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+        self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
         let outcomes = reply.outcomes.clone();
         let evidence = reply.evidence.clone();
-        self.ledger.settle(Settlement { run: self.lease.run, envelope: number, outcomes, evidence }).await?;
+        self.ledger.settle_envelope(Settlement { run: self.lease.run, envelope: number, outcomes, evidence }).await?;
         failpoint::pass("outcome.kept");
         tracing::debug!(envelope = number, "outcome kept");
         Ok(())
@@ -200,46 +201,50 @@ impl Route {
     ///
     /// # Errors
     /// When it cannot be recorded; they stay queued then.
-    pub(super) async fn keep_rejected(
+    pub(super) async fn record_late_rejections(
         &self,
         number: u32,
         refused: &[(QueuedMessage, Option<ReportedChannel>)],
     ) -> Result<Ownership, LedgerError> {
         let event = |(message, channel): &(QueuedMessage, Option<ReportedChannel>)| {
             let (status, channel) = (Status::Rejected.name().to_owned(), channel.clone());
-            NewRowEvent { row: message.row, envelope: number, change: Change::Found { status, msg_id: None, channel } }
+            NewRowEvent {
+                row: message.row,
+                envelope: number,
+                change: RowChange::Found { status, msg_id: None, channel },
+            }
         };
         let events = refused.iter().map(event).collect();
-        self.ledger.record(self.lease, events).await
+        self.ledger.record_events(self.lease, events).await
     }
 
-    fn silence(&self, envelope: &Envelope) -> Reply {
+    fn silence_reply(&self, envelope: &Envelope) -> GatewayReply {
         let reason = format!("no answer within {} s", self.timeout.as_secs_f64());
-        let doubt = Outcome::InDoubt { reason: reason.as_str().into() };
-        Reply::all(envelope.operations().len(), &doubt, Signal::Broken(reason))
+        let doubt = OperationOutcome::InDoubt { reason: reason.as_str().into() };
+        GatewayReply::for_all(envelope.operations().len(), &doubt, Signal::Broken(reason))
     }
 }
 
 /// Logs what came of an envelope, in figures alone: texts, numbers and keys stay out of the log.
-fn told(reply: &Reply, began: Instant) {
-    let count = |is: fn(&Outcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
+fn log_reply(reply: &GatewayReply, began: Instant) {
+    let count = |is: fn(&OperationOutcome) -> bool| reply.outcomes.iter().filter(|outcome| is(outcome)).count();
     tracing::info!(
         operations = reply.outcomes.len(),
-        taken = count(|outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. })),
-        rejected = count(|outcome| matches!(outcome, Outcome::Rejected { .. })),
-        not_sent = count(|outcome| matches!(outcome, Outcome::NotSent { .. })),
-        in_doubt = count(|outcome| matches!(outcome, Outcome::InDoubt { .. })),
-        ms = millis(began),
+        taken = count(|outcome| matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })),
+        rejected = count(|outcome| matches!(outcome, OperationOutcome::Rejected { .. })),
+        not_sent = count(|outcome| matches!(outcome, OperationOutcome::NotSent { .. })),
+        in_doubt = count(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })),
+        ms = elapsed_millis(began),
         "answered"
     );
 }
 
-fn millis(since: Instant) -> u64 {
+fn elapsed_millis(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The reply to an envelope that never left.
-fn held_back(envelope: &Envelope) -> Reply {
+fn withdrawn_reply(envelope: &Envelope) -> GatewayReply {
     let reason = "withdrawn before it was sent".into();
-    Reply::all(envelope.operations().len(), &Outcome::NotSent { reason }, Signal::Go)
+    GatewayReply::for_all(envelope.operations().len(), &OperationOutcome::NotSent { reason }, Signal::Go)
 }

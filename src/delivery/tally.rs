@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-use super::errors::Errors;
-use super::oddities::Oddities;
-use super::start::Ending;
+use super::errors::ErrorCounts;
+use super::oddities::DeviationCounts;
+use super::start::SendEnding;
 use super::stop::Stop;
-use crate::domain::Outcome;
-use crate::gateway::{Envelope, Reply};
-use crate::ledger::{Parts, State, StateCounts};
+use crate::domain::OperationOutcome;
+use crate::gateway::{Envelope, GatewayReply};
+use crate::ledger::{BilledParts, RowState, StateCounts};
 
 /// The figures of one start; the counts are those of the whole run.
-pub(super) struct Tally {
+pub(super) struct RunTally {
     counts: StateCounts,
     sent: u64,
     opted_out: u64,
-    parts: Parts,
-    errors: Errors,
-    oddities: Oddities,
+    parts: BilledParts,
+    errors: ErrorCounts,
+    oddities: DeviationCounts,
     lag: Option<Duration>,
     /// What became of what was recorded last; nothing once more is on its way.
-    outcome: Option<Outcome>,
+    outcome: Option<OperationOutcome>,
 }
 
-impl Tally {
+impl RunTally {
     /// A tally that goes on from the counts of the run before this start.
     pub(super) fn new(counts: StateCounts) -> Self {
         Self {
             counts,
             sent: 0,
             opted_out: 0,
-            parts: Parts::default(),
-            errors: Errors::default(),
-            oddities: Oddities::default(),
+            parts: BilledParts::default(),
+            errors: ErrorCounts::default(),
+            oddities: DeviationCounts::default(),
             lag: None,
             outcome: None,
         }
@@ -43,54 +43,56 @@ impl Tally {
     }
 
     /// So many rows are on their way now.
-    pub(super) fn begun(&mut self, rows: usize) {
-        self.shift(State::Planned, State::Sending, rows);
+    pub(super) fn count_begun(&mut self, rows: usize) {
+        self.shift_state(RowState::Planned, RowState::Sending, rows);
         self.outcome = None;
     }
 
     /// The people of so many rows opted out meanwhile.
-    pub(super) fn opted_out(&mut self, rows: usize) {
+    pub(super) fn count_opted_out(&mut self, rows: usize) {
         self.opted_out += rows as u64;
     }
 
     /// So many rows go from one state to another.
-    pub(super) fn shift(&mut self, from: State, to: State, rows: usize) {
+    pub(super) fn shift_state(&mut self, from: RowState, to: RowState, rows: usize) {
         self.counts.shift(from, to, rows as u64);
     }
 
     /// Rows on their way.
-    pub(super) fn sending(&self) -> usize {
-        usize::try_from(self.counts.get(State::Sending)).unwrap_or(usize::MAX)
+    pub(super) fn count_sending(&self) -> usize {
+        usize::try_from(self.counts.get(RowState::Sending)).unwrap_or(usize::MAX)
     }
 
     /// What is on its way is left there.
-    pub(super) fn leave(&mut self) {
-        self.shift(State::Sending, State::InDoubt, self.sending());
+    pub(super) fn leave_in_doubt(&mut self) {
+        self.shift_state(RowState::Sending, RowState::InDoubt, self.count_sending());
     }
 
     /// How late the gateway was seen to know a message.
-    pub(super) fn lagged(&mut self, lag: Option<Duration>) {
+    pub(super) fn record_lag(&mut self, lag: Option<Duration>) {
         self.lag = self.lag.max(lag);
     }
 
     /// Counts an answer that is recorded.
-    pub(super) fn recorded(&mut self, envelope: &Envelope, reply: &Reply) {
+    pub(super) fn count_reply(&mut self, envelope: &Envelope, reply: &GatewayReply) {
         for (operation, outcome) in envelope.operations().iter().zip(&reply.outcomes) {
             match outcome {
-                Outcome::Accepted { parts, .. } => self.parts.add(*parts),
-                Outcome::Rejected { error } => self.errors.count(operation.phone, error),
-                Outcome::Queued { .. } | Outcome::NotSent { .. } | Outcome::InDoubt { .. } => {}
+                OperationOutcome::Accepted { parts, .. } => self.parts.add(*parts),
+                OperationOutcome::Rejected { error } => self.errors.count_error(operation.phone, error),
+                OperationOutcome::Queued { .. }
+                | OperationOutcome::NotSent { .. }
+                | OperationOutcome::InDoubt { .. } => {}
             }
-            self.sent += u64::from(!matches!(outcome, Outcome::NotSent { .. }));
-            self.shift(State::Sending, State::of(outcome), 1);
+            self.sent += u64::from(!matches!(outcome, OperationOutcome::NotSent { .. }));
+            self.shift_state(RowState::Sending, RowState::from_outcome(outcome), 1);
         }
         self.outcome = reply.outcomes.last().cloned();
         self.oddities.observe(reply);
     }
 
     /// The end of the start.
-    pub(super) fn end(self, stopped: Option<Stop>) -> Ending {
+    pub(super) fn into_ending(self, stopped: Option<Stop>) -> SendEnding {
         let Self { counts, sent, opted_out, parts, errors, oddities, lag, outcome } = self;
-        Ending { stopped, counts, sent, opted_out, parts, errors, oddities, lag, expired: false, outcome }
+        SendEnding { stopped, counts, sent, opted_out, parts, errors, oddities, lag, expired: false, outcome }
     }
 }

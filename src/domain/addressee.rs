@@ -25,19 +25,19 @@ pub struct ForgottenNumber(u64);
 
 impl ForgottenNumber {
     /// The least of them; each fits into a signed integer.
-    pub const LEAST: u64 = 1 << 61;
+    pub const MIN: u64 = 1 << 61;
 
     /// That of a number whose hash begins with these bytes.
     #[must_use]
-    pub fn of_hash(hash: [u8; 8]) -> Self {
-        Self(u64::from_be_bytes(hash) % Self::LEAST + Self::LEAST)
+    pub fn from_hash(hash: [u8; 8]) -> Self {
+        Self(u64::from_be_bytes(hash) % Self::MIN + Self::MIN)
     }
 }
 
 impl Addressee {
     /// The number, unless it was forgotten.
     #[must_use]
-    pub fn number(self) -> Option<Phone> {
+    pub fn phone(self) -> Option<Phone> {
         match self {
             Addressee::Number(phone) => Some(phone),
             Addressee::Forgotten(_) => None,
@@ -46,9 +46,9 @@ impl Addressee {
 
     /// It as one whole number.
     #[must_use]
-    pub fn get(self) -> u64 {
+    pub fn to_u64(self) -> u64 {
         match self {
-            Addressee::Number(phone) => phone.get(),
+            Addressee::Number(phone) => phone.to_u64(),
             Addressee::Forgotten(ForgottenNumber(stays)) => stays,
         }
     }
@@ -62,7 +62,7 @@ impl From<Phone> for Addressee {
 
 impl From<Addressee> for u64 {
     fn from(addressee: Addressee) -> Self {
-        addressee.get()
+        addressee.to_u64()
     }
 }
 
@@ -71,7 +71,7 @@ impl TryFrom<u64> for Addressee {
 
     fn try_from(kept: u64) -> Result<Self, Self::Error> {
         match kept {
-            ForgottenNumber::LEAST.. => Ok(Addressee::Forgotten(ForgottenNumber(kept))),
+            ForgottenNumber::MIN.. => Ok(Addressee::Forgotten(ForgottenNumber(kept))),
             number => Phone::new(number).map(Addressee::Number).ok_or("the number is too short or too long"),
         }
     }
@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_and_what_stays_of_one_are_told_apart_and_read_back() {
+    fn addressee_round_trips_as_whole_number() {
         let number = Addressee::from(Phone::new(380_501_234_567).unwrap());
-        let stays = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::of_hash(hash)));
+        let stays = [[0; 8], [255; 8]].map(|hash| Addressee::Forgotten(ForgottenNumber::from_hash(hash)));
         for addressee in [number, stays[0], stays[1]] {
-            assert_eq!(Addressee::try_from(addressee.get()), Ok(addressee));
-            assert!(i64::try_from(addressee.get()).is_ok());
+            assert_eq!(Addressee::try_from(addressee.to_u64()), Ok(addressee));
+            assert!(i64::try_from(addressee.to_u64()).is_ok());
         }
-        assert_eq!((number.number().map(Phone::get), stays[1].number()), (Some(380_501_234_567), None));
+        assert_eq!((number.phone().map(Phone::to_u64), stays[1].phone()), (Some(380_501_234_567), None));
         assert!(Addressee::try_from(7).is_err() && Addressee::try_from(10_u64.pow(16)).is_err());
     }
 }

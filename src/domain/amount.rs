@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// The most digits before the point, and the most behind it.
-const PLACES: u32 = 18;
+const MAX_DIGITS: u32 = 18;
 
 /// An amount of money: whole units of the last of `scale` decimal places.
 ///
@@ -24,31 +24,31 @@ pub struct Amount {
 
 /// The text is no amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoAmount;
+pub struct ParseAmountError;
 
 impl Amount {
     /// The amount so many times.
     #[must_use]
-    pub fn times(self, count: u64) -> Self {
+    pub fn saturating_mul(self, count: u64) -> Self {
         Self { units: self.units.saturating_mul(i128::from(count)), ..self }
     }
 
     /// Both amounts together.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn saturating_add(self, other: Self) -> Self {
         let scale = self.scale.max(other.scale);
         Self { units: self.units_at(scale).saturating_add(other.units_at(scale)), scale }
     }
 
     /// What is left of this amount without the other.
     #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        self.plus(Self { units: other.units.saturating_neg(), ..other })
+    pub fn saturating_sub(self, other: Self) -> Self {
+        self.saturating_add(Self { units: other.units.saturating_neg(), ..other })
     }
 
     /// The same amount with two decimals, and more only where they are not zero.
     #[must_use]
-    pub fn shortest(self) -> Self {
+    pub fn trim_decimals(self) -> Self {
         let (mut units, mut scale) = (self.units_at(2), self.scale.max(2));
         while scale > 2 && units % 10 == 0 {
             (units, scale) = (units / 10, scale - 1);
@@ -64,17 +64,17 @@ impl Amount {
 
     /// The amount as a JSON number, with the digits that it was read with: `1234.50`.
     #[must_use]
-    pub fn digits(self) -> String {
-        let (sign, whole, fraction) = self.split();
+    pub fn to_json_digits(self) -> String {
+        let (sign, whole, fraction) = self.split_digits();
         if fraction.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
     }
 
     fn units_at(self, scale: u32) -> i128 {
-        self.units.saturating_mul(10_i128.pow(scale.saturating_sub(self.scale).min(PLACES)))
+        self.units.saturating_mul(10_i128.pow(scale.saturating_sub(self.scale).min(MAX_DIGITS)))
     }
 
     /// The sign, the digits before the point and those behind it.
-    fn split(self) -> (&'static str, String, String) {
+    fn split_digits(self) -> (&'static str, String, String) {
         let sign = if self.is_negative() { "-" } else { "" };
         let places = self.scale as usize;
         let digits = format!("{:0>width$}", self.units.unsigned_abs(), width = places + 1);
@@ -85,41 +85,52 @@ impl Amount {
 
 impl Sum for Amount {
     fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
-        amounts.fold(Self::default(), Self::plus)
+        amounts.fold(Self::default(), Self::saturating_add)
     }
 }
 
 impl FromStr for Amount {
-    type Err = NoAmount;
+    type Err = ParseAmountError;
 
     /// Reads a JSON number (`12`, `-0.55`, `1.5e3`) with up to 18 digits on each side of the point.
-    fn from_str(text: &str) -> Result<Self, NoAmount> {
+    fn from_str(text: &str) -> Result<Self, ParseAmountError> {
         let (sign, text) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let fits = |text: &str| digits(text) && text.len() <= PLACES as usize;
+        let fits = |text: &str| digits(text) && text.len() <= MAX_DIGITS as usize;
         if whole.is_empty() || !fits(whole) || !fits(fraction) || number.ends_with('.') {
-            return Err(NoAmount);
+            return Err(ParseAmountError);
         }
-        let units: i128 = format!("{whole}{fraction}").parse().map_err(|_| NoAmount)?;
-        let exponent: i32 = exponent.parse().map_err(|_| NoAmount)?;
-        let scale = i32::try_from(fraction.len()).map_err(|_| NoAmount)?.checked_sub(exponent).ok_or(NoAmount)?;
+        let units: i128 = format!("{whole}{fraction}").parse().map_err(|_| ParseAmountError)?;
+        let exponent: i32 = exponent.parse().map_err(|_| ParseAmountError)?;
+        let scale = i32::try_from(fraction.len())
+            .map_err(|_| ParseAmountError)?
+            .checked_sub(exponent)
+            .ok_or(ParseAmountError)?;
         let (units, scale) = match u32::try_from(scale) {
             Ok(scale) => (units, scale),
-            Err(_) => {
-                (10_i128.checked_pow(scale.unsigned_abs()).and_then(|ten| units.checked_mul(ten)).ok_or(NoAmount)?, 0)
-            }
+            Err(_) => (
+                10_i128
+                    .checked_pow(scale.unsigned_abs())
+                    .and_then(|ten| units.checked_mul(ten))
+                    .ok_or(ParseAmountError)?,
+                0,
+            ),
         };
-        let largest = 10_i128.pow(PLACES + scale.min(PLACES));
-        if scale > PLACES || units >= largest { Err(NoAmount) } else { Ok(Self { units: sign * units, scale }) }
+        let largest = 10_i128.pow(MAX_DIGITS + scale.min(MAX_DIGITS));
+        if scale > MAX_DIGITS || units >= largest {
+            Err(ParseAmountError)
+        } else {
+            Ok(Self { units: sign * units, scale })
+        }
     }
 }
 
 impl fmt::Display for Amount {
     /// Writes it for people: thousands apart, and at least two decimals: `1 234.50`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, whole, fraction) = self.split();
+        let (sign, whole, fraction) = self.split_digits();
         f.write_str(sign)?;
         for (index, digit) in whole.chars().enumerate() {
             if index > 0 && (whole.len() - index).is_multiple_of(3) {
@@ -134,7 +145,7 @@ impl fmt::Display for Amount {
 impl Serialize for Amount {
     /// Writes a JSON number with all its digits.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.digits()).map_err(S::Error::custom)?.serialize(serializer)
+        RawValue::from_string(self.to_json_digits()).map_err(S::Error::custom)?.serialize(serializer)
     }
 }
 
@@ -142,7 +153,7 @@ impl<'de> Deserialize<'de> for Amount {
     /// Reads a JSON number with all its digits.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        number.get().parse().map_err(|NoAmount| D::Error::custom("the amount is not valid"))
+        number.get().parse().map_err(|ParseAmountError| D::Error::custom("the amount is not valid"))
     }
 }
 
@@ -178,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_keeps_its_digits_and_is_shown_for_people() {
+    fn amount_keeps_its_digits_and_is_grouped_for_display() {
         let table = [
             ("0", "0", "0.00"),
             ("10.50", "10.50", "10.50"),
@@ -190,50 +201,57 @@ mod tests {
             ("1e+2", "100", "100.00"),
         ];
         for (text, digits, shown) in table {
-            assert_eq!((amount(text).digits().as_str(), amount(text).to_string().as_str()), (digits, shown), "{text}");
+            assert_eq!(
+                (amount(text).to_json_digits().as_str(), amount(text).to_string().as_str()),
+                (digits, shown),
+                "{text}"
+            );
             assert_eq!(serde_json::to_string(&amount(text)).unwrap(), digits);
         }
     }
 
     #[test]
-    fn a_shortest_amount_is_the_same_with_two_decimals_or_as_many_as_it_needs() {
+    fn trimmed_amount_keeps_two_decimals_or_more() {
         for (text, digits) in
             [("0", "0.00"), ("12", "12.00"), ("0.850000", "0.85"), ("-1.2", "-1.20"), ("7.6543210", "7.654321")]
         {
-            assert_eq!((amount(text).shortest(), amount(text).shortest().digits()), (amount(text), digits.into()));
+            assert_eq!(
+                (amount(text).trim_decimals(), amount(text).trim_decimals().to_json_digits()),
+                (amount(text), digits.into())
+            );
         }
     }
 
     #[test]
-    fn what_could_be_misread_is_no_amount() {
+    fn ambiguous_text_is_not_an_amount() {
         let long = "1".repeat(19);
         let texts =
             ["", "-", ".5", "5.", "1,5", "1 000", "0x1", "+1", "1e", "1e99", "1e-19", "1e18", "NaN", "--1", "1.-5"];
         for text in texts.into_iter().chain([long.as_str(), "1e-2147483648", "1e2147483647"]) {
-            assert_eq!(text.parse::<Amount>(), Err(NoAmount), "{text}");
+            assert_eq!(text.parse::<Amount>(), Err(ParseAmountError), "{text}");
         }
     }
 
     #[test]
     fn sums_are_exact_and_never_overflow() {
-        assert_eq!(amount("0.1").plus(amount("0.2")), amount("0.3"));
-        assert_eq!(amount("0.80").times(3), amount("2.4"));
-        assert_eq!(amount("1.5").minus(amount("2")).to_string(), "-0.50");
-        let most = amount("999999999999999999.999999999999999999").times(u64::MAX);
-        assert!(most.plus(most) >= most && most > amount("1"));
-        assert!(most.minus(amount("1")).minus(most.times(u64::MAX)) <= amount("0"));
+        assert_eq!(amount("0.1").saturating_add(amount("0.2")), amount("0.3"));
+        assert_eq!(amount("0.80").saturating_mul(3), amount("2.4"));
+        assert_eq!(amount("1.5").saturating_sub(amount("2")).to_string(), "-0.50");
+        let most = amount("999999999999999999.999999999999999999").saturating_mul(u64::MAX);
+        assert!(most.saturating_add(most) >= most && most > amount("1"));
+        assert!(most.saturating_sub(amount("1")).saturating_sub(most.saturating_mul(u64::MAX)) <= amount("0"));
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "[-0-9.eE+]{0,24}") {
             if let Ok(amount) = text.parse::<Amount>() {
-                prop_assert_eq!(amount.digits().parse(), Ok(amount));
+                prop_assert_eq!(amount.to_json_digits().parse(), Ok(amount));
             }
         }
 
         #[test]
-        fn amounts_are_ordered_as_their_numbers(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
+        fn amounts_are_ordered_by_value(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
             let cents = |number: i64| amount(&format!("{}e-2", number));
             prop_assert_eq!(cents(a).cmp(&cents(b)), a.cmp(&b));
         }

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// What stands before the bytes of a key: which signatures it is for.
-const KIND: &str = "ed25519:";
+const KEY_PREFIX: &str = "ed25519:";
 
 /// The public half of an Ed25519 key (RFC 8032); written as `ed25519:` and 43 letters of base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,34 +16,34 @@ pub struct ApproverKey([u8; 32]);
 /// A text that is no public half of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the public key is not valid")]
-pub struct NoApproverKey;
+pub struct ParseApproverKeyError;
 
 impl ApproverKey {
     /// The key of these bytes; nothing where they are too few or too many.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
     /// Its bytes.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
 impl fmt::Display for ApproverKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{KIND}{}", URL_SAFE_NO_PAD.encode(self.0))
+        write!(f, "{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(self.0))
     }
 }
 
 impl FromStr for ApproverKey {
-    type Err = NoApproverKey;
+    type Err = ParseApproverKeyError;
 
-    fn from_str(text: &str) -> Result<Self, NoApproverKey> {
-        let bytes = text.strip_prefix(KIND).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
-        bytes.and_then(|bytes| Self::of(&bytes)).ok_or(NoApproverKey)
+    fn from_str(text: &str) -> Result<Self, ParseApproverKeyError> {
+        let bytes = text.strip_prefix(KEY_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        bytes.and_then(|bytes| Self::from_bytes(&bytes)).ok_or(ParseApproverKeyError)
     }
 }
 
@@ -52,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_as_it_is_written_and_nothing_else_is_one() {
+    fn approver_key_round_trips_and_other_text_is_rejected() {
         let key = ApproverKey([7; 32]);
         let text = key.to_string();
         assert_eq!((text.len(), text.parse()), (8 + 43, Ok(key)));
         for other in ["", "ed25519:", "ed25519:AAAA", &text[8..], &format!("{text}="), &text.replace("ed25519", "rsa")]
         {
-            assert_eq!(other.parse::<ApproverKey>(), Err(NoApproverKey), "{other}");
+            assert_eq!(other.parse::<ApproverKey>(), Err(ParseApproverKeyError), "{other}");
         }
     }
 }

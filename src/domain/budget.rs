@@ -33,13 +33,16 @@ pub struct Spending {
 impl Spending {
     /// This and other spending.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self { recipients: self.recipients + other.recipients, cost: self.cost.plus(other.cost) }
+    pub fn add_spending(self, other: Self) -> Self {
+        Self { recipients: self.recipients + other.recipients, cost: self.cost.saturating_add(other.cost) }
     }
 
     /// What is left of it without other spending.
     #[must_use]
-    pub fn minus(self, other: Self) -> Self {
-        Self { recipients: self.recipients.saturating_sub(other.recipients), cost: self.cost.minus(other.cost) }
+    pub fn subtract_spending(self, other: Self) -> Self {
+        Self {
+            recipients: self.recipients.saturating_sub(other.recipients),
+            cost: self.cost.saturating_sub(other.cost),
+        }
     }
 }

@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 /// The most messages that a number may get in any time of this length, from all campaigns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cap {
+pub struct FrequencyCap {
     /// The messages.
     pub messages: u32,
     /// The time, in whole seconds.
     pub period: Duration,
 }
 
-impl Cap {
+impl FrequencyCap {
     /// The longest time: what was sent before that is not counted any more.
-    pub const LONGEST: Duration = Duration::from_secs(400 * 86_400);
+    pub const MAX_PERIOD: Duration = Duration::from_secs(400 * 86_400);
 
     /// Whether a number that got messages at these times, in microseconds, may get another one now.
     #[must_use]
-    pub fn allows(&self, now: i64, times: impl Iterator<Item = i64>) -> bool {
+    pub fn allows_another(&self, now: i64, times: impl Iterator<Item = i64>) -> bool {
         let period = i64::try_from(self.period.as_micros()).unwrap_or(i64::MAX);
         let since = now.saturating_sub(period);
         times.filter(|time| *time > since).count() < self.messages as usize
     }
 }
 
-impl fmt::Display for Cap {
+impl fmt::Display for FrequencyCap {
     /// As campaign files have it: `2/7d`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.period.as_secs();
@@ -47,18 +47,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_no_time_of_its_length_there_are_more_than_a_cap_allows(
+        fn no_period_contains_more_messages_than_the_cap(
             waits in prop::collection::vec(0_i64..5_000_000, 1..60),
             messages in 1_u32..5,
             seconds in 1_u64..8,
         ) {
-            let cap = Cap { messages, period: Duration::from_secs(seconds) };
+            let cap = FrequencyCap { messages, period: Duration::from_secs(seconds) };
             let (mut now, mut times) = (0, Vec::<i64>::new());
             for wait in waits {
                 now += wait;
                 let before = now - seconds as i64 * 1_000_000;
                 let within = times.iter().filter(|time| **time > before).count() as u32;
-                let allowed = cap.allows(now, times.iter().copied());
+                let allowed = cap.allows_another(now, times.iter().copied());
                 prop_assert_eq!(allowed, within < messages);
                 times.extend(allowed.then_some(now));
             }

@@ -6,22 +6,22 @@ use std::str::FromStr;
 use super::{Channel, OperationKind, ReportedChannel};
 
 /// The most channels of one chain: a pipeline can name six, each once (contract 4.3 `pipeline`).
-const MOST: usize = 6;
+const MAX_CHANNELS: usize = 6;
 
 /// The channels of one message, in the order in which the gateway tries them.
 ///
 /// A chain without channels is unknown: the message is a pipeline, and an earlier version sent it without recording its
 /// channels.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Chain([Option<Channel>; MOST]);
+pub struct Chain([Option<Channel>; MAX_CHANNELS]);
 
 impl Chain {
     /// The chain whose channels nobody recorded.
-    pub const UNKNOWN: Self = Self([None; MOST]);
+    pub const UNKNOWN: Self = Self([None; MAX_CHANNELS]);
 
     /// The chain of these channels, tried in this order.
     #[must_use]
-    pub fn of(channels: impl IntoIterator<Item = Channel>) -> Self {
+    pub fn from_channels(channels: impl IntoIterator<Item = Channel>) -> Self {
         let mut chain = Self::UNKNOWN;
         for (place, channel) in chain.0.iter_mut().zip(channels) {
             *place = Some(channel);
@@ -63,7 +63,7 @@ impl Chain {
 impl From<OperationKind> for Chain {
     /// The chain of a combined type or a single channel; unknown for a pipeline, which names its own.
     fn from(kind: OperationKind) -> Self {
-        Self::of(kind.channels().iter().copied())
+        Self::from_channels(kind.channels().iter().copied())
     }
 }
 
@@ -93,7 +93,7 @@ impl FromStr for Chain {
     fn from_str(names: &str) -> Result<Self, ()> {
         let channels: Vec<Channel> =
             names.split_whitespace().map(Channel::from_name).collect::<Option<_>>().ok_or(())?;
-        if channels.len() > MOST { Err(()) } else { Ok(Self::of(channels)) }
+        if channels.len() > MAX_CHANNELS { Err(()) } else { Ok(Self::from_channels(channels)) }
     }
 }
 
@@ -101,7 +101,7 @@ impl FromStr for Chain {
 mod tests {
     use super::*;
 
-    fn known(channel: Channel) -> Option<ReportedChannel> {
+    fn reported_channel(channel: Channel) -> Option<ReportedChannel> {
         Some(ReportedChannel::Known(channel))
     }
 
@@ -109,10 +109,10 @@ mod tests {
     fn failure_of_the_last_channel_ends_the_chain() {
         let chain = Chain::from(OperationKind::RcsViberSms);
         for (reported, ends) in [
-            (known(Channel::Rcs), false),
-            (known(Channel::Viber), false),
-            (known(Channel::Sms), true),
-            (known(Channel::Voice), false),
+            (reported_channel(Channel::Rcs), false),
+            (reported_channel(Channel::Viber), false),
+            (reported_channel(Channel::Sms), true),
+            (reported_channel(Channel::Voice), false),
             (Some(ReportedChannel::Other("MAX".into())), false),
             (None, true),
         ] {
@@ -122,17 +122,17 @@ mod tests {
 
     #[test]
     fn unknown_chain_is_ended_by_no_named_channel() {
-        assert!(Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.ends_with(known(channel).as_ref())));
+        assert!(Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.ends_with(reported_channel(channel).as_ref())));
         assert!(Chain::UNKNOWN.ends_with(None));
         assert!(Chain::UNKNOWN.has_fallback());
         assert_eq!(Chain::from(OperationKind::Pipeline), Chain::UNKNOWN);
     }
 
     #[test]
-    fn chain_is_read_as_it_is_written() {
+    fn chain_round_trips_as_text() {
         let whole = [Channel::Voice, Channel::Telegram, Channel::Viber, Channel::Rcs, Channel::Sms, Channel::Whatsapp];
         for length in 0..=whole.len() {
-            let chain = Chain::of(whole[..length].iter().copied());
+            let chain = Chain::from_channels(whole[..length].iter().copied());
             assert_eq!(chain.to_string().parse(), Ok(chain));
             assert_eq!(chain.has_fallback(), length != 1);
         }

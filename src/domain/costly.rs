@@ -1,7 +1,7 @@
 //! The few characters that make an SMS cost more parts.
 
-use super::plain::instead;
-use super::text::{Encoding, gsm_septets, sms_text};
+use super::plain::keyboard_replacement;
+use super::text::{SmsEncoding, count_septets, measure_sms};
 
 /// What a few characters of an SMS cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,20 +15,20 @@ pub struct CostlyCharacters {
 }
 
 /// The most different characters that are told to make a text longer; with more, it is of another alphabet.
-const FEW: usize = 3;
+const MAX_CHARACTERS: usize = 3;
 
 /// The characters without which a text would have fewer parts: a few of no GSM alphabet, or those that count twice in it.
 ///
 /// Nothing of a text that is of another alphabet altogether, or that fits its parts all the same.
 #[must_use]
-pub fn costly_characters(text: &str) -> Option<CostlyCharacters> {
-    let size = sms_text(text);
+pub fn find_costly_characters(text: &str) -> Option<CostlyCharacters> {
+    let size = measure_sms(text);
     if size.parts < 2 {
         return None;
     }
     let plain = |c: char| match size.encoding {
-        Encoding::Ucs2 => gsm_septets(c) > 0,
-        Encoding::Gsm7 => gsm_septets(c) < 2,
+        SmsEncoding::Ucs2 => count_septets(c) > 0,
+        SmsEncoding::Gsm7 => count_septets(c) < 2,
     };
     let mut characters: Vec<char> = Vec::new();
     for c in text.chars().filter(|c| !plain(*c)) {
@@ -37,20 +37,20 @@ pub fn costly_characters(text: &str) -> Option<CostlyCharacters> {
         }
         // One letter may be a slip, such as a Cyrillic `с`; two are a name in another alphabet.
         let letters = c.is_alphabetic() && characters.iter().any(|other| other.is_alphabetic());
-        if letters || characters.len() == FEW {
+        if letters || characters.len() == MAX_CHARACTERS {
             return None;
         }
         characters.push(c);
     }
     let mut other = String::with_capacity(text.len());
     for c in text.chars() {
-        match (plain(c), instead(c)) {
+        match (plain(c), keyboard_replacement(c)) {
             (true, _) => other.push(c),
             (false, Some(instead)) => other.push_str(instead),
             (false, None) => other.push('x'),
         }
     }
-    let without = sms_text(&other).parts;
+    let without = measure_sms(&other).parts;
     characters.sort_unstable();
     (without < size.parts).then_some(CostlyCharacters { characters, parts: size.parts, without })
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_that_make_a_text_longer_are_told_and_those_of_another_alphabet_are_not() {
+    fn few_costly_characters_are_found_but_no_other_alphabet() {
         let (latin, long) = ("a".repeat(100), "a".repeat(159));
         for (text, costly) in [
             (format!("{latin}’"), vec!['’']),
@@ -75,14 +75,14 @@ mod tests {
             (format!("{latin}€"), vec![]),
             (latin, vec![]),
         ] {
-            let told = costly_characters(&text);
+            let told = find_costly_characters(&text);
             assert_eq!(told.map(|costly| costly.characters).unwrap_or_default(), costly, "{text}");
         }
     }
 
     #[test]
-    fn the_parts_without_them_are_those_of_the_text_with_what_is_written_instead() {
-        let parts = |text: &str| costly_characters(text).map(|costly| (costly.parts, costly.without));
+    fn parts_without_costly_characters_match_replaced_text() {
+        let parts = |text: &str| find_costly_characters(text).map(|costly| (costly.parts, costly.without));
         assert_eq!(parts(&format!("{}’", "a".repeat(159))), Some((3, 1)));
         // Three dots in the place of one sign.
         assert_eq!(parts(&format!("{}…", "a".repeat(157))), Some((3, 1)));

@@ -61,14 +61,14 @@ impl IdRange {
 
     /// The identifier of a row of the run; nothing for a row outside the range.
     #[must_use]
-    pub fn id(self, row: Row) -> Option<MessageId> {
+    pub fn id_for_row(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get());
         (offset < self.len).then(|| MessageId::new(self.first + offset)).flatten()
     }
 
     /// The row that an identifier of this range belongs to.
     #[must_use]
-    pub fn row(self, id: MessageId) -> Option<Row> {
+    pub fn row_for_id(self, id: MessageId) -> Option<Row> {
         let offset = id.get().checked_sub(self.first)?;
         if offset >= self.len { None } else { u32::try_from(offset).ok().map(Row::new) }
     }
@@ -85,32 +85,32 @@ impl IdRange {
 /// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
 /// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum MsgId {
+pub enum GatewayMessageId {
     /// A JSON number that is whole and not negative.
     Number(u64),
     /// Anything else, as text.
     Text(String),
 }
 
-impl MsgId {
+impl GatewayMessageId {
     /// The same as a number where it is one: webhooks tell as text what answers tell as a number (contract 2.4, 2.2).
     #[must_use]
-    pub fn plain(self) -> Self {
+    pub fn normalize(self) -> Self {
         match self {
-            MsgId::Text(text) => match text.parse::<u64>() {
-                Ok(number) if number.to_string() == text => MsgId::Number(number),
-                _ => MsgId::Text(text),
+            GatewayMessageId::Text(text) => match text.parse::<u64>() {
+                Ok(number) if number.to_string() == text => GatewayMessageId::Number(number),
+                _ => GatewayMessageId::Text(text),
             },
-            MsgId::Number(number) => MsgId::Number(number),
+            GatewayMessageId::Number(number) => GatewayMessageId::Number(number),
         }
     }
 }
 
-impl fmt::Display for MsgId {
+impl fmt::Display for GatewayMessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MsgId::Number(number) => number.fmt(f),
-            MsgId::Text(text) => f.write_str(text),
+            GatewayMessageId::Number(number) => number.fmt(f),
+            GatewayMessageId::Text(text) => f.write_str(text),
         }
     }
 }
@@ -123,10 +123,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn id_and_row_of_a_range_are_inverse(days in 0_u64..100_000, random: u64, len in 2_u64..6_000_000, row in 0_u32..6_000_000) {
+        fn ids_and_rows_of_a_range_are_inverse(days in 0_u64..100_000, random: u64, len in 2_u64..6_000_000, row in 0_u32..6_000_000) {
             let range = IdRange::draw(days, random, len);
-            match range.id(Row::new(row)) {
-                Some(id) => prop_assert_eq!(range.row(id), Some(Row::new(row))),
+            match range.id_for_row(Row::new(row)) {
+                Some(id) => prop_assert_eq!(range.row_for_id(id), Some(Row::new(row))),
                 None => prop_assert!(u64::from(row) >= len),
             }
             prop_assert!(range.first + range.len <= MessageId::LIMIT);

@@ -50,7 +50,7 @@ impl Language {
 
     /// The language of a list's region; English if that language is not supported.
     #[must_use]
-    pub fn of_region(region: Region) -> Self {
+    pub fn for_region(region: Region) -> Self {
         match region.to_string().as_str() {
             "UA" => Self::Uk,
             "PL" => Self::Pl,
@@ -75,7 +75,7 @@ impl Language {
 
     /// A date in words: `5 грудня 2026`.
     #[must_use]
-    pub fn date(self, (day, month, year): (i8, i8, i16)) -> String {
+    pub fn format_date(self, (day, month, year): (i8, i8, i16)) -> String {
         let months = match self {
             Self::En => [
                 "January",
@@ -176,23 +176,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_means_a_language() {
+    fn every_language_code_is_known() {
         for code in Language::CODES {
             assert_eq!(Language::from_code(code).map(Language::code), Some(code));
         }
-        assert_eq!(Language::of_region(Region::UKRAINE), Language::Uk);
+        assert_eq!(Language::for_region(Region::UKRAINE), Language::Uk);
     }
 
     #[test]
-    fn a_date_is_written_as_its_language_does() {
+    fn dates_follow_the_rules_of_their_language() {
         for (language, date) in [
             (Language::Uk, "5 грудня 2026"),
             (Language::En, "5 December 2026"),
             (Language::De, "5. Dezember 2026"),
             (Language::Pl, "5 grudnia 2026"),
         ] {
-            assert_eq!(language.date((5, 12, 2026)), date);
+            assert_eq!(language.format_date((5, 12, 2026)), date);
         }
-        assert_eq!(Language::Fr.date((1, 8, 2026)), "1er août 2026");
+        assert_eq!(Language::Fr.format_date((1, 8, 2026)), "1er août 2026");
     }
 }

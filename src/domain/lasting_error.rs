@@ -2,7 +2,7 @@
 
 /// Why sending the same message again fails again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LastingError {
+pub enum PermanentError {
     /// The number is not a valid phone number.
     InvalidNumber,
     /// The recipient opted out at the gateway or the operator.
@@ -12,9 +12,9 @@ pub enum LastingError {
 }
 
 /// Parts of errors and statuses, in lower case: those of the contract (7) and the platform, then those that other platforms use.
-const SIGNS: [(LastingError, &[&str]); 3] = [
+const ERROR_PARTS: [(PermanentError, &[&str]); 3] = [
     (
-        LastingError::InvalidNumber,
+        PermanentError::InvalidNumber,
         &[
             "valid receiver phone number",
             "invalid destination",
@@ -25,18 +25,18 @@ const SIGNS: [(LastingError, &[&str]); 3] = [
         ],
     ),
     (
-        LastingError::OptedOut,
+        PermanentError::OptedOut,
         &["opted out", "opt-out", "unsubscribed", "blacklist", "black list", "blocklist", "stop list", "stop-list"],
     ),
-    (LastingError::EmptyText, &["please enter sms text", "empty text"]),
+    (PermanentError::EmptyText, &["please enter sms text", "empty text"]),
 ];
 
-impl LastingError {
+impl PermanentError {
     /// The kind of an error or a status of the gateway. `None` if sending again can help, or nothing is known of the error.
     #[must_use]
-    pub fn of(error: &str) -> Option<Self> {
+    pub fn classify(error: &str) -> Option<Self> {
         let error = error.to_lowercase();
-        let known = SIGNS.iter().find(|(_, signs)| signs.iter().any(|sign| error.contains(sign)));
+        let known = ERROR_PARTS.iter().find(|(_, signs)| signs.iter().any(|sign| error.contains(sign)));
         known.map(|(kind, _)| *kind)
     }
 }
@@ -47,19 +47,19 @@ mod tests {
     use crate::domain::Status;
 
     #[test]
-    fn lasting_errors_are_known_by_the_words_of_the_gateway() {
+    fn permanent_errors_are_classified_by_gateway_text() {
         for (error, kind) in [
-            ("Please enter valid receiver phone number", Some(LastingError::InvalidNumber)),
-            (Status::InvalidDestination.name(), Some(LastingError::InvalidNumber)),
-            ("Number is in Stop List", Some(LastingError::OptedOut)),
-            ("Please enter SMS text", Some(LastingError::EmptyText)),
+            ("Please enter valid receiver phone number", Some(PermanentError::InvalidNumber)),
+            (Status::InvalidDestination.name(), Some(PermanentError::InvalidNumber)),
+            ("Number is in Stop List", Some(PermanentError::OptedOut)),
+            ("Please enter SMS text", Some(PermanentError::EmptyText)),
             ("No route", None),
             ("Not enough money", None),
             ("Error in Alpha-name", None),
             (Status::InvalidSource.name(), None),
             ("", None),
         ] {
-            assert_eq!(LastingError::of(error), kind, "{error}");
+            assert_eq!(PermanentError::classify(error), kind, "{error}");
         }
     }
 }

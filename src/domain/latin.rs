@@ -3,7 +3,7 @@
 //! Four letters that only Russian has stand beside it. Letters of other scripts stay as they are.
 
 /// The letters, and what they are anywhere but at the beginning of a word.
-const TABLE: [(char, &str); 37] = [
+const LETTERS: [(char, &str); 37] = [
     ('а', "a"),
     ('б', "b"),
     ('в', "v"),
@@ -43,7 +43,7 @@ const TABLE: [(char, &str); 37] = [
     ('ъ', ""),
 ];
 /// What some of them are at the beginning of a word.
-const FIRST: [(char, &str); 5] = [('є', "ye"), ('ї', "yi"), ('й', "y"), ('ю', "yu"), ('я', "ya")];
+const INITIAL_LETTERS: [(char, &str); 5] = [('є', "ye"), ('ї', "yi"), ('й', "y"), ('ю', "yu"), ('я', "ya")];
 
 /// The text with its Cyrillic letters in Latin ones; apostrophes between them, and soft signs, vanish.
 ///
@@ -53,12 +53,12 @@ pub(crate) fn transliterate(text: &str) -> String {
     let mut latin = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let end = rest.find(|c| !is_of_a_word(c)).unwrap_or(rest.len());
+        let end = rest.find(|c| !is_word_character(c)).unwrap_or(rest.len());
         if end == 0 {
             latin.push(first);
             rest = &rest[first.len_utf8()..];
         } else {
-            word(&rest[..end], &mut latin);
+            transliterate_word(&rest[..end], &mut latin);
             rest = &rest[end..];
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn transliterate(text: &str) -> String {
 }
 
 /// A letter, an apostrophe, or a mark above the letter before it.
-fn is_of_a_word(c: char) -> bool {
+fn is_word_character(c: char) -> bool {
     c.is_alphabetic() || is_apostrophe(c) || matches!(c, '\u{300}'..='\u{36f}')
 }
 
@@ -75,10 +75,10 @@ pub(crate) fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '\u{2019}' | '\u{2bc}')
 }
 
-fn word(word: &str, latin: &mut String) {
-    let letters: Vec<char> = composed(word);
+fn transliterate_word(word: &str, latin: &mut String) {
+    let letters: Vec<char> = compose_letters(word);
     let capitals = letters.iter().filter(|c| c.is_uppercase()).count() > 1 && !letters.iter().any(|c| c.is_lowercase());
-    let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| small(*c));
+    let cyrillic = |at: Option<usize>| at.and_then(|at| letters.get(at)).and_then(|c| find_letter(*c));
     let mut begun = false;
     for (at, &letter) in letters.iter().enumerate() {
         let (before, here) = (cyrillic(at.checked_sub(1)), cyrillic(Some(at)));
@@ -89,8 +89,11 @@ fn word(word: &str, latin: &mut String) {
                 let written = match before {
                     // `Зг` is not `Zh`, which is `Ж`.
                     Some(('з', _)) if small == 'г' => "gh",
-                    _ if begun => written(&TABLE, small),
-                    _ => FIRST.iter().find(|(first, _)| *first == small).map_or(written(&TABLE, small), |(_, to)| to),
+                    _ if begun => find_latin(&LETTERS, small),
+                    _ => INITIAL_LETTERS
+                        .iter()
+                        .find(|(first, _)| *first == small)
+                        .map_or(find_latin(&LETTERS, small), |(_, to)| to),
                 };
                 match (letter.is_uppercase(), capitals) {
                     (false, _) => latin.push_str(written),
@@ -108,17 +111,17 @@ fn word(word: &str, latin: &mut String) {
 }
 
 /// The letter as the table has it, with what it becomes; nothing if it is none of the table's.
-fn small(letter: char) -> Option<(char, &'static str)> {
+fn find_letter(letter: char) -> Option<(char, &'static str)> {
     let small = letter.to_lowercase().next()?;
-    TABLE.iter().find(|(from, _)| *from == small).copied()
+    LETTERS.iter().find(|(from, _)| *from == small).copied()
 }
 
-fn written(table: &[(char, &'static str)], small: char) -> &'static str {
+fn find_latin(table: &[(char, &'static str)], small: char) -> &'static str {
     table.iter().find(|(from, _)| *from == small).map_or("", |(_, to)| to)
 }
 
 /// The letters of a word, those that some programs write as a letter and a mark above it as one.
-fn composed(word: &str) -> Vec<char> {
+fn compose_letters(word: &str) -> Vec<char> {
     let mut letters: Vec<char> = Vec::with_capacity(word.len());
     for c in word.chars() {
         let whole = match (letters.last(), c) {
@@ -159,7 +162,7 @@ mod tests {
         Феодосія Feodosiia, Розгон Rozghon";
 
     #[test]
-    fn the_examples_of_the_resolution_are_written_as_it_writes_them() {
+    fn official_examples_are_transliterated() {
         let pairs: Vec<_> = OFFICIAL.split(", ").collect();
         assert!(pairs.len() > 70);
         for pair in pairs {
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn capitals_stay_capitals_and_what_is_no_cyrillic_stays() {
+    fn capitals_and_other_alphabets_stay() {
         for (text, latin) in [
             ("ЩАСТЯ", "SHCHASTIA"),
             ("Щастя й щирість", "Shchastia y shchyrist"),

@@ -6,7 +6,7 @@ use encoding_rs::Encoding;
 ///
 /// It is of the file alone: what a run freezes is text in UTF-8.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListForm {
+pub struct ListFormat {
     /// The encoding of its text.
     pub encoding: Option<&'static Encoding>,
     /// What stands between two cells.
@@ -31,7 +31,7 @@ impl Delimiter {
     /// `|`
     pub const PIPE: Self = Self(b'|');
     /// The delimiters that are looked for, the one that wins a tie first.
-    pub const USUAL: [Self; 4] = [Self::COMMA, Self::SEMICOLON, Self::TAB, Self::PIPE];
+    pub const COMMON: [Self; 4] = [Self::COMMA, Self::SEMICOLON, Self::TAB, Self::PIPE];
 
     /// The delimiter that is that sign; no letter, digit, quote or line end is one.
     #[must_use]
@@ -42,7 +42,7 @@ impl Delimiter {
 
     /// The sign.
     #[must_use]
-    pub fn byte(self) -> u8 {
+    pub fn to_byte(self) -> u8 {
         self.0
     }
 
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delimiter_is_written_as_the_sign_or_by_its_name() {
+    fn delimiter_is_read_as_character_or_name() {
         for (written, name) in [
             (",", "comma"),
             (";", "semicolon"),

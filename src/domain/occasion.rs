@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// An occasion to tell somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Occasion {
+pub enum NotificationEvent {
     /// A run came to its end.
     Finished,
     /// A run stopped before its end.
@@ -22,7 +22,7 @@ pub enum Occasion {
     Changed,
 }
 
-impl Occasion {
+impl NotificationEvent {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Finished, Self::Stopped, Self::Doubt, Self::Skipped, Self::Waiting, Self::Changed];
@@ -41,7 +41,7 @@ impl Occasion {
     }
 }
 
-impl FromStr for Occasion {
+impl FromStr for NotificationEvent {
     type Err = ();
 
     fn from_str(word: &str) -> Result<Self, ()> {

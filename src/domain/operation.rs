@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, Content, MessageId, Phone};
+use super::{Channel, MessageContent, MessageId, Phone};
 
 /// Makes the kinds from their list: each with its word, and the channels that it tries in this order.
 macro_rules! operations {
@@ -58,7 +58,7 @@ impl OperationKind {
     ///
     /// What has no type of its own is a `pipeline`; WhatsApp is one even alone (contract 2.1).
     #[must_use]
-    pub fn of(channels: &[Channel]) -> Self {
+    pub fn for_channels(channels: &[Channel]) -> Self {
         Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
@@ -94,5 +94,5 @@ pub struct Operation<'a> {
     /// The recipient.
     pub phone: Phone,
     /// What is said.
-    pub content: Content<Cow<'a, str>>,
+    pub content: MessageContent<Cow<'a, str>>,
 }

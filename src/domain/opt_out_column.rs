@@ -25,14 +25,14 @@ pub enum OptOutColumn {
 
 /// The state that a cell records under a header; nothing if the header or the value is unknown.
 #[must_use]
-pub fn opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
-    OptOutColumn::of(header)?.state(value)
+pub fn read_opt_out_state(header: &str, value: &str) -> Option<OptOutState> {
+    OptOutColumn::from_header(header)?.read_state(value)
 }
 
 /// Whether a cell is a date or a time.
 #[must_use]
 pub fn is_date(value: &str) -> bool {
-    date(value.trim()) == Some(Date::Given)
+    read_date(value.trim()) == Some(DateCell::Given)
 }
 
 /// Words of headers that name messages.
@@ -359,8 +359,8 @@ const TIMESTAMP_DIGITS: usize = 9;
 impl OptOutColumn {
     /// What the column with this header records; nothing if it records no opt-outs.
     #[must_use]
-    pub fn of(header: &str) -> Option<Self> {
-        let words = words(header.split(['(', '[']).next().unwrap_or_default());
+    pub fn from_header(header: &str) -> Option<Self> {
+        let words = split_words(header.split(['(', '[']).next().unwrap_or_default());
         let all = words.join(" ");
         let about_messages = words.iter().any(|word| MESSAGES.contains(&word.as_str()));
         let filler = |word: &&String| MESSAGES.contains(&word.as_str()) || FORM.contains(&word.as_str());
@@ -369,10 +369,10 @@ impl OptOutColumn {
             core.iter().copied().filter(|word| !matches!(*word, "status" | "статус")).collect();
         [all, core.join(" "), without_status.join(" ")]
             .iter()
-            .find_map(|phrase| Self::of_phrase(phrase, about_messages))
+            .find_map(|phrase| Self::from_phrase(phrase, about_messages))
     }
 
-    fn of_phrase(phrase: &str, about_messages: bool) -> Option<Self> {
+    fn from_phrase(phrase: &str, about_messages: bool) -> Option<Self> {
         let is_in = |table: &[&str]| table.contains(&phrase);
         if is_in(OPT_OUT) || about_messages && is_in(OPT_OUT_OF_MESSAGES) {
             Some(Self::OptOut)
@@ -385,19 +385,19 @@ impl OptOutColumn {
 
     /// The state that a cell of this column records; nothing for an unknown value.
     #[must_use]
-    pub fn state(self, value: &str) -> Option<OptOutState> {
+    pub fn read_state(self, value: &str) -> Option<OptOutState> {
         let value = value.trim();
-        let (plain, phrase) = (value.to_lowercase(), words(value).join(" "));
+        let (plain, phrase) = (value.to_lowercase(), split_words(value).join(" "));
         let is_in = |tables: &[&[&str]]| {
             tables.iter().any(|table| table.contains(&plain.as_str()) || table.contains(&phrase.as_str()))
         };
-        let date = date(value);
+        let date = read_date(value);
         let (opted_out, reachable) = match self {
             Self::OptOut => {
-                let none = value.is_empty() || date == Some(Date::Zero);
-                (is_in(&[YES, OUT]) || date == Some(Date::Given), none || is_in(&[NO, IN]))
+                let none = value.is_empty() || date == Some(DateCell::Zero);
+                (is_in(&[YES, OUT]) || date == Some(DateCell::Given), none || is_in(&[NO, IN]))
             }
-            Self::Consent => (is_in(&[NO, OUT, WITHDRAWN]), is_in(&[YES, IN, GIVEN]) || date == Some(Date::Given)),
+            Self::Consent => (is_in(&[NO, OUT, WITHDRAWN]), is_in(&[YES, IN, GIVEN]) || date == Some(DateCell::Given)),
             Self::Status => (is_in(&[OUT]), is_in(&[IN])),
         };
         match (opted_out, reachable) {
@@ -409,7 +409,7 @@ impl OptOutColumn {
 }
 
 /// The words of a header or value in lower case: `optOut`, `opt-out` and `OPT_OUT` are two words each.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut after_lower) = (Vec::new(), String::new(), false);
     for character in text.chars() {
         if matches!(character, '\'' | '’' | 'ʼ') {
@@ -430,20 +430,20 @@ fn words(text: &str) -> Vec<String> {
 
 /// A date or a time in a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Date {
+enum DateCell {
     Given,
     /// What databases write instead of no date: `0000-00-00`.
     Zero,
 }
 
-fn date(value: &str) -> Option<Date> {
+fn read_date(value: &str) -> Option<DateCell> {
     let digits = value.chars().filter(char::is_ascii_digit).count();
     let separated = value.contains(['-', '.', '/', ':']);
     let known = |character: char| character.is_ascii_digit() || "-./:, +TZtzAPMapm".contains(character);
     let long_enough = digits >= if separated { DATE_DIGITS } else { TIMESTAMP_DIGITS };
     let is_date = long_enough && value.starts_with(|first: char| first.is_ascii_digit()) && value.chars().all(known);
     let zero = || value.chars().filter(char::is_ascii_digit).all(|digit| digit == '0');
-    is_date.then(|| if zero() { Date::Zero } else { Date::Given })
+    is_date.then(|| if zero() { DateCell::Zero } else { DateCell::Given })
 }
 
 #[cfg(test)]
@@ -452,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opt_outs_are_found_under_usual_headers() {
+    fn opt_outs_are_found_under_common_headers() {
         for (header, value) in [
             ("status", "unsubscribed"),
             ("Status", "Unsubscribed"),
@@ -510,12 +510,12 @@ mod tests {
             ("чёрный список", "да"),
             ("отказ от рассылки", "да"),
         ] {
-            assert_eq!(opt_out_state(header, value), Some(OptedOut), "{header}={value}");
+            assert_eq!(read_opt_out_state(header, value), Some(OptedOut), "{header}={value}");
         }
     }
 
     #[test]
-    fn reachable_people_are_found_under_usual_headers() {
+    fn consents_are_found_under_common_headers() {
         for (header, value) in [
             ("status", "subscribed"),
             ("status", "active"),
@@ -534,7 +534,7 @@ mod tests {
             ("отписан", "нет"),
             ("согласие", "да"),
         ] {
-            assert_eq!(opt_out_state(header, value), Some(Reachable), "{header}={value}");
+            assert_eq!(read_opt_out_state(header, value), Some(Reachable), "{header}={value}");
         }
     }
 
@@ -577,7 +577,7 @@ mod tests {
             ("name", "Stop"),
             ("", "yes"),
         ] {
-            assert_eq!(opt_out_state(header, value), None, "{header}={value}");
+            assert_eq!(read_opt_out_state(header, value), None, "{header}={value}");
         }
     }
 }

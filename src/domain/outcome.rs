@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::MsgId;
+use super::GatewayMessageId;
 
 /// What became of one operation of an envelope, as far as it is proven.
 ///
 /// Stored by position: only append. A ledger holds the number of a variant and not its name, so one put before
 /// others changes what was recorded of old messages, and the checksum, which is over the bytes, still agrees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
+pub enum OperationOutcome {
     /// The gateway took it.
     Accepted {
         /// The gateway's identifier; a lookup or a code call may have none.
-        msg_id: Option<MsgId>,
+        msg_id: Option<GatewayMessageId>,
         /// Parts billed.
         parts: Option<u32>,
         /// The `data` of a lookup or a code call, as JSON.

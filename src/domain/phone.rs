@@ -21,13 +21,13 @@ impl Phone {
 
     /// The digits as one number.
     #[must_use]
-    pub fn get(self) -> u64 {
+    pub fn to_u64(self) -> u64 {
         self.0
     }
 
     /// The number with all but its last two digits hidden.
     #[must_use]
-    pub fn masked(self) -> String {
+    pub fn format_masked(self) -> String {
         format!("…{:02}", self.0 % 100)
     }
 }
@@ -35,21 +35,21 @@ impl Phone {
 impl Phone {
     /// The first four digits and the last two, for a text in which a person has to recognise the number.
     #[must_use]
-    pub fn hinted(self) -> String {
+    pub fn format_hint(self) -> String {
         let digits = self.to_string();
         format!("{}…{:02}", &digits[..4], self.0 % 100)
     }
 
     /// The text with `place` where the number stood: with or without its country's code, its digits set apart or not.
     #[must_use]
-    pub fn hidden_in<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
+    pub fn hide_in_text<'t>(self, text: &'t str, place: &str) -> Cow<'t, str> {
         /// The least digits by which a number is still known in its own country.
         const NATIONAL: usize = 9;
         let digits = self.to_string();
         let national = digits.len().checked_sub(NATIONAL).map(|code| &digits[code..]);
         let found = |at: usize| {
             let mut spellings = [Some(digits.as_str()), national].into_iter().flatten();
-            spellings.find_map(|digits| end_of(digits, &text.as_bytes()[at..])).map(|length| at + length)
+            spellings.find_map(|digits| find_number_end(digits, &text.as_bytes()[at..])).map(|length| at + length)
         };
         let (mut hidden, mut kept, mut at) = (String::new(), 0, 0);
         while at < text.len() {
@@ -67,7 +67,7 @@ impl Phone {
 }
 
 /// Where these digits end in a text that begins with them, with what people set between digits.
-fn end_of(digits: &str, text: &[u8]) -> Option<usize> {
+fn find_number_end(digits: &str, text: &[u8]) -> Option<usize> {
     let mut end = 0;
     for digit in digits.bytes() {
         while end > 0 && matches!(text.get(end)?, b' ' | b'-' | b'.' | b'(' | b')') {
@@ -89,7 +89,7 @@ impl fmt::Display for Phone {
 
 impl fmt::Debug for Phone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.masked())
+        f.write_str(&self.format_masked())
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_hidden_however_it_is_written_and_nothing_else_is() {
+    fn number_is_hidden_in_any_spelling() {
         let phone = Phone::new(380_501_234_567).unwrap();
         let table = [
             ("no such number: 380501234567", "no such number: 3805…67"),
@@ -109,9 +109,9 @@ mod tests {
             ("", ""),
         ];
         for (text, hidden) in table {
-            assert_eq!(phone.hidden_in(text, &phone.hinted()), hidden);
+            assert_eq!(phone.hide_in_text(text, &phone.format_hint()), hidden);
         }
         let short = Phone::new(12_345).unwrap();
-        assert_eq!(short.hidden_in("12345", &short.hinted()), "1234…45");
+        assert_eq!(short.hide_in_text("12345", &short.format_hint()), "1234…45");
     }
 }

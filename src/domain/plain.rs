@@ -6,12 +6,12 @@ use any_ascii::any_ascii_char;
 use serde::{Deserialize, Serialize};
 
 use super::latin::transliterate;
-use super::text::{Encoding, is_gsm, sms_text};
+use super::text::{SmsEncoding, is_gsm, measure_sms};
 
 /// What is replaced in a text before it leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Plain {
+pub enum PlainMode {
     /// What typesetting writes and keyboards do not: quotation marks, dashes, blanks, dots. No letter is.
     Quotes,
     /// Everything that the GSM alphabet lacks, Cyrillic by the official table of 2010.
@@ -19,7 +19,7 @@ pub enum Plain {
 }
 
 /// What typesetting writes, and what a keyboard has in its place.
-const SET: [(&str, &str); 8] = [
+const TYPOGRAPHY: [(&str, &str); 8] = [
     ("\u{2018}\u{2019}\u{201a}\u{201b}\u{2bc}\u{2032}\u{2035}\u{2039}\u{203a}`\u{b4}", "'"),
     ("\u{201c}\u{201d}\u{201e}\u{201f}\u{2033}\u{2036}\u{ab}\u{bb}", "\""),
     ("\u{2010}\u{2011}\u{2012}\u{2013}\u{2014}\u{2015}\u{2043}\u{2212}", "-"),
@@ -35,25 +35,25 @@ const SET: [(&str, &str); 8] = [
 
 /// What a keyboard has in the place of a character of typesetting.
 #[must_use]
-pub fn instead(character: char) -> Option<&'static str> {
+pub fn keyboard_replacement(character: char) -> Option<&'static str> {
     if character.is_ascii() && !matches!(character, '`' | '\t' | '\u{b}') {
         return None;
     }
-    SET.iter().find(|(characters, _)| characters.contains(character)).map(|&(_, instead)| instead)
+    TYPOGRAPHY.iter().find(|(characters, _)| characters.contains(character)).map(|&(_, instead)| instead)
 }
 
-impl Plain {
+impl PlainMode {
     /// Both.
-    pub const ALL: [Plain; 2] = [Plain::Quotes, Plain::Latin];
+    pub const ALL: [PlainMode; 2] = [PlainMode::Quotes, PlainMode::Latin];
     /// Their names in campaign files.
-    pub const NAMES: [&str; 2] = [Plain::Quotes.name(), Plain::Latin.name()];
+    pub const NAMES: [&str; 2] = [PlainMode::Quotes.name(), PlainMode::Latin.name()];
 
     /// Its name in campaign files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Plain::Quotes => "quotes",
-            Plain::Latin => "latin",
+            PlainMode::Quotes => "quotes",
+            PlainMode::Latin => "latin",
         }
     }
 
@@ -68,46 +68,46 @@ impl Plain {
     /// `quotes` never makes more parts: an ellipsis stays where the text needs sixteen bits all the same and three dots
     /// would not fit. `latin` leaves only characters of the GSM alphabet.
     #[must_use]
-    pub fn replaced(self, text: &str) -> Option<String> {
+    pub fn replace_in_text(self, text: &str) -> Option<String> {
         match self {
-            Plain::Quotes => quotes(text),
-            Plain::Latin => latin(text),
+            PlainMode::Quotes => replace_quotes(text),
+            PlainMode::Latin => replace_with_latin(text),
         }
     }
 }
 
-fn quotes(text: &str) -> Option<String> {
-    if !text.chars().any(|c| instead(c).is_some()) {
+fn replace_quotes(text: &str) -> Option<String> {
+    if !text.chars().any(|c| keyboard_replacement(c).is_some()) {
         return None;
     }
-    let plain = typed(text);
-    (sms_text(&plain).parts <= sms_text(text).parts).then(|| plain.into_owned())
+    let plain = replace_typography(text);
+    (measure_sms(&plain).parts <= measure_sms(text).parts).then(|| plain.into_owned())
 }
 
-fn latin(text: &str) -> Option<String> {
-    if sms_text(text).encoding == Encoding::Gsm7 {
+fn replace_with_latin(text: &str) -> Option<String> {
+    if measure_sms(text).encoding == SmsEncoding::Gsm7 {
         return None;
     }
     let mut latin = String::with_capacity(text.len());
-    for c in transliterate(&typed(text)).chars() {
+    for c in transliterate(&replace_typography(text)).chars() {
         if is_gsm(c) {
             latin.push(c);
         } else {
             // Its own output has signs that the GSM alphabet lacks.
-            latin.push_str(&typed(any_ascii_char(c)).replace(|c| !is_gsm(c), ""));
+            latin.push_str(&replace_typography(any_ascii_char(c)).replace(|c| !is_gsm(c), ""));
         }
     }
     Some(latin)
 }
 
 /// The text with what a keyboard has in the place of what typesetting writes.
-fn typed(text: &str) -> Cow<'_, str> {
+fn replace_typography(text: &str) -> Cow<'_, str> {
     let mut typed = Cow::Borrowed(text);
-    if let Some(at) = text.find(|c| instead(c).is_some()) {
+    if let Some(at) = text.find(|c| keyboard_replacement(c).is_some()) {
         let owned = typed.to_mut();
         owned.truncate(at);
         for c in text[at..].chars() {
-            match instead(c) {
+            match keyboard_replacement(c) {
                 Some(instead) => owned.push_str(instead),
                 None => owned.push(c),
             }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_replaces_what_typesetting_writes_and_nothing_else() {
+    fn quotes_mode_replaces_only_typography() {
         for (text, plain) in [
             ("It\u{2019}s \u{201c}on\u{201d} \u{2014} now\u{2026}", Some("It's \"on\" - now...")),
             ("«Оленка»\u{a0}— 20%", Some("\"Оленка\" - 20%")),
@@ -133,19 +133,19 @@ mod tests {
             ("Hello", None),
             ("", None),
         ] {
-            assert_eq!(Plain::Quotes.replaced(text).as_deref(), plain, "{text}");
+            assert_eq!(PlainMode::Quotes.replace_in_text(text).as_deref(), plain, "{text}");
         }
     }
 
     #[test]
-    fn an_ellipsis_stays_where_three_dots_cost_another_part() {
+    fn ellipsis_stays_if_three_dots_cost_another_part() {
         let text = format!("{}…", "я".repeat(69));
-        assert_eq!(Plain::Quotes.replaced(&text), None);
-        assert_eq!(Plain::Quotes.replaced("я…").as_deref(), Some("я..."));
+        assert_eq!(PlainMode::Quotes.replace_in_text(&text), None);
+        assert_eq!(PlainMode::Quotes.replace_in_text("я…").as_deref(), Some("я..."));
     }
 
     #[test]
-    fn latin_leaves_nothing_that_needs_sixteen_bits() {
+    fn latin_mode_leaves_only_gsm_characters() {
         for (text, plain) in [
             ("Ганно, знижка — до п\u{2019}ятниці…", Some("Hanno, znyzhka - do piatnytsi...")),
             ("ЩАСТЯ! Щастя", Some("SHCHASTIA! Shchastia")),
@@ -154,24 +154,24 @@ mod tests {
             ("Café für Оля", Some("Café für Olia")),
             ("№ 5", Some("No 5")),
         ] {
-            assert_eq!(Plain::Latin.replaced(text).as_deref(), plain, "{text}");
+            assert_eq!(PlainMode::Latin.replace_in_text(text).as_deref(), plain, "{text}");
         }
     }
 
     #[test]
-    fn every_character_in_latin_is_of_the_gsm_alphabet() {
+    fn transliterations_are_in_the_gsm_alphabet() {
         for c in ('\0'..=char::MAX).filter(|c| !is_gsm(*c)) {
-            let latin = Plain::Latin.replaced(&c.to_string()).unwrap();
+            let latin = PlainMode::Latin.replace_in_text(&c.to_string()).unwrap();
             assert!(latin.chars().all(is_gsm), "{c:?} is {latin:?}");
         }
     }
 
     #[test]
-    fn quotes_replaces_no_letter() {
-        for c in ('\0'..=char::MAX).filter(|c| instead(*c).is_some()) {
+    fn quotes_mode_replaces_no_letter() {
+        for c in ('\0'..=char::MAX).filter(|c| keyboard_replacement(*c).is_some()) {
             // The modifier letter apostrophe is a letter to Unicode, and an apostrophe to whoever reads it.
             assert!(c == '\u{2bc}' || !c.is_alphanumeric(), "{c:?}");
-            assert!(instead(c).is_some_and(|instead| instead.chars().all(is_gsm)), "{c:?}");
+            assert!(keyboard_replacement(c).is_some_and(|instead| instead.chars().all(is_gsm)), "{c:?}");
         }
     }
 
@@ -181,20 +181,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn latin_is_always_of_the_gsm_alphabet_and_stays(text in any::<String>(), list in "[А-яієїґ'’ʼ\\- …€]{0,90}") {
+        fn latin_mode_is_gsm_and_idempotent(text in any::<String>(), list in "[А-яієїґ'’ʼ\\- …€]{0,90}") {
             for text in [text, list] {
-                let latin = Plain::Latin.replaced(&text).unwrap_or(text);
-                prop_assert_eq!(sms_text(&latin).encoding, Encoding::Gsm7);
-                prop_assert_eq!(Plain::Latin.replaced(&latin), None);
+                let latin = PlainMode::Latin.replace_in_text(&text).unwrap_or(text);
+                prop_assert_eq!(measure_sms(&latin).encoding, SmsEncoding::Gsm7);
+                prop_assert_eq!(PlainMode::Latin.replace_in_text(&latin), None);
             }
         }
 
         #[test]
-        fn quotes_changes_no_letter_and_costs_no_part(text in any::<String>(), list in "[Аaя’“”«»…—\u{a0}•]{0,250}") {
+        fn quotes_mode_changes_no_letter_and_adds_no_part(text in any::<String>(), list in "[Аaя’“”«»…—\u{a0}•]{0,250}") {
             for text in [text, list] {
-                let plain = Plain::Quotes.replaced(&text).unwrap_or_else(|| text.clone());
+                let plain = PlainMode::Quotes.replace_in_text(&text).unwrap_or_else(|| text.clone());
                 prop_assert_eq!(letters(&plain), letters(&text));
-                prop_assert!(sms_text(&plain).parts <= sms_text(&text).parts);
+                prop_assert!(measure_sms(&plain).parts <= measure_sms(&text).parts);
             }
         }
     }

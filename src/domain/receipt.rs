@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Channel, MsgId, Status};
+use super::{Channel, GatewayMessageId, Status};
 
 /// What the gateway told of one message (contract 2.4 and 2.5).
 ///
@@ -18,7 +18,7 @@ pub struct Receipt {
     /// When the status changed, by the gateway's clock.
     pub updated: Option<Timestamp>,
     /// The gateway's identifier of the message.
-    pub msg_id: Option<MsgId>,
+    pub msg_id: Option<GatewayMessageId>,
     /// The identifier of the queued envelope that it was in (contract 2.3).
     pub request_id: Option<String>,
     /// Why it was refused or did not arrive, in the gateway's words.
@@ -76,7 +76,7 @@ pub struct Media {
 impl ReportedChannel {
     /// The channel that this word names, in any case; nothing for a blank word.
     #[must_use]
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         let name = word.trim();
         let known = Channel::from_name(&name.to_ascii_lowercase()).map(Self::Known);
         known.or_else(|| (!name.is_empty()).then(|| Self::Other(name.to_owned())))
@@ -84,7 +84,7 @@ impl ReportedChannel {
 
     /// The channel, if `campaign` knows it.
     #[must_use]
-    pub fn known(&self) -> Option<Channel> {
+    pub fn as_known(&self) -> Option<Channel> {
         match self {
             Self::Known(channel) => Some(*channel),
             Self::Other(_) => None,
@@ -93,7 +93,7 @@ impl ReportedChannel {
 
     /// The gateway's word.
     #[must_use]
-    pub fn word(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Known(channel) => channel.name(),
             Self::Other(word) => word,
@@ -105,7 +105,7 @@ impl Receipt {
     /// The channel that it names, if `campaign` knows it.
     #[must_use]
     pub fn known_channel(&self) -> Option<Channel> {
-        self.channel.as_ref().and_then(ReportedChannel::known)
+        self.channel.as_ref().and_then(ReportedChannel::as_known)
     }
 
     /// A receipt that tells nothing but a status.

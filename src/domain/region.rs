@@ -17,7 +17,7 @@ pub struct Region(rlibphonenumber::Region);
 
 /// What was written is the code of no region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown region `{typed}`; {}", self.advice())]
+#[error("unknown region `{typed}`; {}", self.suggest_fix())]
 pub struct ParseRegionError {
     typed: String,
     /// The code of the country that was probably meant.
@@ -27,7 +27,7 @@ pub struct ParseRegionError {
 impl ParseRegionError {
     /// What to write instead.
     #[must_use]
-    pub fn advice(&self) -> String {
+    pub fn suggest_fix(&self) -> String {
         match self.meant {
             Some(code) => format!("did you mean `{code}`?"),
             None => "write the two-letter ISO 3166 code of the country, such as `UA` or `PL`".to_owned(),
@@ -40,7 +40,7 @@ impl Region {
     pub(crate) const UKRAINE: Region = Region(rlibphonenumber::Region::UA);
 
     /// Where a list with national numbers is likely to come from, the likeliest first.
-    pub(crate) const LIKELY: [Region; 14] = {
+    pub(crate) const LIKELY_REGIONS: [Region; 14] = {
         use rlibphonenumber::Region as R;
         [
             Region(R::UA),
@@ -61,14 +61,14 @@ impl Region {
     };
 
     /// The region as the phone library calls it.
-    pub(crate) fn of_library(self) -> rlibphonenumber::Region {
+    pub(crate) fn to_library_region(self) -> rlibphonenumber::Region {
         self.0
     }
 }
 
 /// The ISO 3166 code of the country or territory that a number is of; nothing where it is of none.
 #[must_use]
-pub fn country_of(phone: Phone) -> Option<String> {
+pub fn find_country(phone: Phone) -> Option<String> {
     let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;
     number.get_region_code().map(|region| region.to_string())
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_is_written_and_stored_as_its_code() {
+    fn region_round_trips_as_its_code() {
         for (text, code) in [("UA", "UA"), ("pl", "PL"), (" Gb ", "GB")] {
             let region: Region = text.parse().unwrap();
             assert_eq!(region.to_string(), code);
@@ -127,15 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_of_the_country_that_gave_it() {
+    fn country_of_a_number_is_found() {
         for (number, country) in [(380_501_234_567, "UA"), (77_012_345_678, "KZ"), (14_165_550_123, "CA")] {
-            assert_eq!(Phone::new(number).and_then(country_of).as_deref(), Some(country), "{number}");
+            assert_eq!(Phone::new(number).and_then(find_country).as_deref(), Some(country), "{number}");
         }
-        assert_eq!(Phone::new(999_999_999_999).and_then(country_of), None);
+        assert_eq!(Phone::new(999_999_999_999).and_then(find_country), None);
     }
 
     #[test]
-    fn what_is_no_region_is_refused_with_what_to_write() {
+    fn unknown_region_is_rejected_with_a_suggestion() {
         for (text, advice) in [
             ("", "two-letter"),
             ("U", "two-letter"),

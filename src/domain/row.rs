@@ -60,7 +60,7 @@ impl RowSet {
 
     /// The row, if one row alone was chosen.
     #[must_use]
-    pub fn single(&self) -> Option<Row> {
+    pub fn single_row(&self) -> Option<Row> {
         match self.0[..] {
             [(first, last)] if first == last => Some(Row(first)),
             _ => None,
@@ -69,7 +69,7 @@ impl RowSet {
 
     /// The last row chosen.
     #[must_use]
-    pub fn last(&self) -> Row {
+    pub fn last_row(&self) -> Row {
         Row(self.0.iter().map(|&(_, last)| last).max().unwrap_or(0))
     }
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_chosen_by_number_and_range() {
+    fn row_set_accepts_numbers_and_ranges() {
         let rows: RowSet = "2-4, 60".parse().unwrap();
         let chosen: Vec<u32> = (1..100).filter(|&n| rows.contains(Row::new(n))).collect();
         assert_eq!(chosen, [2, 3, 4, 60]);
@@ -143,15 +143,15 @@ mod tests {
     }
 
     #[test]
-    fn row_set_of_numbers_joins_neighbours() {
+    fn row_set_joins_neighbours() {
         let rows: RowSet = [2, 3, 4, 9, 11, 12].into_iter().collect();
         assert_eq!(rows.to_string(), "2-4,9,11-12");
-        assert_eq!(rows.single(), None);
-        assert_eq!("7".parse::<RowSet>().unwrap().single(), Some(Row::new(7)));
+        assert_eq!(rows.single_row(), None);
+        assert_eq!("7".parse::<RowSet>().unwrap().single_row(), Some(Row::new(7)));
     }
 
     #[test]
-    fn asking_for_the_header_or_nonsense_says_so() {
+    fn row_set_rejects_header_and_nonsense() {
         assert_eq!("1".parse::<RowSet>(), Err(ParseRowsError::Header));
         assert_eq!("1-5".parse::<RowSet>(), Err(ParseRowsError::Header));
         assert_eq!("5-2".parse::<RowSet>(), Err(ParseRowsError::Backwards("5-2".into())));

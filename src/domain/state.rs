@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::OperationOutcome;
 
 /// Why a row is in doubt whose process ended with an intent open.
 pub const ENDED_EARLY: &str = "the process that sent it ended before the answer was recorded";
@@ -27,7 +27,7 @@ pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
 /// What is known of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RowState {
     /// No attempt yet, or proven not sent and still to be tried.
     Planned,
     /// Never sent: already sent to, or a duplicate.
@@ -58,51 +58,51 @@ pub enum State {
     Failed,
 }
 
-impl State {
+impl RowState {
     /// Every state, in the order in which summaries show them.
-    pub const ALL: [State; 14] = [
-        State::Planned,
-        State::Skipped,
-        State::Invalid,
-        State::Sending,
-        State::NotSent,
-        State::InDoubt,
-        State::Unresolved,
-        State::AssumedSent,
-        State::Accepted,
-        State::Queued,
-        State::Rejected,
-        State::Delivered,
-        State::Read,
-        State::Failed,
+    pub const ALL: [RowState; 14] = [
+        RowState::Planned,
+        RowState::Skipped,
+        RowState::Invalid,
+        RowState::Sending,
+        RowState::NotSent,
+        RowState::InDoubt,
+        RowState::Unresolved,
+        RowState::AssumedSent,
+        RowState::Accepted,
+        RowState::Queued,
+        RowState::Rejected,
+        RowState::Delivered,
+        RowState::Read,
+        RowState::Failed,
     ];
 
     /// Whether the message reached its recipient, read or not.
     #[must_use]
     pub fn is_delivered(self) -> bool {
-        matches!(self, State::Delivered | State::Read)
+        matches!(self, RowState::Delivered | RowState::Read)
     }
 
     /// Whether the figure for people with this state's name counts a message in that state: `delivered` includes `read`.
     #[must_use]
-    pub fn covers(self, state: State) -> bool {
-        self == state || (self == State::Delivered && state.is_delivered())
+    pub fn includes_state(self, state: RowState) -> bool {
+        self == state || (self == RowState::Delivered && state.is_delivered())
     }
 
     /// The state of a row by the outcome of its attempt alone.
     #[must_use]
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn from_outcome(outcome: &OperationOutcome) -> Self {
         match outcome {
-            Outcome::Accepted { .. } => State::Accepted,
-            Outcome::Queued { .. } => State::Queued,
-            Outcome::Rejected { .. } => State::Rejected,
-            Outcome::NotSent { .. } => State::Planned,
-            Outcome::InDoubt { .. } => State::InDoubt,
+            OperationOutcome::Accepted { .. } => RowState::Accepted,
+            OperationOutcome::Queued { .. } => RowState::Queued,
+            OperationOutcome::Rejected { .. } => RowState::Rejected,
+            OperationOutcome::NotSent { .. } => RowState::Planned,
+            OperationOutcome::InDoubt { .. } => RowState::InDoubt,
         }
     }
 
     /// The names of all states, and `undelivered` for all that was meant to arrive and did not.
-    pub const WORDS: [&str; 15] = [
+    pub const STATE_WORDS: [&str; 15] = [
         "planned",
         "skipped",
         "invalid",
@@ -124,7 +124,7 @@ impl State {
     ///
     /// Who was left out or has no valid number is not undelivered: nothing was ever meant to reach them.
     #[must_use]
-    pub fn meant_by(word: &str) -> Vec<Self> {
+    pub fn parse_states(word: &str) -> Vec<Self> {
         let apart = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
         match word {
             "undelivered" => Self::ALL.into_iter().filter(|state| !apart(state)).collect(),
@@ -134,7 +134,7 @@ impl State {
 
     /// The state in a sentence, such as `in doubt`.
     #[must_use]
-    pub fn words(self) -> String {
+    pub fn format_words(self) -> String {
         self.name().replace('_', " ")
     }
 
@@ -142,20 +142,20 @@ impl State {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            State::Planned => "planned",
-            State::Skipped => "skipped",
-            State::Invalid => "invalid",
-            State::Sending => "sending",
-            State::NotSent => "not_sent",
-            State::InDoubt => "in_doubt",
-            State::Unresolved => "unresolved",
-            State::AssumedSent => "assumed_sent",
-            State::Accepted => "accepted",
-            State::Queued => "queued",
-            State::Rejected => "rejected",
-            State::Delivered => "delivered",
-            State::Read => "read",
-            State::Failed => "failed",
+            RowState::Planned => "planned",
+            RowState::Skipped => "skipped",
+            RowState::Invalid => "invalid",
+            RowState::Sending => "sending",
+            RowState::NotSent => "not_sent",
+            RowState::InDoubt => "in_doubt",
+            RowState::Unresolved => "unresolved",
+            RowState::AssumedSent => "assumed_sent",
+            RowState::Accepted => "accepted",
+            RowState::Queued => "queued",
+            RowState::Rejected => "rejected",
+            RowState::Delivered => "delivered",
+            RowState::Read => "read",
+            RowState::Failed => "failed",
         }
     }
 
@@ -167,31 +167,31 @@ impl State {
 
     /// Whether a message in this state went out or may have: its number is guarded.
     #[must_use]
-    pub fn has_operation(self) -> bool {
+    pub fn is_guarded(self) -> bool {
         match self {
-            State::Sending
-            | State::InDoubt
-            | State::Unresolved
-            | State::AssumedSent
-            | State::Accepted
-            | State::Queued
-            | State::Delivered
-            | State::Read
-            | State::Failed => true,
-            State::Planned | State::Skipped | State::Invalid | State::NotSent | State::Rejected => false,
+            RowState::Sending
+            | RowState::InDoubt
+            | RowState::Unresolved
+            | RowState::AssumedSent
+            | RowState::Accepted
+            | RowState::Queued
+            | RowState::Delivered
+            | RowState::Read
+            | RowState::Failed => true,
+            RowState::Planned | RowState::Skipped | RowState::Invalid | RowState::NotSent | RowState::Rejected => false,
         }
     }
 
     /// Whether the gateway proved this state, so that no earlier doubt or decision explains it.
     #[must_use]
     pub fn is_proven(self) -> bool {
-        self.has_left() || matches!(self, State::Rejected | State::Failed)
+        self.is_with_gateway() || matches!(self, RowState::Rejected | RowState::Failed)
     }
 
     /// Whether the gateway has the message and reports no failure, so that no earlier error explains the state.
     #[must_use]
-    pub fn has_left(self) -> bool {
-        matches!(self, State::Accepted | State::Queued | State::Delivered | State::Read)
+    pub fn is_with_gateway(self) -> bool {
+        matches!(self, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read)
     }
 
     /// Whether a message may change from this state to `next`.
@@ -199,8 +199,8 @@ impl State {
     /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but
     /// a delivery. To try again after a rejection or a failure is a new message.
     #[must_use]
-    pub fn can_become(self, next: State) -> bool {
-        use State::{
+    pub fn can_become(self, next: RowState) -> bool {
+        use RowState::{
             Accepted, AssumedSent, Delivered, Failed, InDoubt, Invalid, NotSent, Planned, Queued, Read, Rejected,
             Sending, Skipped, Unresolved,
         };
@@ -224,7 +224,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for RowState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -232,14 +232,14 @@ impl fmt::Display for State {
 
 #[cfg(test)]
 mod tests {
-    use super::State::{
+    use super::RowState::{
         Accepted, AssumedSent, Delivered, Failed, InDoubt, NotSent, Planned, Queued, Read, Rejected, Sending, Skipped,
         Unresolved,
     };
     use super::*;
 
     /// All changes that are allowed, from the sending protocol; every other pair is an error.
-    const ALLOWED: &[(State, &[State])] = &[
+    const ALLOWED_CHANGES: &[(RowState, &[RowState])] = &[
         (Planned, &[Sending, NotSent, Skipped]),
         (Sending, &[Planned, NotSent, InDoubt, Accepted, Queued, Rejected, Delivered, Read, Failed]),
         (InDoubt, &[Accepted, Queued, Rejected, Delivered, Read, Failed, Unresolved, AssumedSent, NotSent, Planned]),
@@ -254,30 +254,32 @@ mod tests {
     ];
 
     #[test]
-    fn every_pair_of_states_is_allowed_or_forbidden_as_the_protocol_says() {
-        for from in State::ALL {
-            for to in State::ALL {
-                let allowed = ALLOWED.iter().any(|(state, next)| *state == from && next.contains(&to));
+    fn state_changes_match_the_protocol() {
+        for from in RowState::ALL {
+            for to in RowState::ALL {
+                let allowed = ALLOWED_CHANGES.iter().any(|(state, next)| *state == from && next.contains(&to));
                 assert_eq!(from.can_become(to), allowed, "{from} -> {to}");
             }
         }
     }
 
     #[test]
-    fn every_word_means_its_state_and_undelivered_all_that_did_not_arrive() {
-        for (word, state) in State::WORDS.into_iter().zip(State::ALL) {
-            assert_eq!(State::meant_by(word), [state]);
+    fn state_words_parse_and_undelivered_covers_failures() {
+        for (word, state) in RowState::STATE_WORDS.into_iter().zip(RowState::ALL) {
+            assert_eq!(RowState::parse_states(word), [state]);
         }
-        let undelivered = State::meant_by(State::WORDS[14]);
-        assert!(undelivered.contains(&State::Failed) && undelivered.contains(&State::Planned));
-        assert!(![State::Delivered, State::Read, State::Skipped].iter().any(|state| undelivered.contains(state)));
-        assert!(State::meant_by("gone").is_empty());
+        let undelivered = RowState::parse_states(RowState::STATE_WORDS[14]);
+        assert!(undelivered.contains(&RowState::Failed) && undelivered.contains(&RowState::Planned));
+        assert!(
+            ![RowState::Delivered, RowState::Read, RowState::Skipped].iter().any(|state| undelivered.contains(state))
+        );
+        assert!(RowState::parse_states("gone").is_empty());
     }
 
     #[test]
-    fn states_keep_their_names() {
-        for state in State::ALL {
-            assert_eq!(State::from_name(state.name()), Some(state));
+    fn state_names_are_stable() {
+        for state in RowState::ALL {
+            assert_eq!(RowState::from_name(state.name()), Some(state));
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a status says of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
+pub enum DeliveryState {
     /// The gateway has it; nothing is final.
     Pending,
     /// It arrived.
@@ -63,7 +63,7 @@ pub enum Status {
 
 impl Status {
     /// Every status that is known by name.
-    pub const KNOWN: [Status; 17] = [
+    pub const KNOWN_STATUSES: [Status; 17] = [
         Status::Queued,
         Status::Routing,
         Status::Accepted,
@@ -86,7 +86,7 @@ impl Status {
     /// The status of that name, in any case.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
-        Self::KNOWN
+        Self::KNOWN_STATUSES
             .into_iter()
             .find(|status| status.name().eq_ignore_ascii_case(name.trim()))
             .unwrap_or_else(|| Status::Other(name.to_owned()))
@@ -96,10 +96,10 @@ impl Status {
     ///
     /// The contract shows no list; this is the platform's. UNKNOWN and words that are not known here may become anything.
     #[must_use]
-    pub fn arrival(&self) -> Arrival {
+    pub fn delivery_state(&self) -> DeliveryState {
         match self {
-            Status::Delivered | Status::PartiallyDelivered => Arrival::Delivered,
-            Status::Read | Status::Replied => Arrival::Read,
+            Status::Delivered | Status::PartiallyDelivered => DeliveryState::Delivered,
+            Status::Read | Status::Replied => DeliveryState::Read,
             Status::Expired
             | Status::Undeliverable
             | Status::Rejected
@@ -108,9 +108,9 @@ impl Status {
             | Status::InvalidDestination
             | Status::InvalidSource
             | Status::NoRoute
-            | Status::SimFull => Arrival::Failed,
+            | Status::SimFull => DeliveryState::Failed,
             Status::Queued | Status::Routing | Status::Accepted | Status::Unknown | Status::Other(_) => {
-                Arrival::Pending
+                DeliveryState::Pending
             }
         }
     }
@@ -118,7 +118,7 @@ impl Status {
     /// Whether it is final and the message did not arrive.
     #[must_use]
     pub fn is_failure(&self) -> bool {
-        self.arrival() == Arrival::Failed
+        self.delivery_state() == DeliveryState::Failed
     }
 
     /// The gateway's word.
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_keeps_its_word() {
-        for status in Status::KNOWN {
+    fn status_keeps_gateway_spelling() {
+        for status in Status::KNOWN_STATUSES {
             assert_eq!(Status::from_name(status.name()), status);
         }
         assert_eq!(Status::from_name("Paused"), Status::Other("Paused".into()));

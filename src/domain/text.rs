@@ -4,17 +4,17 @@
 //! is known before sending. Nothing here judges a text: an empty one simply has no parts.
 
 /// Septets of a GSM-7 text that is sent alone.
-const GSM_ALONE: usize = 160;
+const GSM_SINGLE: usize = 160;
 /// Septets of one part of a longer GSM-7 text; the rest is the header that joins the parts.
 const GSM_PART: usize = 153;
 /// UTF-16 units of a UCS-2 text that is sent alone.
-const UCS_ALONE: usize = 70;
+const UCS_SINGLE: usize = 70;
 /// UTF-16 units of one part of a longer UCS-2 text.
 const UCS_PART: usize = 67;
 
 /// The alphabet in which an SMS travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Encoding {
+pub enum SmsEncoding {
     /// The basic Latin alphabet of GSM and its extension, seven bits a character.
     Gsm7,
     /// Everything else, Cyrillic too, sixteen bits a unit.
@@ -23,40 +23,41 @@ pub enum Encoding {
 
 /// The size of an SMS text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SmsText {
+pub struct SmsSize {
     /// The alphabet that the text needs.
-    pub encoding: Encoding,
+    pub encoding: SmsEncoding,
     /// Septets in GSM-7, UTF-16 units in UCS-2.
     pub units: usize,
     /// Billed parts; 0 for the empty text, which is never sent.
     pub parts: usize,
 }
 
-impl SmsText {
+impl SmsSize {
     /// How many units fit into its parts.
     #[must_use]
     pub fn capacity(&self) -> usize {
         match (self.encoding, self.parts) {
-            (Encoding::Gsm7, ..=1) => GSM_ALONE,
-            (Encoding::Gsm7, parts) => GSM_PART * parts,
-            (Encoding::Ucs2, ..=1) => UCS_ALONE,
-            (Encoding::Ucs2, parts) => UCS_PART * parts,
+            (SmsEncoding::Gsm7, ..=1) => GSM_SINGLE,
+            (SmsEncoding::Gsm7, parts) => GSM_PART * parts,
+            (SmsEncoding::Ucs2, ..=1) => UCS_SINGLE,
+            (SmsEncoding::Ucs2, parts) => UCS_PART * parts,
         }
     }
 }
 
 /// The encoding, the length and the billed parts of `text`.
 #[must_use]
-pub fn sms_text(text: &str) -> SmsText {
-    match gsm_units(text) {
+pub fn measure_sms(text: &str) -> SmsSize {
+    match count_gsm_units(text) {
         Some(units) => {
-            let parts = parts(units, GSM_ALONE, GSM_PART, || text.chars().map(|c| usize::from(gsm_septets(c))));
-            SmsText { encoding: Encoding::Gsm7, units, parts }
+            let parts =
+                count_parts(units, GSM_SINGLE, GSM_PART, || text.chars().map(|c| usize::from(count_septets(c))));
+            SmsSize { encoding: SmsEncoding::Gsm7, units, parts }
         }
         None => {
             let units = text.encode_utf16().count();
-            let parts = parts(units, UCS_ALONE, UCS_PART, || text.chars().map(char::len_utf16));
-            SmsText { encoding: Encoding::Ucs2, units, parts }
+            let parts = count_parts(units, UCS_SINGLE, UCS_PART, || text.chars().map(char::len_utf16));
+            SmsSize { encoding: SmsEncoding::Ucs2, units, parts }
         }
     }
 }
@@ -66,12 +67,12 @@ pub fn sms_text(text: &str) -> SmsText {
 /// Together they are the text, and there are as many of them as [`sms_text`] counts.
 #[must_use]
 pub fn split_sms(text: &str) -> Vec<&str> {
-    let SmsText { encoding, units, parts: count } = sms_text(text);
+    let SmsSize { encoding, units, parts: count } = measure_sms(text);
     let (room, width): (usize, fn(char) -> usize) = match encoding {
-        Encoding::Gsm7 if units <= GSM_ALONE => (GSM_ALONE, |c| gsm_septets(c).into()),
-        Encoding::Gsm7 => (GSM_PART, |c| gsm_septets(c).into()),
-        Encoding::Ucs2 if units <= UCS_ALONE => (UCS_ALONE, char::len_utf16),
-        Encoding::Ucs2 => (UCS_PART, char::len_utf16),
+        SmsEncoding::Gsm7 if units <= GSM_SINGLE => (GSM_SINGLE, |c| count_septets(c).into()),
+        SmsEncoding::Gsm7 => (GSM_PART, |c| count_septets(c).into()),
+        SmsEncoding::Ucs2 if units <= UCS_SINGLE => (UCS_SINGLE, char::len_utf16),
+        SmsEncoding::Ucs2 => (UCS_PART, char::len_utf16),
     };
     let (mut parts, mut begin, mut used) = (Vec::with_capacity(count), 0, 0);
     for (at, c) in text.char_indices() {
@@ -86,18 +87,18 @@ pub fn split_sms(text: &str) -> Vec<&str> {
 }
 
 /// The septets of the whole text, or nothing when a character is not in the GSM alphabet.
-fn gsm_units(text: &str) -> Option<usize> {
+fn count_gsm_units(text: &str) -> Option<usize> {
     if text.is_ascii() {
-        return ascii_units(text.as_bytes());
+        return count_ascii_units(text.as_bytes());
     }
-    text.chars().try_fold(0, |units, c| match gsm_septets(c) {
+    text.chars().try_fold(0, |units, c| match count_septets(c) {
         0 => None,
         septets => Some(units + usize::from(septets)),
     })
 }
 
 /// [`gsm_units`] of ASCII bytes, the common case of the hot path: comparisons that the compiler does side by side.
-fn ascii_units(text: &[u8]) -> Option<usize> {
+fn count_ascii_units(text: &[u8]) -> Option<usize> {
     let mut units = text.len();
     for chunk in text.chunks(128) {
         let (mut doubled, mut foreign) = (0_u8, 0_u8);
@@ -116,7 +117,12 @@ fn ascii_units(text: &[u8]) -> Option<usize> {
 }
 
 /// The parts of a text of `units`; `widths` are those of its characters, none of which is split.
-fn parts<W: Iterator<Item = usize>>(units: usize, alone: usize, part: usize, widths: impl FnOnce() -> W) -> usize {
+fn count_parts<W: Iterator<Item = usize>>(
+    units: usize,
+    alone: usize,
+    part: usize,
+    widths: impl FnOnce() -> W,
+) -> usize {
     if units <= alone {
         return usize::from(units > 0);
     }
@@ -127,11 +133,11 @@ fn parts<W: Iterator<Item = usize>>(units: usize, alone: usize, part: usize, wid
 
 /// Whether the basic alphabet or the extension has the character.
 pub(super) fn is_gsm(c: char) -> bool {
-    gsm_septets(c) > 0
+    count_septets(c) > 0
 }
 
 /// The septets of a character: 1 in the basic alphabet, 2 in the extension, 0 in neither.
-pub(super) fn gsm_septets(c: char) -> u8 {
+pub(super) fn count_septets(c: char) -> u8 {
     match c {
         '\0'..='\x7f' => ASCII_SEPTETS[c as usize],
         '€' => 2,
@@ -170,13 +176,13 @@ mod tests {
     const EXTENSION: &str = "\u{c}^{}\\[~]|€";
 
     /// Splits the text into parts literally, character by character.
-    fn reference(text: &str) -> SmsText {
+    fn split_literally(text: &str) -> SmsSize {
         let gsm = text.chars().all(|c| BASIC.contains(c) || EXTENSION.contains(c));
         let width = |c: char| match gsm {
             true => 1 + usize::from(EXTENSION.contains(c)),
             false => c.len_utf16(),
         };
-        let (encoding, alone, part) = if gsm { (Encoding::Gsm7, 160, 153) } else { (Encoding::Ucs2, 70, 67) };
+        let (encoding, alone, part) = if gsm { (SmsEncoding::Gsm7, 160, 153) } else { (SmsEncoding::Ucs2, 70, 67) };
         let units = text.chars().map(width).sum();
         let mut parts: Vec<Vec<char>> = Vec::new();
         for c in text.chars() {
@@ -186,75 +192,75 @@ mod tests {
                 _ => parts.push(vec![c]),
             }
         }
-        SmsText { encoding, units, parts: parts.len() }
+        SmsSize { encoding, units, parts: parts.len() }
     }
 
     #[test]
-    fn the_alphabet_is_the_one_of_the_standard() {
+    fn gsm_alphabet_matches_the_standard() {
         for c in (0..=0x10_ffff).filter_map(char::from_u32) {
             let expected = if BASIC.contains(c) { 1 } else { 2 * u8::from(EXTENSION.contains(c)) };
-            assert_eq!(gsm_septets(c), expected, "{c:?}");
+            assert_eq!(count_septets(c), expected, "{c:?}");
         }
         assert_eq!(BASIC.chars().count(), 127);
     }
 
     #[test]
-    fn parts_are_counted_at_every_border() {
-        let table: [(String, Encoding, usize, usize); 13] = [
-            (String::new(), Encoding::Gsm7, 0, 0),
-            ("a".repeat(160), Encoding::Gsm7, 160, 1),
-            ("a".repeat(161), Encoding::Gsm7, 161, 2),
-            ("a".repeat(306), Encoding::Gsm7, 306, 2),
-            ("a".repeat(307), Encoding::Gsm7, 307, 3),
-            ("€".repeat(80), Encoding::Gsm7, 160, 1),
+    fn parts_are_counted_at_every_boundary() {
+        let table: [(String, SmsEncoding, usize, usize); 13] = [
+            (String::new(), SmsEncoding::Gsm7, 0, 0),
+            ("a".repeat(160), SmsEncoding::Gsm7, 160, 1),
+            ("a".repeat(161), SmsEncoding::Gsm7, 161, 2),
+            ("a".repeat(306), SmsEncoding::Gsm7, 306, 2),
+            ("a".repeat(307), SmsEncoding::Gsm7, 307, 3),
+            ("€".repeat(80), SmsEncoding::Gsm7, 160, 1),
             // 153 is odd: the 77th euro sign does not straddle, so a part holds 76.
-            ("€".repeat(152), Encoding::Gsm7, 304, 2),
-            ("€".repeat(153), Encoding::Gsm7, 306, 3),
-            ("я".repeat(70), Encoding::Ucs2, 70, 1),
-            ("я".repeat(71), Encoding::Ucs2, 71, 2),
-            ("я".repeat(135), Encoding::Ucs2, 135, 3),
+            ("€".repeat(152), SmsEncoding::Gsm7, 304, 2),
+            ("€".repeat(153), SmsEncoding::Gsm7, 306, 3),
+            ("я".repeat(70), SmsEncoding::Ucs2, 70, 1),
+            ("я".repeat(71), SmsEncoding::Ucs2, 71, 2),
+            ("я".repeat(135), SmsEncoding::Ucs2, 135, 3),
             // 67 is odd too: a part holds 33 surrogate pairs.
-            ("😀".repeat(66), Encoding::Ucs2, 132, 2),
-            ("😀".repeat(67), Encoding::Ucs2, 134, 3),
+            ("😀".repeat(66), SmsEncoding::Ucs2, 132, 2),
+            ("😀".repeat(67), SmsEncoding::Ucs2, 134, 3),
         ];
         for (text, encoding, units, parts) in table {
-            assert_eq!(sms_text(&text), SmsText { encoding, units, parts }, "{text}");
+            assert_eq!(measure_sms(&text), SmsSize { encoding, units, parts }, "{text}");
         }
     }
 
     #[test]
-    fn one_character_outside_the_alphabet_makes_the_whole_text_ucs2() {
+    fn one_foreign_character_makes_the_text_ucs2() {
         for text in ["naïve", "Привіт", "tab\there", "back`tick", "ç"] {
-            assert_eq!(sms_text(text).encoding, Encoding::Ucs2, "{text}");
+            assert_eq!(measure_sms(text).encoding, SmsEncoding::Ucs2, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn parts_agree_with_a_literal_split(text in "[a-z€\\[\\]àΩя😀\\n ]{0,400}") {
-            prop_assert_eq!(sms_text(&text), reference(&text));
+            prop_assert_eq!(measure_sms(&text), split_literally(&text));
         }
 
         #[test]
         fn parts_of_gsm_texts_agree_with_a_literal_split(text in "[a-z€^à\\n ]{100,700}") {
-            prop_assert_eq!(sms_text(&text), reference(&text));
+            prop_assert_eq!(measure_sms(&text), split_literally(&text));
         }
 
         #[test]
-        fn any_text_has_a_size(text in any::<String>()) {
-            prop_assert_eq!(sms_text(&text), reference(&text));
+        fn any_text_can_be_measured(text in any::<String>()) {
+            prop_assert_eq!(measure_sms(&text), split_literally(&text));
         }
 
         #[test]
-        fn the_parts_of_a_text_are_the_text_and_as_many_as_are_billed(
+        fn split_parts_join_to_the_text_and_match_the_count(
             text in "[a-z€\\[àя😀\n ]{0,400}", latin in "[a-z€^à ]{100,700}",
         ) {
             for text in [text, latin] {
                 let parts = split_sms(&text);
                 prop_assert_eq!(parts.concat(), text.as_str());
-                prop_assert_eq!(parts.len(), sms_text(&text).parts);
-                let room = if parts.len() > 1 { GSM_PART } else { GSM_ALONE };
-                prop_assert!(parts.iter().all(|part| sms_text(part).units <= room));
+                prop_assert_eq!(parts.len(), measure_sms(&text).parts);
+                let room = if parts.len() > 1 { GSM_PART } else { GSM_SINGLE };
+                prop_assert!(parts.iter().all(|part| measure_sms(part).units <= room));
             }
         }
     }

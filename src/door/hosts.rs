@@ -21,8 +21,8 @@ pub struct Hosts {
 }
 
 /// The headers in which proxies hand on whom they speak for, but for the standard one.
-const SENDERS: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
-const NAMES: [&str; 1] = ["x-forwarded-host"];
+const CLIENT_HEADERS: [&str; 2] = ["x-forwarded-for", "x-real-ip"];
+const HOST_HEADERS: [&str; 1] = ["x-forwarded-host"];
 
 impl Hosts {
     /// Those of a door that listens here, and is reached by this host through a proxy if its operator says so.
@@ -32,17 +32,25 @@ impl Hosts {
     }
 
     /// Whether a request with these headers is answered.
-    pub(crate) fn admit(&self, headers: &HeaderMap) -> bool {
-        let mut hosts = values(headers, HOST.as_str());
+    pub(crate) fn allows(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = header_values(headers, HOST.as_str());
         let Some(host) = hosts.next().filter(|_| hosts.next().is_none()) else { return false };
         if self.is_published(host) {
             // Its operator wants it to be reached from elsewhere by this name.
             return true;
         }
         self.is_own(host)
-            && SENDERS.iter().flat_map(|name| values(headers, name)).flat_map(items).all(is_near)
-            && NAMES.iter().flat_map(|name| values(headers, name)).flat_map(items).all(|name| self.is_own(name))
-            && values(headers, FORWARDED.as_str()).flat_map(items).all(|hop| self.is_own_hop(hop))
+            && CLIENT_HEADERS
+                .iter()
+                .flat_map(|name| header_values(headers, name))
+                .flat_map(list_items)
+                .all(is_private_node)
+            && HOST_HEADERS
+                .iter()
+                .flat_map(|name| header_values(headers, name))
+                .flat_map(list_items)
+                .all(|name| self.is_own(name))
+            && header_values(headers, FORWARDED.as_str()).flat_map(list_items).all(|hop| self.is_own_hop(hop))
     }
 
     /// Whether a hop of the standard header (RFC 7239) tells of nobody and nothing of the world.
@@ -50,7 +58,7 @@ impl Hosts {
         hop.split(';').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).all(|(name, value)| {
             let value = value.trim().trim_matches('"');
             match name.trim().to_ascii_lowercase().as_str() {
-                "for" | "by" => is_near(value),
+                "for" | "by" => is_private_node(value),
                 "host" => self.is_own(value),
                 _ => true,
             }
@@ -70,7 +78,7 @@ impl Hosts {
             return false;
         }
         let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
-        match address(&name) {
+        match parse_ip(&name) {
             Some(ip) => ip.is_loopback() || ip == self.listen || (self.listen.is_unspecified() && !is_public(ip)),
             None => name == "localhost" || name.ends_with(".localhost") || self.published.as_ref() == Some(&name),
         }
@@ -78,23 +86,23 @@ impl Hosts {
 }
 
 /// The values of a header; one that is no text is one that nothing admits.
-fn values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
+fn header_values<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     headers.get_all(name).into_iter().map(|value| value.to_str().unwrap_or("?"))
 }
 
 /// The items of a list in a header.
-fn items(list: &str) -> impl Iterator<Item = &str> {
+fn list_items(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
 /// Whether who is named by an address, with or without a port, is no stranger; whoever cannot be read is one.
-fn is_near(node: &str) -> bool {
-    let ip = node.parse::<SocketAddr>().ok().map(|address| address.ip()).or_else(|| address(node));
+fn is_private_node(node: &str) -> bool {
+    let ip = node.parse::<SocketAddr>().ok().map(|address| address.ip()).or_else(|| parse_ip(node));
     ip.is_some_and(|ip| !is_public(ip))
 }
 
 /// An address, in brackets or not.
-fn address(host: &str) -> Option<IpAddr> {
+fn parse_ip(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     bare.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
@@ -105,20 +113,20 @@ mod tests {
 
     use super::*;
 
-    fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
+    fn test_headers(pairs: &[(&str, &str)]) -> HeaderMap {
         let pair =
             |(name, value): &(&str, &str)| (name.parse::<HeaderName>().unwrap(), HeaderValue::from_str(value).unwrap());
         pairs.iter().map(pair).collect()
     }
 
-    fn hosts(listen: &str, published: Option<&str>) -> Hosts {
+    fn test_hosts(listen: &str, published: Option<&str>) -> Hosts {
         Hosts::new(listen.parse().unwrap(), published)
     }
 
     #[test]
-    fn a_door_is_found_by_the_names_of_its_machine_and_by_no_name_that_a_stranger_can_give_it() {
-        let (loopback, card) = (hosts("127.0.0.1:8040", None), hosts("192.168.1.7:8040", None));
-        let everywhere = hosts("0.0.0.0:8040", None);
+    fn only_names_of_this_machine_are_allowed() {
+        let (loopback, card) = (test_hosts("127.0.0.1:8040", None), test_hosts("192.168.1.7:8040", None));
+        let everywhere = test_hosts("0.0.0.0:8040", None);
         for (host, [on_loopback, on_card, on_all]) in [
             ("127.0.0.1:8040", [true, true, true]),
             ("127.0.0.1", [true, true, true]),
@@ -136,17 +144,17 @@ mod tests {
             ("", [false, false, false]),
             ("a b", [false, false, false]),
         ] {
-            let headers = headers(&[("host", host)]);
-            let found = [&loopback, &card, &everywhere].map(|door| door.admit(&headers));
+            let headers = test_headers(&[("host", host)]);
+            let found = [&loopback, &card, &everywhere].map(|door| door.allows(&headers));
             assert_eq!(found, [on_loopback, on_card, on_all], "{host}");
         }
-        assert!(!loopback.admit(&HeaderMap::new()), "who names nobody");
-        assert!(!loopback.admit(&headers(&[("host", "localhost"), ("host", "example.com")])), "who names two");
+        assert!(!loopback.allows(&HeaderMap::new()), "who names nobody");
+        assert!(!loopback.allows(&test_headers(&[("host", "localhost"), ("host", "example.com")])), "who names two");
     }
 
     #[test]
-    fn what_a_proxy_hands_on_from_the_world_is_not_answered() {
-        let door = hosts("127.0.0.1:8040", None);
+    fn public_forwarded_client_or_host_is_rejected() {
+        let door = test_hosts("127.0.0.1:8040", None);
         for (name, value, answered) in [
             ("x-forwarded-for", "10.0.0.1", true),
             ("x-forwarded-for", "127.0.0.1:3300, [::1]:80, fd00::1", true),
@@ -165,13 +173,17 @@ mod tests {
             ("forwarded", "for=_hidden", false),
             ("forwarded", "host=example.com", false),
         ] {
-            assert_eq!(door.admit(&headers(&[("host", "localhost"), (name, value)])), answered, "{name}: {value}");
+            assert_eq!(
+                door.allows(&test_headers(&[("host", "localhost"), (name, value)])),
+                answered,
+                "{name}: {value}"
+            );
         }
     }
 
     #[test]
-    fn by_the_name_that_its_operator_gave_it_a_door_is_reached_from_elsewhere() {
-        let door = hosts("127.0.0.1:8040", Some("Pages.Example.com"));
+    fn published_host_is_allowed_from_anywhere() {
+        let door = test_hosts("127.0.0.1:8040", Some("Pages.Example.com"));
         for (host, forwarded, answered) in [
             ("pages.example.com", "8.8.8.8", true),
             ("pages.example.com:443", "8.8.8.8", true),
@@ -179,7 +191,11 @@ mod tests {
             ("localhost", "8.8.8.8", false),
             ("localhost", "10.0.0.1", true),
         ] {
-            assert_eq!(door.admit(&headers(&[("host", host), ("x-forwarded-for", forwarded)])), answered, "{host}");
+            assert_eq!(
+                door.allows(&test_headers(&[("host", host), ("x-forwarded-for", forwarded)])),
+                answered,
+                "{host}"
+            );
         }
     }
 }

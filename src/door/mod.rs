@@ -14,7 +14,7 @@ mod listening;
 mod reach;
 mod silence;
 
-pub(crate) use connections::{Connections, Limits, serve};
+pub(crate) use connections::{ConnectionLimits, Connections, serve_connections};
 pub(crate) use hosts::Hosts;
-pub(crate) use listening::{BACKLOG, accept, bound, listen, reachable};
+pub(crate) use listening::{BACKLOG, accept_connection, bind_socket, connectable_address, listen};
 pub(crate) use reach::is_public;

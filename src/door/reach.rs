@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_link_local_and_private_addresses_are_not_public_in_whatever_form() {
+    fn loopback_and_private_addresses_are_not_public() {
         for own in [
             "127.0.0.1",
             "127.8.9.1",

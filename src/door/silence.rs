@@ -14,26 +14,26 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A connection on which bytes have to move.
-pub(super) struct Bounded {
+pub(super) struct IdleTimeoutStream {
     stream: TcpStream,
-    silence: Option<Silence>,
+    silence: Option<IdleTimer>,
 }
 
 /// How long nothing moved, and may not move.
-struct Silence {
+struct IdleTimer {
     longest: Duration,
     over: Pin<Box<Sleep>>,
 }
 
-impl Bounded {
+impl IdleTimeoutStream {
     /// A connection that may be silent for so long, or for ever.
     pub(super) fn new(stream: TcpStream, longest: Option<Duration>) -> Self {
-        let silence = longest.map(|longest| Silence { longest, over: Box::pin(sleep(longest)) });
+        let silence = longest.map(|longest| IdleTimer { longest, over: Box::pin(sleep(longest)) });
         Self { stream, silence }
     }
 
     /// What an attempt to move bytes came to: progress starts the silence anew, and one that was too long is an error.
-    fn judge<T>(&mut self, context: &mut Context<'_>, moved: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn check_idle<T>(&mut self, context: &mut Context<'_>, moved: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let Some(silence) = &mut self.silence else { return moved };
         if moved.is_pending() {
             ready!(silence.over.as_mut().poll(context));
@@ -44,17 +44,17 @@ impl Bounded {
     }
 }
 
-impl AsyncRead for Bounded {
+impl AsyncRead for IdleTimeoutStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.judge(cx, read)
+        self.check_idle(cx, read)
     }
 }
 
-impl AsyncWrite for Bounded {
+impl AsyncWrite for IdleTimeoutStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.judge(cx, written)
+        self.check_idle(cx, written)
     }
 
     fn poll_write_vectored(
@@ -63,7 +63,7 @@ impl AsyncWrite for Bounded {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bytes);
-        self.judge(cx, written)
+        self.check_idle(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,10 +8,10 @@ mod live_gateway;
 mod profile;
 mod texts;
 
-pub use list::{Invalid, List};
-pub use live_gateway::{GatewayLine, campaigns_in};
+pub use list::{DraftList, InvalidRows};
+pub use live_gateway::{GatewayLine, find_campaigns};
 pub use profile::{KeyFile, ProfileDraft};
-pub use texts::{Draft, drafts};
+pub use texts::{DraftFile, draft_campaign};
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -49,10 +49,10 @@ pub enum DraftError {
     },
     /// A file is there already.
     #[error("`{0}` already exists; nothing was written; move the file, or choose another name")]
-    InTheWay(String),
+    AlreadyExists(String),
     /// A file cannot be written.
     #[error("cannot write `{path}`: {error}; nothing was written")]
-    Unwritten {
+    CannotWrite {
         /// The file.
         path: String,
         /// Why not.
@@ -64,29 +64,29 @@ pub enum DraftError {
 ///
 /// # Errors
 /// When another of them is there already, or one cannot be written.
-pub fn write_all(drafts: &[Draft]) -> Result<(), DraftError> {
-    let is_there = |draft: &Draft| Path::new(&draft.path).symlink_metadata().is_ok();
+pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
+    let is_there = |draft: &DraftFile| Path::new(&draft.path).symlink_metadata().is_ok();
     if let Some(draft) = drafts.iter().find(|draft| !draft.shared && is_there(draft)) {
-        return Err(DraftError::InTheWay(draft.path.clone()));
+        return Err(DraftError::AlreadyExists(draft.path.clone()));
     }
-    let missing: Vec<&Draft> = drafts.iter().filter(|draft| !draft.shared || !is_there(draft)).collect();
+    let missing: Vec<&DraftFile> = drafts.iter().filter(|draft| !draft.shared || !is_there(draft)).collect();
     for (index, draft) in missing.iter().enumerate() {
-        if let Err(error) = create(draft) {
+        if let Err(error) = create_file(draft) {
             for written in &missing[..index] {
                 // The reason that is reported is the first one.
                 let _ = fs::remove_file(&written.path);
             }
             let path = draft.path.clone();
             return Err(match error.kind() {
-                ErrorKind::AlreadyExists => DraftError::InTheWay(path),
-                _ => DraftError::Unwritten { path, error },
+                ErrorKind::AlreadyExists => DraftError::AlreadyExists(path),
+                _ => DraftError::CannotWrite { path, error },
             });
         }
     }
     Ok(())
 }
 
-fn create(draft: &Draft) -> io::Result<()> {
+fn create_file(draft: &DraftFile) -> io::Result<()> {
     let path = Path::new(&draft.path);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder)?;

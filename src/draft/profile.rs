@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::DraftError;
-use crate::manifest::{NewProfile, Profile, with_profile};
+use crate::manifest::{NewProfile, Profile, append_profile};
 use crate::{private, regular_file};
 
 /// The most bytes of a file with profiles.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A file of profiles with a new one, not written yet.
 #[derive(Debug)]
@@ -27,15 +27,15 @@ impl ProfileDraft {
     ///
     /// # Errors
     /// When the file cannot be read, or the profile cannot stand in it.
-    pub fn of(file: &Path, new: &NewProfile) -> Result<Self, DraftError> {
+    pub fn prepare(file: &Path, new: &NewProfile) -> Result<Self, DraftError> {
         let unreadable = |error| DraftError::ProfilesUnreadable { path: file.to_owned(), error };
         let mut text = String::new();
         match regular_file::open(file) {
-            Ok(there) => drop(there.take(LARGEST).read_to_string(&mut text).map_err(unreadable)?),
+            Ok(there) => drop(there.take(MAX_BYTES).read_to_string(&mut text).map_err(unreadable)?),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(unreadable(error)),
         }
-        let (text, profile) = with_profile(file, &text, new).map_err(DraftError::ProfileRefused)?;
+        let (text, profile) = append_profile(file, &text, new).map_err(DraftError::ProfileRefused)?;
         Ok(Self { profile, file: file.to_owned(), text })
     }
 
@@ -44,14 +44,14 @@ impl ProfileDraft {
     /// # Errors
     /// When it cannot be written.
     pub fn write(&self) -> Result<(), DraftError> {
-        let unwritten = |error| DraftError::Unwritten { path: self.file.display().to_string(), error };
+        let unwritten = |error| DraftError::CannotWrite { path: self.file.display().to_string(), error };
         let place = fs::canonicalize(&self.file).unwrap_or_else(|_| self.file.clone());
-        replace(&place, self.text.as_bytes()).map_err(unwritten)
+        replace_file(&place, self.text.as_bytes()).map_err(unwritten)
     }
 }
 
 /// Replaces a file by one with these bytes and the same mode.
-pub(super) fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn replace_file(place: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut beside = place.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
     let temporary = place.with_file_name(beside);
@@ -87,17 +87,17 @@ impl KeyFile {
     /// When there is such a file, or it cannot be written.
     pub fn write(path: &Path, key: &SecretString) -> Result<Self, DraftError> {
         let failed = |error: io::Error| match error.kind() {
-            ErrorKind::AlreadyExists => DraftError::InTheWay(path.display().to_string()),
-            _ => DraftError::Unwritten { path: path.display().to_string(), error },
+            ErrorKind::AlreadyExists => DraftError::AlreadyExists(path.display().to_string()),
+            _ => DraftError::CannotWrite { path: path.display().to_string(), error },
         };
         let new = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir());
         if let Some(folder) = new {
-            private::folder(folder).and_then(|()| fs::write(folder.join(GITIGNORE), "*\n")).map_err(failed)?;
+            private::create_folder(folder).and_then(|()| fs::write(folder.join(GITIGNORE), "*\n")).map_err(failed)?;
         }
         if path.symlink_metadata().is_ok() {
             return Err(failed(ErrorKind::AlreadyExists.into()));
         }
-        let mut file = private::file(path, private::Existing::Kept).map_err(failed)?;
+        let mut file = private::open_file(path, private::ExistingFile::Keep).map_err(failed)?;
         let written = Self { path: path.to_owned(), folder: new.map(Path::to_owned), kept: false };
         let line = [key.expose_secret().as_bytes(), b"\n"];
         line.iter().try_for_each(|bytes| file.write_all(bytes)).and_then(|()| file.sync_all()).map_err(failed)?;
@@ -126,21 +126,21 @@ impl Drop for KeyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::{Address, KeySource};
+    use crate::manifest::{EndpointUrl, SecretSource};
 
-    fn new() -> NewProfile {
+    fn new_profile() -> NewProfile {
         NewProfile {
             name: "production".into(),
-            base_url: Address::parse("https://gateway.example").unwrap(),
+            base_url: EndpointUrl::parse("https://gateway.example").unwrap(),
             async_url: None,
-            api_key: KeySource::Env("KEY".into()),
+            api_key: SecretSource::Env("KEY".into()),
             rate: Some("10/s".into()),
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn the_profiles_keep_their_mode_and_the_link_that_leads_to_them() {
+    fn profiles_file_keeps_its_mode_and_symlink() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
 
         let folder = tempfile::tempdir().unwrap();
@@ -148,7 +148,7 @@ mod tests {
         fs::write(&real, "# ours\n").unwrap();
         fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
         symlink("real.yaml", &link).unwrap();
-        ProfileDraft::of(&link, &new()).unwrap().write().unwrap();
+        ProfileDraft::prepare(&link, &new_profile()).unwrap().write().unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::read_to_string(&real).unwrap().starts_with("# ours\n\nproduction:\n"));
@@ -157,7 +157,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_key_is_its_owners_alone_and_goes_unless_it_is_kept() {
+    fn key_file_is_private_and_removed_unless_kept() {
         use std::os::unix::fs::PermissionsExt as _;
 
         let folder = tempfile::tempdir().unwrap();
@@ -170,7 +170,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         assert_eq!(fs::read_to_string(path.with_file_name(".gitignore")).unwrap(), "*\n");
-        assert!(matches!(KeyFile::write(&path, &key), Err(DraftError::InTheWay(_))));
+        assert!(matches!(KeyFile::write(&path, &key), Err(DraftError::AlreadyExists(_))));
         assert_eq!(fs::read_to_string(&path).unwrap(), "s3cret\n", "the one that is there stays");
     }
 }

@@ -5,14 +5,14 @@ use std::fmt;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Place, one_line, severity_word};
+use super::{Finding, SourceLocation, escape_to_one_line, severity_word};
 
 /// How many findings of one problem are kept.
-const MOST: usize = 5;
+const MAX_FINDINGS: usize = 5;
 /// The most characters of a text that are kept.
-const LONGEST: usize = 400;
+const MAX_CHARACTERS: usize = 400;
 /// The minimum number of digits of a phone number.
-const DIGITS: usize = 9;
+const MIN_PHONE_DIGITS: usize = 9;
 
 /// A finding without its source excerpt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,9 +36,9 @@ pub struct BriefFinding {
 impl BriefFinding {
     /// The first findings that refuse, or the first ones if none refuses.
     #[must_use]
-    pub fn all_of(findings: &[Finding]) -> Vec<Self> {
+    pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
         let refuses = findings.iter().any(Finding::is_error);
-        findings.iter().filter(|finding| finding.is_error() || !refuses).take(MOST).map(Self::from).collect()
+        findings.iter().filter(|finding| finding.is_error() || !refuses).take(MAX_FINDINGS).map(Self::from).collect()
     }
 }
 
@@ -48,11 +48,11 @@ impl From<&Finding> for BriefFinding {
         Self {
             rule: finding.rule.id.to_owned(),
             severity: severity_word(finding.severity).to_owned(),
-            message: without_numbers(&finding.message),
+            message: mask_numbers(&finding.message),
             file: place.map(|place| place.source.path().display().to_string()),
-            line: place.map(Place::line),
-            column: place.map(Place::column),
-            help: finding.help.as_deref().map(without_numbers),
+            line: place.map(SourceLocation::line_number),
+            column: place.map(SourceLocation::column_number),
+            help: finding.help.as_deref().map(mask_numbers),
         }
     }
 }
@@ -61,32 +61,32 @@ impl fmt::Display for BriefFinding {
     /// Writes it as one line: `sale.csv:3:1: the message [rule]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
-            write!(f, "{}:", one_line(file))?;
+            write!(f, "{}:", escape_to_one_line(file))?;
             for number in [self.line, self.column].into_iter().flatten() {
                 write!(f, "{number}:")?;
             }
             f.write_str(" ")?;
         }
-        write!(f, "{} [{}]", one_line(&self.message), self.rule)
+        write!(f, "{} [{}]", escape_to_one_line(&self.message), self.rule)
     }
 }
 
 /// The beginning of a text with masked phone numbers, `…` and the last two digits: nine digits or more, with or without spaces,
 /// dashes, dots and brackets between them. Dates stay.
 #[must_use]
-pub fn without_numbers(text: &str) -> String {
-    let kept: String = text.chars().take(LONGEST).collect();
+pub fn mask_numbers(text: &str) -> String {
+    let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let cut = if kept.len() < text.len() { "…" } else { "" };
     let mut shown = String::with_capacity(kept.len());
     let mut rest = kept.as_str();
     while let Some(at) = rest.find(|c: char| c.is_numeric()) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
-        let end = end_of_number(from);
+        let end = find_number_end(from);
         let (number, behind) = from.split_at(end);
         let digits: Vec<char> = number.chars().filter(|c| c.is_numeric()).collect();
         match digits.as_slice() {
-            [.., tens, ones] if digits.len() >= DIGITS => shown.extend(['…', *tens, *ones]),
+            [.., tens, ones] if digits.len() >= MIN_PHONE_DIGITS => shown.extend(['…', *tens, *ones]),
             _ => shown.push_str(number),
         }
         rest = behind;
@@ -95,14 +95,14 @@ pub fn without_numbers(text: &str) -> String {
 }
 
 /// The end of the digits, or of the date, at the beginning of a text.
-fn end_of_number(text: &str) -> usize {
-    if let Some(date) = date_at(text) {
+fn find_number_end(text: &str) -> usize {
+    if let Some(date) = find_date_end(text) {
         return date;
     }
     let (mut end, mut between) = (0, 0);
     for (at, c) in text.char_indices() {
         if c.is_numeric() {
-            if between > 0 && date_at(&text[at..]).is_some() {
+            if between > 0 && find_date_end(&text[at..]).is_some() {
                 return end;
             }
             (end, between) = (at + c.len_utf8(), 0);
@@ -116,7 +116,7 @@ fn end_of_number(text: &str) -> usize {
 }
 
 /// The end of a date at the beginning of a text: `2026-12-01`.
-fn date_at(text: &str) -> Option<usize> {
+fn find_date_end(text: &str) -> Option<usize> {
     const LENGTH: usize = 10;
     let date: Date = text.get(..LENGTH)?.parse().ok()?;
     let ends = !text[LENGTH..].starts_with(|c: char| c.is_numeric());
@@ -126,10 +126,10 @@ fn date_at(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Source, rules};
+    use crate::finding::{SourceText, rules};
 
     #[test]
-    fn phone_numbers_are_hidden_and_dates_stay() {
+    fn phone_numbers_are_masked_and_dates_stay() {
         for (text, expected) in [
             ("`380501234567` stands in 2 rows", "`…67` stands in 2 rows"),
             ("+38 (050) 123-45-67, 050.123.45.67", "+…67, …67"),
@@ -140,22 +140,22 @@ mod tests {
             ("daily-20261201.csv", "daily-20261201.csv"),
             ("", ""),
         ] {
-            assert_eq!(without_numbers(text), expected);
+            assert_eq!(mask_numbers(text), expected);
         }
-        assert_eq!(without_numbers(&"a".repeat(500)), "a".repeat(LONGEST) + "…");
+        assert_eq!(mask_numbers(&"a".repeat(500)), "a".repeat(MAX_CHARACTERS) + "…");
     }
 
     #[test]
-    fn brief_finding_names_rule_file_line_and_column() {
-        let source = Source::new("list.csv", "phone\n380501234567\n");
-        let place = Place::new(&source, 6..18);
+    fn brief_finding_contains_rule_and_position() {
+        let source = SourceText::new("list.csv", "phone\n380501234567\n");
+        let place = SourceLocation::new(&source, 6..18);
         let finding = Finding::new(&rules::CHECK, "`380501234567` is odd").at(place).help("call +380501234567");
         let brief = BriefFinding::from(&finding);
         assert_eq!(brief.to_string(), "list.csv:2:1: `…67` is odd [check]");
         assert_eq!(brief.help.as_deref(), Some("call +…67"));
         let warning = finding.clone().as_warning();
         let all: Vec<Finding> = std::iter::once(warning).chain(vec![finding; 9]).collect();
-        assert_eq!(BriefFinding::all_of(&all).len(), MOST);
-        assert!(BriefFinding::all_of(&all).iter().all(|brief| brief.severity == "error"));
+        assert_eq!(BriefFinding::from_findings(&all).len(), MAX_FINDINGS);
+        assert!(BriefFinding::from_findings(&all).iter().all(|brief| brief.severity == "error"));
     }
 }

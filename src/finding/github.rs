@@ -8,11 +8,11 @@ use super::{Finding, Severity};
 ///
 /// The form and the escapes are GitHub's ("Workflow commands for GitHub Actions").
 #[must_use]
-pub fn github(findings: &[(&Path, Finding)]) -> String {
-    findings.iter().map(|(file, finding)| command(file, finding) + "\n").collect()
+pub fn render_github_commands(findings: &[(&Path, Finding)]) -> String {
+    findings.iter().map(|(file, finding)| format_command(file, finding) + "\n").collect()
 }
 
-fn command(file: &Path, finding: &Finding) -> String {
+fn format_command(file: &Path, finding: &Finding) -> String {
     let level = match finding.severity {
         Severity::Note => "notice",
         Severity::Warning => "warning",
@@ -21,41 +21,42 @@ fn command(file: &Path, finding: &Finding) -> String {
     let mut at = match &finding.place {
         Some(place) => format!(
             "file={},line={},col={}",
-            property(&place.source.path().display().to_string()),
-            place.line(),
-            place.column()
+            escape_property(&place.source.path().display().to_string()),
+            place.line_number(),
+            place.column_number()
         ),
-        None => format!("file={}", property(&file.display().to_string())),
+        None => format!("file={}", escape_property(&file.display().to_string())),
     };
-    at += &format!(",title={}", property(finding.rule.id));
+    at += &format!(",title={}", escape_property(finding.rule.id));
     let help = finding.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
-    format!("::{level} {at}::{}", data(&format!("{}{help}", finding.message)))
+    format!("::{level} {at}::{}", escape_data(&format!("{}{help}", finding.message)))
 }
 
 /// The text after the second `::`.
-fn data(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// The value of a property.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Place, RULE_TEXT, Rule, Source};
+    use crate::finding::{RULE_TEXT, Rule, SourceLocation, SourceText};
 
     static RULE: Rule = Rule::warning("odd", RULE_TEXT);
 
     #[test]
-    fn a_finding_is_a_command_whose_texts_end_no_line_and_begin_no_property() {
-        let source = Source::new("a,b:c.yaml", "name: x\n");
-        let finding =
-            Finding::new(&RULE, "100 % odd:\nreally").at(Place::new(&source, 6..7)).help("write `x`,\r\nor `y`");
+    fn github_command_escapes_lines_and_properties() {
+        let source = SourceText::new("a,b:c.yaml", "name: x\n");
+        let finding = Finding::new(&RULE, "100 % odd:\nreally")
+            .at(SourceLocation::new(&source, 6..7))
+            .help("write `x`,\r\nor `y`");
         assert_eq!(
-            github(&[(Path::new("a.yaml"), finding), (Path::new("d.yaml"), Finding::new(&RULE, "x"))]),
+            render_github_commands(&[(Path::new("a.yaml"), finding), (Path::new("d.yaml"), Finding::new(&RULE, "x"))]),
             "::warning file=a%2Cb%3Ac.yaml,line=1,col=7,title=odd::100 %25 odd:%0Areally%0Ahelp: write `x`,%0D%0Aor `y`\n\
              ::warning file=d.yaml,title=odd::x\n"
         );

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 
 /// A text of ours with its own lines, that may quote others.
 #[must_use]
-pub fn harmless(text: &str) -> String {
-    shown(text, |c| matches!(c, '\n' | '\t').then_some(c))
+pub fn escape_controls(text: &str) -> String {
+    escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))
 }
 
 /// Words of others within a line: their breaks and tabs are shown, and not obeyed.
 #[must_use]
-pub fn one_line(text: &str) -> String {
-    shown(&text.replace("\r\n", "\n"), |c| match c {
+pub fn escape_to_one_line(text: &str) -> String {
+    escape_harmful(&text.replace("\r\n", "\n"), |c| match c {
         '\n' | '\r' => Some('⏎'),
         '\t' => Some('⇥'),
         _ => None,
@@ -22,7 +22,7 @@ pub fn one_line(text: &str) -> String {
 
 /// JSON with the same meaning, in which no text commands a terminal or reorders what is shown.
 #[must_use]
-pub fn harmless_json(json: &str) -> Cow<'_, str> {
+pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
     // The library escapes other control characters itself, and between the texts there are only line breaks.
     if !json.contains(|c| c != '\n' && is_harmful(c)) {
         return Cow::Borrowed(json);
@@ -38,7 +38,7 @@ pub fn harmless_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-fn shown(text: &str, own: impl Fn(char) -> Option<char>) -> String {
+fn escape_harmful(text: &str, own: impl Fn(char) -> Option<char>) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match own(c) {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_commands_reorders_or_hides_is_shown_as_what_it_is() {
+    fn control_and_hidden_characters_are_escaped() {
         let table = [
             ("Олена 👩‍👧 ok", "Олена 👩‍👧 ok", "Олена 👩‍👧 ok"),
             ("x\nINFO fake", "x\nINFO fake", "x⏎INFO fake"),
@@ -77,23 +77,27 @@ mod tests {
             ("a\u{2028}b\u{200b}c\u{feff}", "a\\u{2028}b\\u{200b}c\\u{feff}", "a\\u{2028}b\\u{200b}c\\u{feff}"),
         ];
         for (text, with_lines, line) in table {
-            assert_eq!((harmless(text).as_str(), one_line(text).as_str()), (with_lines, line), "{text:?}");
+            assert_eq!(
+                (escape_controls(text).as_str(), escape_to_one_line(text).as_str()),
+                (with_lines, line),
+                "{text:?}"
+            );
         }
     }
 
     proptest! {
         #[test]
-        fn nothing_harmful_is_left_and_what_is_shown_once_stays_so(text in "\\PC*|[\u{0}-\u{2100}]*") {
-            let line = one_line(&text);
+        fn escaping_is_complete_and_idempotent(text in "\\PC*|[\u{0}-\u{2100}]*") {
+            let line = escape_to_one_line(&text);
             prop_assert!(!line.chars().any(is_harmful), "{:?}", line);
-            prop_assert_eq!(harmless(&line), line);
+            prop_assert_eq!(escape_controls(&line), line);
         }
 
         #[test]
-        fn json_keeps_its_meaning(text in "[\u{0}-\u{2100}]*|.*") {
+        fn escaped_json_keeps_its_meaning(text in "[\u{0}-\u{2100}]*|.*") {
             let json = serde_json::json!({ "error": text });
             let written = format!("{json}\n");
-            let shown = harmless_json(&written);
+            let shown = escape_json_controls(&written);
             prop_assert!(!shown.trim_end().chars().any(is_harmful), "{:?}", shown);
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), json);
         }

@@ -12,16 +12,18 @@ mod sarif;
 mod show;
 mod suggest;
 
-pub use brief::{BriefFinding, without_numbers};
-pub use github::github;
-pub use harmless::{harmless, harmless_json, one_line};
-pub use place::{Place, Source};
+pub use brief::{BriefFinding, mask_numbers};
+pub use github::render_github_commands;
+pub use harmless::{escape_controls, escape_json_controls, escape_to_one_line};
+pub use place::{SourceLocation, SourceText};
 #[cfg(test)]
 pub(crate) use rule::tests::RULE_TEXT;
 pub use rule::{Rule, RuleText};
-pub use sarif::sarif;
-pub use show::{KEPT_BLANK, PROSE, findings_json, is_kept_whole, severity_word, show, show_on};
-pub use suggest::{did_you_mean, list, list_all, quoted};
+pub use sarif::render_sarif;
+pub use show::{
+    KEPT_BLANK, PROSE_WIDTH, findings_json, is_kept_whole, render_findings, render_findings_in_columns, severity_word,
+};
+pub use suggest::{did_you_mean, join_alternatives, join_names, quote_for_shell};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +46,7 @@ pub struct Finding {
     /// What is wrong: lower case, no full stop, user input in backticks.
     pub message: String,
     /// Its place, if it is in a file.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// What to do, in the same form as the message.
     pub help: Option<String>,
 }
@@ -63,14 +65,14 @@ impl Finding {
 
     /// The same finding as an error, if warnings count as errors.
     #[must_use]
-    pub fn strictly(self) -> Self {
+    pub fn into_strict(self) -> Self {
         let severity = if self.severity == Severity::Warning { Severity::Error } else { self.severity };
         Self { severity, ..self }
     }
 
     /// The same finding at a place.
     #[must_use]
-    pub fn at(mut self, place: impl Into<Option<Place>>) -> Self {
+    pub fn at(mut self, place: impl Into<Option<SourceLocation>>) -> Self {
         self.place = place.into();
         self
     }

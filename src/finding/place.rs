@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 /// A file's text and the name by which the user called it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source(Arc<(PathBuf, String)>);
+pub struct SourceText(Arc<(PathBuf, String)>);
 
-impl Source {
+impl SourceText {
     /// The text of the file at `path`, as it is shown in findings.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         Self(Arc::new((path.into(), text.into())))
@@ -29,19 +29,19 @@ impl Source {
 
 /// A place in a file: a range of bytes of its text, shown as line and column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file. For a file too large to hold, the lines around the place.
-    pub source: Source,
+    pub source: SourceText,
     /// Bytes of the source's text, on character boundaries.
     pub span: Range<usize>,
     /// The number of the source's first line in its file; 1 for a whole file.
     pub first_line: usize,
 }
 
-impl Place {
+impl SourceLocation {
     /// Those bytes of a whole file; a span that is out of bounds or splits a character is clamped.
     #[must_use]
-    pub fn new(source: &Source, span: Range<usize>) -> Self {
+    pub fn new(source: &SourceText, span: Range<usize>) -> Self {
         let text = source.text();
         let floor = |mut at: usize| {
             at = at.min(text.len());
@@ -56,14 +56,14 @@ impl Place {
 
     /// The line of the place's first character, from 1.
     #[must_use]
-    pub fn line(&self) -> usize {
-        self.first_line + self.before().bytes().filter(|&byte| byte == b'\n').count()
+    pub fn line_number(&self) -> usize {
+        self.first_line + self.text_before().bytes().filter(|&byte| byte == b'\n').count()
     }
 
     /// The column of the place's first character, from 1, in characters.
     #[must_use]
-    pub fn column(&self) -> usize {
-        let line = self.before().rsplit('\n').next().unwrap_or("");
+    pub fn column_number(&self) -> usize {
+        let line = self.text_before().rsplit('\n').next().unwrap_or("");
         line.trim_start_matches('\u{feff}').chars().count() + 1
     }
 
@@ -71,15 +71,15 @@ impl Place {
     ///
     /// Its end is never before its beginning, and stays on the first line where the place spans several.
     #[must_use]
-    pub fn utf16(&self) -> (usize, std::ops::RangeInclusive<usize>) {
+    pub fn utf16_range(&self) -> (usize, std::ops::RangeInclusive<usize>) {
         let units = |text: &str| text.encode_utf16().count();
-        let line = self.before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
+        let line = self.text_before().rsplit('\n').next().unwrap_or("").trim_start_matches('\u{feff}');
         let marked = self.source.text()[self.span.clone()].lines().next().unwrap_or("");
         let start = units(line) + 1;
-        (self.line(), start..=start + units(marked))
+        (self.line_number(), start..=start + units(marked))
     }
 
-    fn before(&self) -> &str {
+    fn text_before(&self) -> &str {
         &self.source.text()[..self.span.start]
     }
 }

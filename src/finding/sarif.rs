@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use serde_json::{Value, json};
 
-use super::{Finding, Place, Rule, severity_word};
+use super::{Finding, Rule, SourceLocation, severity_word};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -12,14 +12,14 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 ///
 /// Columns are in UTF-16 units: the default of the standard (SARIF 3.14.17), stated explicitly.
 #[must_use]
-pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
+pub fn render_sarif(findings: &[(&Path, Finding)]) -> Value {
     let mut rules: Vec<&'static Rule> = Vec::new();
     for (_, finding) in findings {
         if !rules.contains(&finding.rule) {
             rules.push(finding.rule);
         }
     }
-    let results: Vec<Value> = findings.iter().map(|(file, finding)| result(file, finding, &rules)).collect();
+    let results: Vec<Value> = findings.iter().map(|(file, finding)| result_json(file, finding, &rules)).collect();
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -27,7 +27,7 @@ pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
             "tool": { "driver": {
                 "name": "campaign",
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(|each| rule(each)).collect::<Vec<_>>(),
+                "rules": rules.iter().map(|each| rule_json(each)).collect::<Vec<_>>(),
             } },
             "columnKind": "utf16CodeUnits",
             "results": results,
@@ -35,7 +35,7 @@ pub fn sarif(findings: &[(&Path, Finding)]) -> Value {
     })
 }
 
-fn rule(rule: &Rule) -> Value {
+fn rule_json(rule: &Rule) -> Value {
     json!({
         "id": rule.id,
         "shortDescription": { "text": format!("{}.", rule.text.summary()) },
@@ -45,11 +45,11 @@ fn rule(rule: &Rule) -> Value {
     })
 }
 
-fn result(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value {
+fn result_json(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value {
     let help = finding.help.as_ref().map(|help| format!("\nhelp: {help}")).unwrap_or_default();
     let location = match &finding.place {
-        Some(place) => physical(place.source.path(), Some(region(place))),
-        None => physical(file, None),
+        Some(place) => location_json(place.source.path(), Some(region_json(place))),
+        None => location_json(file, None),
     };
     json!({
         "ruleId": finding.rule.id,
@@ -60,25 +60,25 @@ fn result(file: &Path, finding: &Finding, rules: &[&'static Rule]) -> Value {
     })
 }
 
-fn physical(file: &Path, region: Option<Value>) -> Value {
-    let mut location = json!({ "artifactLocation": { "uri": uri(file) } });
+fn location_json(file: &Path, region: Option<Value>) -> Value {
+    let mut location = json!({ "artifactLocation": { "uri": format_uri(file) } });
     if let Some(region) = region {
         location["region"] = region;
     }
     location
 }
 
-fn region(place: &Place) -> Value {
-    let (line, columns) = place.utf16();
+fn region_json(place: &SourceLocation) -> Value {
+    let (line, columns) = place.utf16_range();
     json!({ "startLine": line, "startColumn": columns.start(), "endLine": line, "endColumn": columns.end() })
 }
 
 /// A path as a URI reference: relative as typed, or `file:`.
-fn uri(path: &Path) -> String {
+fn format_uri(path: &Path) -> String {
     let parts: Vec<String> = path
         .components()
         .filter_map(|part| match part {
-            Component::Normal(name) => Some(encoded(&name.to_string_lossy())),
+            Component::Normal(name) => Some(percent_encode(&name.to_string_lossy())),
             Component::ParentDir => Some("..".to_owned()),
             Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
         })
@@ -88,7 +88,7 @@ fn uri(path: &Path) -> String {
 }
 
 /// A name with percent-encoding for a URI.
-fn encoded(name: &str) -> String {
+fn percent_encode(name: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     name.as_bytes()
         .iter()
@@ -99,16 +99,16 @@ fn encoded(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{RULE_TEXT, Source};
+    use crate::finding::{RULE_TEXT, SourceText};
 
     static RULE: Rule = Rule::error("odd", RULE_TEXT);
 
     #[test]
-    fn columns_are_counted_as_editors_do_and_end_behind_what_is_meant() {
-        let source = Source::new("my campaigns/осінь.yaml", "a: 1\nx: \"😀 ой\"\nb: 2\n");
+    fn sarif_columns_are_utf16_and_end_exclusive() {
+        let source = SourceText::new("my campaigns/осінь.yaml", "a: 1\nx: \"😀 ой\"\nb: 2\n");
         let start = source.text().find("ой").unwrap();
-        let finding = Finding::new(&RULE, "no").at(Place::new(&source, start..start + "ой".len())).help("yes");
-        let log = sarif(&[(Path::new("a.yaml"), finding), (Path::new("/b.yaml"), Finding::new(&RULE, "alone"))]);
+        let finding = Finding::new(&RULE, "no").at(SourceLocation::new(&source, start..start + "ой".len())).help("yes");
+        let log = render_sarif(&[(Path::new("a.yaml"), finding), (Path::new("/b.yaml"), Finding::new(&RULE, "alone"))]);
         let results = &log["runs"][0]["results"];
         let place = &results[0]["locations"][0]["physicalLocation"];
         assert_eq!(place["region"], json!({ "startLine": 2, "startColumn": 8, "endLine": 2, "endColumn": 10 }));

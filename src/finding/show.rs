@@ -7,37 +7,37 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use super::{Finding, Place, Severity, harmless, one_line};
+use super::{Finding, Severity, SourceLocation, escape_controls, escape_to_one_line};
 
 /// The longest line of prose, in columns.
-pub const PROSE: usize = 100;
+pub const PROSE_WIDTH: usize = 100;
 /// Replaces blanks that are not for line breaks while a text is wrapped. A character for private use, one column wide.
 pub const KEPT_BLANK: char = '\u{e000}';
 
 /// The longest part of a line, in characters, that is shown around a place.
-const WIDTH: usize = 140;
+const MAX_EXCERPT: usize = 140;
 /// The most characters of a quoted text that stays in one line.
-const LONGEST_QUOTED: usize = 50;
+const MAX_UNBROKEN_QUOTE: usize = 50;
 /// The narrowest column of words, however long the label before it is.
-const NARROWEST: usize = 24;
+const MIN_TEXT_WIDTH: usize = 24;
 
 /// The findings as a person reads them, by file and place; `color` adds ANSI colours.
 ///
 /// A finding without a place comes before those of any file and shows only its words.
 #[must_use]
-pub fn show(findings: &[Finding], color: bool) -> String {
-    show_on(findings, color, None)
+pub fn render_findings(findings: &[Finding], color: bool) -> String {
+    render_findings_in_columns(findings, color, None)
 }
 
 /// The same on a terminal of this many columns, with words wrapped. Without a width, nothing is wrapped.
 #[must_use]
-pub fn show_on(findings: &[Finding], color: bool, columns: Option<usize>) -> String {
+pub fn render_findings_in_columns(findings: &[Finding], color: bool, columns: Option<usize>) -> String {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
-    sorted.sort_by_cached_key(|finding| finding.place.as_ref().map(order));
+    sorted.sort_by_cached_key(|finding| finding.place.as_ref().map(sort_key));
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    let width = columns.map_or(WIDTH, |columns| columns.min(WIDTH));
+    let width = columns.map_or(MAX_EXCERPT, |columns| columns.min(MAX_EXCERPT));
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(width);
-    let shown: Vec<String> = sorted.into_iter().map(|finding| show_one(finding, &renderer, columns)).collect();
+    let shown: Vec<String> = sorted.into_iter().map(|finding| render_finding(finding, &renderer, columns)).collect();
     shown.join("\n")
 }
 
@@ -53,26 +53,26 @@ pub fn findings_json(findings: &[Finding]) -> serde_json::Value {
                 "severity": severity_word(finding.severity),
                 "message": finding.message,
                 "file": place.map(|place| place.source.path().display().to_string()),
-                "line": place.map(Place::line),
-                "column": place.map(Place::column),
+                "line": place.map(SourceLocation::line_number),
+                "column": place.map(SourceLocation::column_number),
                 "help": finding.help,
             })
         })
         .collect()
 }
 
-fn order(place: &Place) -> (PathBuf, usize, usize) {
-    (place.source.path().to_owned(), place.line(), place.column())
+fn sort_key(place: &SourceLocation) -> (PathBuf, usize, usize) {
+    (place.source.path().to_owned(), place.line_number(), place.column_number())
 }
 
 /// Whether a quoted text stays in one line: a command, and any short one, because people copy them.
 #[must_use]
 pub fn is_kept_whole(quoted: &str) -> bool {
-    quoted.starts_with("campaign ") || quoted.chars().count() <= LONGEST_QUOTED
+    quoted.starts_with("campaign ") || quoted.chars().count() <= MAX_UNBROKEN_QUOTE
 }
 
 /// A text in lines that fit behind a label of this width.
-fn wrapped(text: &str, label: usize, columns: Option<usize>) -> String {
+fn wrap_text(text: &str, label: usize, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     // Every second part is quoted, unless a backtick is alone.
     let is_quoted = |at: usize| at % 2 == 1 && text.matches('`').count().is_multiple_of(2);
@@ -81,7 +81,7 @@ fn wrapped(text: &str, label: usize, columns: Option<usize>) -> String {
         false => part.to_owned(),
     });
     let kept = kept.collect::<Vec<_>>().join("`");
-    let options = Options::new(columns.min(PROSE).saturating_sub(label).max(NARROWEST))
+    let options = Options::new(columns.min(PROSE_WIDTH).saturating_sub(label).max(MIN_TEXT_WIDTH))
         .break_words(false)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
@@ -89,7 +89,7 @@ fn wrapped(text: &str, label: usize, columns: Option<usize>) -> String {
     textwrap::fill(&kept, options).replace(KEPT_BLANK, " ")
 }
 
-fn show_one(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
+fn render_finding(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> String {
     let level = match finding.severity {
         Severity::Note => Level::NOTE,
         Severity::Warning => Level::WARNING,
@@ -98,30 +98,31 @@ fn show_one(finding: &Finding, renderer: &Renderer, columns: Option<usize>) -> S
     let path = finding.place.as_ref().map(|place| place.source.path().display().to_string());
     // `error[rule]: `
     let label = severity_word(finding.severity).len() + finding.rule.id.len() + 4;
-    let title = level.primary_title(wrapped(&one_line(&finding.message), label, columns)).id(finding.rule.id);
+    let title =
+        level.primary_title(wrap_text(&escape_to_one_line(&finding.message), label, columns)).id(finding.rule.id);
     let mut group = Group::with_title(title);
     let is_placed = path.is_some();
     if let Some((place, path)) = finding.place.as_ref().zip(path) {
-        let (line, span) = first_line(place);
-        let snippet = Snippet::source(line).path(path).line_start(place.line());
+        let (line, span) = find_first_line(place);
+        let snippet = Snippet::source(line).path(path).line_start(place.line_number());
         group = group.element(snippet.annotation(AnnotationKind::Primary.span(span)));
     }
     if let Some(help) = &finding.help {
         // ` = help: ` behind the number of the line.
-        let number = finding.place.as_ref().map_or(0, |place| place.line().to_string().len());
-        group = group.element(Level::HELP.message(wrapped(&harmless(help), number + 9, columns)));
+        let number = finding.place.as_ref().map_or(0, |place| place.line_number().to_string().len());
+        group = group.element(Level::HELP.message(wrap_text(&escape_controls(help), number + 9, columns)));
     }
     let mut text = renderer.render(&[group]);
     if !is_placed {
         // Without an excerpt, there is nothing for the bar between title and help to connect.
-        text = text.lines().filter(|line| uncoloured(line).trim() != "|").collect::<Vec<_>>().join("\n");
+        text = text.lines().filter(|line| strip_colors(line).trim() != "|").collect::<Vec<_>>().join("\n");
     }
     text.push('\n');
     text
 }
 
 /// A line without the codes that colour it.
-fn uncoloured(line: &str) -> String {
+fn strip_colors(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let first = parts.next().unwrap_or_default();
     let others = parts.map(|part| part.split_once('m').map_or("", |(_, text)| text));
@@ -131,7 +132,7 @@ fn uncoloured(line: &str) -> String {
 /// The place's first line without a BOM, and the part of it that is underlined.
 ///
 /// A span over several lines would be drawn as a bracket beside them, which hides what matters.
-fn first_line(place: &Place) -> (&str, Range<usize>) {
+fn find_first_line(place: &SourceLocation) -> (&str, Range<usize>) {
     let text = place.source.text();
     let bom = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let begin = text[..place.span.start].rfind('\n').map_or(bom, |newline| newline + 1);
@@ -152,26 +153,26 @@ pub fn severity_word(severity: Severity) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Source;
+    use super::super::SourceText;
     use super::*;
     use crate::finding::{RULE_TEXT, Rule};
 
     static REFUSES: Rule = Rule::error("refuses", RULE_TEXT);
     static WARNS: Rule = Rule::warning("warns", RULE_TEXT);
 
-    fn plain(findings: &[Finding]) -> String {
-        show(findings, false)
+    fn render_plain(findings: &[Finding]) -> String {
+        render_findings(findings, false)
     }
 
     #[test]
-    fn the_text_is_underlined_in_its_line_also_behind_cyrillic() {
-        let source = Source::new("a.yaml", "name: x\nvars: { мова: укр }\n");
+    fn underline_is_aligned_after_cyrillic_text() {
+        let source = SourceText::new("a.yaml", "name: x\nvars: { мова: укр }\n");
         let start = source.text().find("укр").unwrap();
         let finding = Finding::new(&REFUSES, "no such language")
-            .at(Place::new(&source, start..start + "укр".len()))
+            .at(SourceLocation::new(&source, start..start + "укр".len()))
             .help("write `uk`");
         assert_eq!(
-            plain(&[finding]),
+            render_plain(&[finding]),
             "error[refuses]: no such language\n\
              \x20--> a.yaml:2:15\n\
              \x20 |\n\
@@ -183,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_sorted_by_file_and_place_with_a_blank_line_between() {
-        let (a, b) = (Source::new("a.yaml", "one\ntwo\n"), Source::new("b.yaml", "one\n"));
-        let at = |source, span, message: &str| Finding::new(&WARNS, message).at(Place::new(source, span));
+    fn findings_are_sorted_and_separated_by_blank_lines() {
+        let (a, b) = (SourceText::new("a.yaml", "one\ntwo\n"), SourceText::new("b.yaml", "one\n"));
+        let at = |source, span, message: &str| Finding::new(&WARNS, message).at(SourceLocation::new(source, span));
         let findings =
             [at(&b, 0..1, "third"), at(&a, 4..5, "second"), at(&a, 0..1, "first"), Finding::new(&REFUSES, "zeroth")];
-        let text = plain(&findings);
+        let text = render_plain(&findings);
         let titles: Vec<&str> = text.lines().filter(|line| line.contains("]: ")).collect();
         assert_eq!(
             titles,
@@ -198,29 +199,29 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_shows_the_lines_number_in_its_file() {
-        let source = Source::new("big.csv", "+380501234567;ok\nbad\n");
-        let place = Place { first_line: 1_000_000, ..Place::new(&source, 17..20) };
-        let text = plain(&[Finding::new(&REFUSES, "not a number").at(place)]);
+    fn excerpt_shows_line_number_of_the_file() {
+        let source = SourceText::new("big.csv", "+380501234567;ok\nbad\n");
+        let place = SourceLocation { first_line: 1_000_000, ..SourceLocation::new(&source, 17..20) };
+        let text = render_plain(&[Finding::new(&REFUSES, "not a number").at(place)]);
         assert!(text.contains("big.csv:1000001:1"), "{text}");
         assert!(text.contains("1000001 | bad"), "{text}");
     }
 
     #[test]
-    fn a_finding_without_a_place_is_its_words() {
-        let text = plain(&[Finding::new(&REFUSES, "`a.yaml` does not exist").help("check its name")]);
+    fn finding_without_place_has_no_excerpt() {
+        let text = render_plain(&[Finding::new(&REFUSES, "`a.yaml` does not exist").help("check its name")]);
         assert_eq!(text, "error[refuses]: `a.yaml` does not exist\n = help: check its name\n");
-        let coloured = show(&[Finding::new(&REFUSES, "x").help("y")], true);
+        let coloured = render_findings(&[Finding::new(&REFUSES, "x").help("y")], true);
         assert!(!coloured.contains('|'), "{coloured}");
     }
 
     #[test]
-    fn words_are_wrapped_behind_their_label_and_commands_stay_whole() {
-        let source = Source::new("a.yaml", "one\n");
+    fn text_wraps_after_its_label_and_commands_stay_whole() {
+        let source = SourceText::new("a.yaml", "one\n");
         let message = "a message with many words, which does not fit into the columns of a narrow terminal";
         let help = "delete the line, or run `campaign check a.yaml --gateway production` and read what it prints";
-        let finding = Finding::new(&REFUSES, message).at(Place::new(&source, 0..3)).help(help);
-        let text = show_on(std::slice::from_ref(&finding), false, Some(60));
+        let finding = Finding::new(&REFUSES, message).at(SourceLocation::new(&source, 0..3)).help(help);
+        let text = render_findings_in_columns(std::slice::from_ref(&finding), false, Some(60));
         assert_eq!(
             text,
             "error[refuses]: a message with many words, which does not\n\
@@ -234,16 +235,16 @@ mod tests {
              \x20         `campaign check a.yaml --gateway production` and\n\
              \x20         read what it prints\n"
         );
-        assert!(!show_on(std::slice::from_ref(&finding), false, None).contains("narrow\n"));
+        assert!(!render_findings_in_columns(std::slice::from_ref(&finding), false, None).contains("narrow\n"));
         // No line is longer than prose may be.
-        let wide = show_on(&[Finding::new(&REFUSES, message.repeat(3))], false, Some(200));
-        assert!(wide.lines().all(|line| line.chars().count() <= PROSE), "{wide}");
+        let wide = render_findings_in_columns(&[Finding::new(&REFUSES, message.repeat(3))], false, Some(200));
+        assert!(wide.lines().all(|line| line.chars().count() <= PROSE_WIDTH), "{wide}");
     }
 
     #[test]
-    fn colours_come_only_when_asked_for() {
+    fn output_has_no_colors_by_default() {
         let finding = [Finding::new(&REFUSES, "y")];
-        assert!(show(&finding, true).contains('\u{1b}'));
-        assert!(!plain(&finding).contains('\u{1b}'));
+        assert!(render_findings(&finding, true).contains('\u{1b}'));
+        assert!(!render_plain(&finding).contains('\u{1b}'));
     }
 }

@@ -14,16 +14,16 @@ pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -
 }
 
 /// Names in backticks, joined by commas and a last `or`: one of them is meant.
-pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    joined(names, "or")
+pub fn join_alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    join_with(names, "or")
 }
 
 /// Names in backticks, joined by commas and a last `and`: all of them are meant.
-pub fn list_all<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    joined(names, "and")
+pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    join_with(names, "and")
 }
 
-fn joined<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
+fn join_with<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => String::new(),
@@ -33,7 +33,7 @@ fn joined<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
 }
 
 /// A word as it is typed in a shell.
-pub fn quoted(word: impl AsRef<OsStr>) -> String {
+pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref().to_string_lossy();
     let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_finger_is_recognised_and_a_stranger_is_not() {
+    fn typing_errors_are_recognized_and_other_words_are_not() {
         let names = ["signature", "message", "lifetime"];
         assert_eq!(did_you_mean("signatur", names), Some("signature"));
         assert_eq!(did_you_mean("Mesage", names), Some("message"));
@@ -56,21 +56,21 @@ mod tests {
     }
 
     #[test]
-    fn a_list_reads_as_prose() {
-        assert_eq!(list(["a"]), "`a`");
-        assert_eq!(list(["a", "b", "c"]), "`a`, `b` or `c`");
-        assert_eq!(list_all(["a", "b", "c"]), "`a`, `b` and `c`");
-        assert_eq!((list([]), list_all([])), (String::new(), String::new()));
+    fn names_are_joined_as_prose() {
+        assert_eq!(join_alternatives(["a"]), "`a`");
+        assert_eq!(join_alternatives(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(join_names(["a", "b", "c"]), "`a`, `b` and `c`");
+        assert_eq!((join_alternatives([]), join_names([])), (String::new(), String::new()));
     }
 
     #[test]
-    fn a_name_in_a_list_is_shown_as_it_is_written() {
-        assert_eq!(list_all(["Sale or Promo/", "templates/"]), "`Sale or Promo/` and `templates/`");
-        assert_eq!(list(["bread and butter", "tea"]), "`bread and butter` or `tea`");
+    fn listed_names_keep_their_spelling() {
+        assert_eq!(join_names(["Sale or Promo/", "templates/"]), "`Sale or Promo/` and `templates/`");
+        assert_eq!(join_alternatives(["bread and butter", "tea"]), "`bread and butter` or `tea`");
     }
 
     #[test]
-    fn a_shell_reads_a_word_as_it_is() {
+    fn quoted_word_survives_the_shell() {
         for (word, typed) in [
             ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
             ("осінь.yaml", "осінь.yaml"),
@@ -79,7 +79,7 @@ mod tests {
             ("$HOME;*", "'$HOME;*'"),
             ("", "''"),
         ] {
-            assert_eq!(quoted(word), typed);
+            assert_eq!(quote_for_shell(word), typed);
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct EncodedOperation {
     /// What it costs by its dearest channel; nothing where nobody knows the prices.
     pub cost: Option<Amount>,
     /// The moment before which it has to leave; nothing where it may leave at any time.
-    pub leave_by: Option<Timestamp>,
+    pub leave_before: Option<Timestamp>,
     /// Whether the row had a message before, which may be reported as delivered while this one waits.
     pub repeats: bool,
 }
@@ -34,44 +34,54 @@ pub struct EncodedOperation {
 impl EncodedOperation {
     /// Encodes an operation for the recipient in `row`.
     #[must_use]
-    pub fn new(row: Row, operation: &Operation<'_>) -> Self {
+    pub fn encode(row: Row, operation: &Operation<'_>) -> Self {
         let Operation { id, phone, content } = operation;
-        Self::of(row, (*id, *phone), (content.kind, content.chain()), super::encode(operation))
+        Self::with_digest(
+            row,
+            (*id, *phone),
+            (content.kind, content.channel_chain()),
+            super::encode_operation(operation),
+        )
     }
 
     /// Encodes an operation of that form for the recipient in `row`; `text` gives the text at a place among those that are filled.
     #[must_use]
-    pub fn filled<'t>(
+    pub fn from_form<'t>(
         row: Row,
         (id, phone): (MessageId, Phone),
         form: &OperationForm,
         text: impl Fn(usize) -> &'t str,
     ) -> Self {
-        Self::of(row, (id, phone), (form.kind, form.chain), form.encode(id, phone, text))
+        Self::with_digest(row, (id, phone), (form.kind, form.chain), form.encode_operation(id, phone, text))
     }
 
-    fn of(row: Row, (id, phone): (MessageId, Phone), (kind, chain): (OperationKind, Chain), json: Vec<u8>) -> Self {
+    fn with_digest(
+        row: Row,
+        (id, phone): (MessageId, Phone),
+        (kind, chain): (OperationKind, Chain),
+        json: Vec<u8>,
+    ) -> Self {
         let hash = Sha256::digest(&json);
         let mut digest = [0; 8];
         digest.copy_from_slice(&hash[..8]);
-        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_by: None, repeats: false }
+        Self { row, id, phone, kind, chain, digest, json, cost: None, leave_before: None, repeats: false }
     }
 
     /// The same with what it costs.
     #[must_use]
-    pub fn costing(self, cost: Option<Amount>) -> Self {
+    pub fn with_cost(self, cost: Option<Amount>) -> Self {
         Self { cost, ..self }
     }
 
     /// The same with the moment before which it has to leave.
     #[must_use]
-    pub fn leaving_by(self, leave_by: Option<Timestamp>) -> Self {
-        Self { leave_by, ..self }
+    pub fn with_leave_before(self, leave_by: Option<Timestamp>) -> Self {
+        Self { leave_before: leave_by, ..self }
     }
 
     /// The same for a row that had a message before, or had none.
     #[must_use]
-    pub fn repeating(self, repeats: bool) -> Self {
+    pub fn with_repeats(self, repeats: bool) -> Self {
         Self { repeats, ..self }
     }
 

@@ -7,124 +7,124 @@ use hmac::{Hmac, KeyInit, Mac};
 use secrecy::{ExposeSecret as _, SecretString};
 use sha2::Sha256;
 
-use crate::domain::{MessageId, plural};
+use crate::domain::{MessageId, format_count};
 
 /// The fewest bytes of a secret.
-const SHORTEST: usize = 32;
+const MIN_SECRET: usize = 32;
 /// How many bytes of the HMAC stand in an address: 128 bits, which nobody guesses.
-const MAC: usize = 16;
+const MAC_LENGTH: usize = 16;
 
 /// Why addresses cannot be made with a secret.
 #[derive(Debug, thiserror::Error)]
-pub enum HookError {
+pub enum WebhookSecretError {
     /// There is none.
     #[error("the webhook secret is missing")]
     None,
     /// It could be guessed.
-    #[error("the webhook secret has {}, but at least {SHORTEST} are required", plural(*.0 as u64, "byte"))]
+    #[error("the webhook secret has {}, but at least {MIN_SECRET} are required", format_count(*.0 as u64, "byte"))]
     Short(usize),
 }
 
 /// The secrets that addresses are made with: the first signs, all of them verify.
 #[derive(Clone)]
-pub struct HookSecrets(Vec<Hmac<Sha256>>);
+pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
 
-impl fmt::Debug for HookSecrets {
+impl fmt::Debug for WebhookSecrets {
     /// Shows no secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HookSecrets").field(&self.0.len()).finish()
     }
 }
 
-impl HookSecrets {
+impl WebhookSecrets {
     /// These secrets.
     ///
     /// # Errors
     /// When there are none, or one is too short.
-    pub fn new(secrets: &[SecretString]) -> Result<Self, HookError> {
+    pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
         let keyed = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();
             match bytes.len() {
-                SHORTEST.. => Ok(Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")),
-                short => Err(HookError::Short(short)),
+                MIN_SECRET.. => Ok(Hmac::new_from_slice(bytes).expect("a key of HMAC may have any length")),
+                short => Err(WebhookSecretError::Short(short)),
             }
         };
         let keys: Vec<_> = secrets.iter().map(keyed).collect::<Result<_, _>>()?;
-        if keys.is_empty() { Err(HookError::None) } else { Ok(Self(keys)) }
+        if keys.is_empty() { Err(WebhookSecretError::None) } else { Ok(Self(keys)) }
     }
 
     /// All secrets of several holders; the first of the first signs.
     #[must_use]
-    pub fn all(of: impl IntoIterator<Item = Self>) -> Self {
+    pub fn merge(of: impl IntoIterator<Item = Self>) -> Self {
         Self(of.into_iter().flat_map(|secrets| secrets.0).collect())
     }
 
     /// Whether an address of this message has this mac, by any of the secrets; takes the same time whatever it is.
     #[must_use]
-    pub fn signed(&self, run: &str, id: MessageId, mac: &str) -> bool {
-        self.verified(&message(run, id), mac)
+    pub fn verify_message(&self, run: &str, id: MessageId, mac: &str) -> bool {
+        self.verify(&message_text(run, id), mac)
     }
 
     /// Whether the account's own address has this mac.
     #[must_use]
-    pub fn signed_notice(&self, mac: &str) -> bool {
-        self.verified(NOTICE, mac)
+    pub fn verify_notice(&self, mac: &str) -> bool {
+        self.verify(NOTICE, mac)
     }
 
     /// What proves to whoever asks the account's own address a question that its secret is known here; nothing if the mac
     /// is not that address's.
     #[must_use]
-    pub fn proof(&self, notice: &str, question: &str) -> Option<String> {
-        let notice = unhex(notice)?;
+    pub fn prove(&self, notice: &str, question: &str) -> Option<String> {
+        let notice = decode_mac(notice)?;
         let signs = |key: &&Hmac<Sha256>| (*key).clone().chain_update(NOTICE).verify_truncated_left(&notice).is_ok();
-        self.0.iter().find(signs).map(|key| mac(key, &asked(question)))
+        self.0.iter().find(signs).map(|key| compute_mac(key, &question_text(question)))
     }
 
     /// Of each secret a value by which two holders know that it is the same, the one that signs first; it tells nothing
     /// of the secret.
     #[must_use]
     pub fn check_values(&self) -> Vec<String> {
-        self.0.iter().map(|key| mac(key, b"check")).collect()
+        self.0.iter().map(|key| compute_mac(key, b"check")).collect()
     }
 
     fn sign(&self, text: &[u8]) -> String {
         // There is one at least wherever something is signed.
-        self.0.first().map(|key| mac(key, text)).unwrap_or_default()
+        self.0.first().map(|key| compute_mac(key, text)).unwrap_or_default()
     }
 
-    fn verified(&self, text: &[u8], mac: &str) -> bool {
-        let Some(mac) = unhex(mac) else { return false };
+    fn verify(&self, text: &[u8], mac: &str) -> bool {
+        let Some(mac) = decode_mac(mac) else { return false };
         // The comparison takes the same time whatever the bytes are; that of the number of secrets is no secret.
         self.0.iter().any(|key| key.clone().chain_update(text).verify_truncated_left(&mac).is_ok())
     }
 }
 
-fn mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
+fn compute_mac(key: &Hmac<Sha256>, text: &[u8]) -> String {
     let tag = key.clone().chain_update(text).finalize().into_bytes();
-    tag[..MAC].iter().map(|byte| format!("{byte:02x}")).collect()
+    tag[..MAC_LENGTH].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What the account's own address is signed over; no message's text is this.
 const NOTICE: &[u8] = b"n";
 
 /// What the answer to a question is signed over; no address is signed over this.
-fn asked(question: &str) -> Vec<u8> {
+fn question_text(question: &str) -> Vec<u8> {
     format!("t/{question}").into_bytes()
 }
 
 /// What a message's address is signed over.
-fn message(run: &str, id: MessageId) -> Vec<u8> {
+fn message_text(run: &str, id: MessageId) -> Vec<u8> {
     format!("h/{run}/{id}").into_bytes()
 }
 
 /// The bytes of a mac, which is written in exactly one way.
-fn unhex(mac: &str) -> Option<[u8; MAC]> {
+fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
     let digits = mac.as_bytes();
     let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
-    if digits.len() != 2 * MAC || !digits.iter().all(lower) {
+    if digits.len() != 2 * MAC_LENGTH || !digits.iter().all(lower) {
         return None;
     }
-    let mut bytes = [0; MAC];
+    let mut bytes = [0; MAC_LENGTH];
     for (byte, pair) in bytes.iter_mut().zip(mac.as_bytes().chunks_exact(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
     }
@@ -133,39 +133,39 @@ fn unhex(mac: &str) -> Option<[u8; MAC]> {
 
 /// Where the gateway brings webhooks: the address of the receiver from outside, and what its addresses are signed with.
 #[derive(Clone, Debug)]
-pub struct Hook {
+pub struct WebhookUrls {
     public_url: String,
-    secrets: HookSecrets,
+    secrets: WebhookSecrets,
 }
 
-impl Hook {
+impl WebhookUrls {
     /// Webhooks to a receiver at this address, which has no slash at its end.
     #[must_use]
-    pub fn new(public_url: String, secrets: HookSecrets) -> Self {
+    pub fn new(public_url: String, secrets: WebhookSecrets) -> Self {
         Self { public_url, secrets }
     }
 
     /// The address of the webhook of one message of a run.
     #[must_use]
-    pub fn of(&self, run: &str, id: MessageId) -> String {
-        format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message(run, id)))
+    pub fn message_url(&self, run: &str, id: MessageId) -> String {
+        format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message_text(run, id)))
     }
 
     /// Those of the messages of one run.
     #[must_use]
-    pub fn for_run(&self, run: String) -> RunHook {
-        RunHook { hook: self.clone(), run }
+    pub fn for_run(&self, run: String) -> RunWebhookUrls {
+        RunWebhookUrls { hook: self.clone(), run }
     }
 
     /// Whether an answer to a question proves that the secret of our addresses is known there.
     #[must_use]
     pub fn is_proof(&self, question: &str, answer: &str) -> bool {
-        self.secrets.verified(&asked(question), answer)
+        self.secrets.verify(&question_text(question), answer)
     }
 
     /// The address for the account's settings at the gateway, where it tells of what has no address of its own.
     #[must_use]
-    pub fn of_account(&self) -> String {
+    pub fn account_url(&self) -> String {
         format!("{}/n/{}", self.public_url, self.secrets.sign(NOTICE))
     }
 
@@ -177,23 +177,23 @@ impl Hook {
 
     /// The secrets.
     #[must_use]
-    pub fn secrets(&self) -> &HookSecrets {
+    pub fn secrets(&self) -> &WebhookSecrets {
         &self.secrets
     }
 }
 
 /// Where the webhooks of the messages of one run go.
 #[derive(Clone, Debug)]
-pub struct RunHook {
-    hook: Hook,
+pub struct RunWebhookUrls {
+    hook: WebhookUrls,
     run: String,
 }
 
-impl RunHook {
+impl RunWebhookUrls {
     /// The address of the webhook of one message.
     #[must_use]
-    pub fn of(&self, id: MessageId) -> String {
-        self.hook.of(&self.run, id)
+    pub fn message_url(&self, id: MessageId) -> String {
+        self.hook.message_url(&self.run, id)
     }
 }
 
@@ -203,9 +203,9 @@ mod tests {
 
     use super::*;
 
-    fn secrets(names: &[&str]) -> HookSecrets {
+    fn secrets(names: &[&str]) -> WebhookSecrets {
         let secrets: Vec<SecretString> = names.iter().map(|name| name.repeat(32).into()).collect();
-        HookSecrets::new(&secrets).unwrap()
+        WebhookSecrets::new(&secrets).unwrap()
     }
 
     fn id(number: u64) -> MessageId {
@@ -217,65 +217,66 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_of_one_message_of_one_run_alone() {
-        let hook = Hook::new("https://hooks.example".into(), secrets(&["a"]));
-        let address = hook.of("sale@3", id(77));
+    fn webhook_url_belongs_to_one_message_of_one_run() {
+        let hook = WebhookUrls::new("https://hooks.example".into(), secrets(&["a"]));
+        let address = hook.message_url("sale@3", id(77));
         assert!(address.starts_with("https://hooks.example/h/sale@3/77/"), "{address}");
         let mac = mac_of(&address);
-        assert!(hook.secrets().signed("sale@3", id(77), mac));
-        assert!(!hook.secrets().signed("sale@3", id(78), mac));
-        assert!(!hook.secrets().signed("sale@4", id(77), mac));
-        assert!(!hook.secrets().signed_notice(mac));
-        assert!(hook.secrets().signed_notice(mac_of(&hook.of_account())));
-        assert!(!secrets(&["b"]).signed("sale@3", id(77), mac));
+        assert!(hook.secrets().verify_message("sale@3", id(77), mac));
+        assert!(!hook.secrets().verify_message("sale@3", id(78), mac));
+        assert!(!hook.secrets().verify_message("sale@4", id(77), mac));
+        assert!(!hook.secrets().verify_notice(mac));
+        assert!(hook.secrets().verify_notice(mac_of(&hook.account_url())));
+        assert!(!secrets(&["b"]).verify_message("sale@3", id(77), mac));
     }
 
     #[test]
-    fn the_first_secret_signs_and_all_verify() {
+    fn first_secret_signs_and_all_verify() {
         let (old, rotated) = (secrets(&["old"]), secrets(&["new", "old"]));
-        let address = |secrets: &HookSecrets| Hook::new(String::new(), secrets.clone()).of("sale@3", id(77));
+        let address =
+            |secrets: &WebhookSecrets| WebhookUrls::new(String::new(), secrets.clone()).message_url("sale@3", id(77));
         for address in [address(&old), address(&rotated)] {
-            assert!(rotated.signed("sale@3", id(77), mac_of(&address)));
+            assert!(rotated.verify_message("sale@3", id(77), mac_of(&address)));
         }
-        assert!(!old.signed("sale@3", id(77), mac_of(&address(&rotated))));
+        assert!(!old.verify_message("sale@3", id(77), mac_of(&address(&rotated))));
         assert_eq!(rotated.check_values(), [&secrets(&["new"]), &old].map(|one| one.check_values()[0].clone()));
     }
 
     #[test]
-    fn only_who_knows_the_secret_of_the_address_that_was_asked_proves_it() {
-        let hook = |names: &[&str]| Hook::new("https://hooks.example".into(), secrets(names));
+    fn only_the_holder_of_the_secret_can_prove_it() {
+        let hook = |names: &[&str]| WebhookUrls::new("https://hooks.example".into(), secrets(names));
         let ours = hook(&["new", "old"]);
-        let asked_at = |hook: &Hook| mac_of(&hook.of_account()).to_owned();
+        let asked_at = |hook: &WebhookUrls| mac_of(&hook.account_url()).to_owned();
         for known in [&["new", "old"][..], &["old", "new"]] {
-            let proof = secrets(known).proof(&asked_at(&ours), "7").unwrap();
+            let proof = secrets(known).prove(&asked_at(&ours), "7").unwrap();
             assert!(
                 ours.is_proof("7", &proof) && !ours.is_proof("8", &proof) && !hook(&["other"]).is_proof("7", &proof)
             );
             assert_ne!(proof, asked_at(&ours));
         }
-        assert_eq!(secrets(&["old"]).proof(&asked_at(&ours), "7"), None);
+        assert_eq!(secrets(&["old"]).prove(&asked_at(&ours), "7"), None);
         assert!(!ours.is_proof("7", "ok") && !ours.is_proof("7", &asked_at(&ours)));
     }
 
     #[test]
-    fn a_secret_that_could_be_guessed_is_refused() {
-        let error = HookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
+    fn guessable_secret_is_rejected() {
+        let error = WebhookSecrets::new(&["x".repeat(31).into()]).unwrap_err().to_string();
         assert!(error.contains("has 31 bytes, but at least 32"), "{error}");
-        assert!(HookSecrets::new(&[]).is_err());
+        assert!(WebhookSecrets::new(&[]).is_err());
     }
 
     proptest! {
         #[test]
-        fn no_part_of_a_mac_is_enough_and_no_other_spelling(at in 0_usize..32, with in "[0-9a-fA-F ]", len in 0_usize..32) {
+        fn partial_or_altered_mac_is_rejected(at in 0_usize..32, with in "[0-9a-fA-F ]", len in 0_usize..32) {
             let secrets = secrets(&["a"]);
-            let address = Hook::new(String::new(), secrets.clone()).of("sale@3", id(77));
+            let address = WebhookUrls::new(String::new(), secrets.clone()).message_url("sale@3", id(77));
             let mac = mac_of(&address);
-            prop_assert!(!secrets.signed("sale@3", id(77), &mac[..len]));
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &mac[..len]));
             let longer = format!("{mac}0");
-            prop_assert!(!secrets.signed("sale@3", id(77), &longer));
-            prop_assert!(!secrets.signed("sale@3", id(77), &mac.to_uppercase()) || mac.to_uppercase() == mac);
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &longer));
+            prop_assert!(!secrets.verify_message("sale@3", id(77), &mac.to_uppercase()) || mac.to_uppercase() == mac);
             let other = format!("{}{with}{}", &mac[..at], &mac[at + 1..]);
-            prop_assert!(other == mac || !secrets.signed("sale@3", id(77), &other));
+            prop_assert!(other == mac || !secrets.verify_message("sale@3", id(77), &other));
         }
     }
 }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use super::Hook;
-use super::json_api::{cause, is_handshake};
+use super::WebhookUrls;
+use super::json_api::{innermost_cause, is_handshake};
 use crate::http_client;
 
 /// The header of a question, which nothing but its answer comes of.
-pub const HOOK_QUESTION: &str = "x-campaign-test";
+pub const WEBHOOK_TEST_HEADER: &str = "x-campaign-test";
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read.
-const LARGEST: usize = 1_024;
+const MAX_ANSWER: usize = 1_024;
 
 /// Who answers at the public address of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookAnswer {
+pub enum WebhookTestAnswer {
     /// A receiver that knows our secret.
     Ours,
     /// Somebody who does not prove it, with this status.
@@ -36,44 +36,44 @@ pub enum HookAnswer {
 }
 
 /// Asks the account's own address a question that was never asked before.
-pub async fn ask_hook(hook: &Hook, question: &str) -> HookAnswer {
+pub async fn test_webhook(hook: &WebhookUrls, question: &str) -> WebhookTestAnswer {
     let client = http_client::builder()
         .user_agent(concat!("campaign/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(PATIENCE / 2)
-        .timeout(PATIENCE);
+        .connect_timeout(ANSWER_TIMEOUT / 2)
+        .timeout(ANSWER_TIMEOUT);
     let client = match client.build() {
         Ok(client) => client,
-        Err(error) => return HookAnswer::Broken(cause(&error)),
+        Err(error) => return WebhookTestAnswer::Broken(innermost_cause(&error)),
     };
-    match client.post(hook.of_account()).header(HOOK_QUESTION, question).send().await {
-        Ok(response) => heard(hook, question, response).await,
-        Err(error) => unheard(&error),
+    match client.post(hook.account_url()).header(WEBHOOK_TEST_HEADER, question).send().await {
+        Ok(response) => read_answer(hook, question, response).await,
+        Err(error) => explain_failure(&error),
     }
 }
 
-async fn heard(hook: &Hook, question: &str, mut response: reqwest::Response) -> HookAnswer {
+async fn read_answer(hook: &WebhookUrls, question: &str, mut response: reqwest::Response) -> WebhookTestAnswer {
     let status = response.status();
     let mut body = Vec::new();
-    while status == StatusCode::OK && body.len() < LARGEST {
+    while status == StatusCode::OK && body.len() < MAX_ANSWER {
         match response.chunk().await {
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            Err(error) => return unheard(&error),
+            Err(error) => return explain_failure(&error),
         }
     }
     match std::str::from_utf8(&body) {
-        Ok(answer) if hook.is_proof(question, answer.trim_end()) => HookAnswer::Ours,
-        _ => HookAnswer::Somebody(status.as_u16()),
+        Ok(answer) if hook.is_proof(question, answer.trim_end()) => WebhookTestAnswer::Ours,
+        _ => WebhookTestAnswer::Somebody(status.as_u16()),
     }
 }
 
-fn unheard(error: &reqwest::Error) -> HookAnswer {
-    let cause = cause(error);
+fn explain_failure(error: &reqwest::Error) -> WebhookTestAnswer {
+    let cause = innermost_cause(error);
     match () {
-        () if error.is_dns() => HookAnswer::NoName(cause),
-        () if is_handshake(error) => HookAnswer::NoHandshake(cause),
-        () if error.is_timeout() => HookAnswer::Silence,
-        () if error.is_connect() => HookAnswer::NoConnection(cause),
-        () => HookAnswer::Broken(cause),
+        () if error.is_dns() => WebhookTestAnswer::NoName(cause),
+        () if is_handshake(error) => WebhookTestAnswer::NoHandshake(cause),
+        () if error.is_timeout() => WebhookTestAnswer::Silence,
+        () if error.is_connect() => WebhookTestAnswer::NoConnection(cause),
+        () => WebhookTestAnswer::Broken(cause),
     }
 }

@@ -11,18 +11,18 @@ mod operation_form;
 mod reply;
 
 pub use envelope::{EncodedOperation, Envelope};
-pub use hook::{Hook, HookError, HookSecrets, RunHook};
-pub use hook_test::{HOOK_QUESTION, HookAnswer, ask_hook};
+pub use hook::{RunWebhookUrls, WebhookSecretError, WebhookSecrets, WebhookUrls};
+pub use hook_test::{WEBHOOK_TEST_HEADER, WebhookTestAnswer, test_webhook};
 pub use json_api::{
-    Address, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate,
-    DeleteSmsTemplate, DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, JsonApi, JsonApiError,
-    ListSmsTemplates, ListViberTemplates, MessageRecord, Rules, Sender, SmsTemplate, ToldReceipt, UnreadableReceipt,
-    ViberTemplate, Words, encode, read_receipts,
+    AnswerRules, AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate,
+    DeleteSmsTemplate, DeleteViberTemplate, FailureCause, GatewayAddress, IdentifiedReceipt, Inquiry, InquiryFailure,
+    JsonApi, JsonApiError, ListSmsTemplates, ListViberTemplates, MessageRecord, RedactingReader, SenderName,
+    SmsTemplate, UnreadableReceipt, ViberTemplate, encode_operation, read_receipts,
 };
 #[cfg(test)]
-pub(crate) use json_api::{Exchange, answers, read};
+pub(crate) use json_api::{HttpExchange, read_reply, read_status_answers};
 pub use operation_form::OperationForm;
-pub use reply::{Oddity, Reply, Signal, StatusAnswer, StopCause};
+pub use reply::{ContractDeviation, GatewayReply, Signal, StatusAnswer, StopCause};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,8 +42,8 @@ pub trait Gateway: Send + Sync {
     /// byte would, and then none did.
     ///
     /// The reply always has exactly one outcome per operation, in order.
-    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<Reply>>;
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>>;
 
     /// Asks for the status of messages by our identifiers (contract 4.3 `status`), one answer each.
-    fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
+    fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>>;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::domain::{MsgId, Outcome, ReportedChannel, Status};
+use crate::domain::{GatewayMessageId, OperationOutcome, ReportedChannel, Status};
 
 /// Why a run has to stop, whatever its breaker says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub enum Signal {
 
 /// What an answer does otherwise than the contract says, and proves no less for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Oddity {
+pub enum ContractDeviation {
     /// A `request_id` that is a number (contract 2.3: a string).
     NumericRequestId,
     /// A `msg_id` that is a negative number (contract 2.2: a string or a number).
@@ -63,52 +63,54 @@ pub enum Oddity {
 
 /// The outcomes on an envelope's operations, in their order, and what they mean for the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct GatewayReply {
     /// One outcome per operation.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<OperationOutcome>,
     /// What the run should do.
     pub signal: Signal,
     /// The answer's body, where a person will have to look at it.
     pub evidence: Option<String>,
     /// What is odd about it, as often as it occurs.
-    pub oddities: Vec<Oddity>,
+    pub deviations: Vec<ContractDeviation>,
 }
 
-impl Reply {
+impl GatewayReply {
     /// A reply whose answer needs no second look.
     #[must_use]
-    pub fn new(outcomes: Vec<Outcome>, signal: Signal) -> Self {
-        Self { outcomes, signal, evidence: None, oddities: Vec::new() }
+    pub fn new(outcomes: Vec<OperationOutcome>, signal: Signal) -> Self {
+        Self { outcomes, signal, evidence: None, deviations: Vec::new() }
     }
 
     /// A reply with the same outcome on all `count` operations.
     #[must_use]
-    pub fn all(count: usize, outcome: &Outcome, signal: Signal) -> Self {
+    pub fn for_all(count: usize, outcome: &OperationOutcome, signal: Signal) -> Self {
         Self::new(vec![outcome.clone(); count], signal)
     }
 
     /// Whether the gateway is known to have taken or refused at least one operation.
     #[must_use]
-    pub fn proves_something(&self) -> bool {
-        self.outcomes.iter().any(|outcome| !matches!(outcome, Outcome::InDoubt { .. } | Outcome::NotSent { .. }))
+    pub fn has_proof(&self) -> bool {
+        self.outcomes
+            .iter()
+            .any(|outcome| !matches!(outcome, OperationOutcome::InDoubt { .. } | OperationOutcome::NotSent { .. }))
     }
 
     /// Whether it is proven that nothing of the envelope was executed.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
-        self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::NotSent { .. }))
+        self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. }))
     }
 
     /// How many operations have no proven outcome.
     #[must_use]
-    pub fn in_doubt(&self) -> usize {
-        self.outcomes.iter().filter(|outcome| matches!(outcome, Outcome::InDoubt { .. })).count()
+    pub fn count_in_doubt(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })).count()
     }
 
     /// Whether nothing is proven of any operation.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        self.outcomes.iter().all(|outcome| matches!(outcome, Outcome::InDoubt { .. }))
+        self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. }))
     }
 }
 
@@ -120,7 +122,7 @@ pub enum StatusAnswer {
         /// Its status.
         status: Status,
         /// The gateway's identifier.
-        msg_id: Option<MsgId>,
+        msg_id: Option<GatewayMessageId>,
         /// The channel that it is about, where that is told and known here.
         channel: Option<ReportedChannel>,
         /// When the status changed, by the gateway's clock.

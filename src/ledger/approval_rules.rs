@@ -22,9 +22,9 @@ pub struct KeptApprovalRule {
 }
 
 /// The part of the ledger that keeps the `approval` rules of accounts.
-pub trait ApprovalRules: Send + Sync {
+pub trait ApprovalRuleStore: Send + Sync {
     /// All rules that were ever recorded, oldest first.
-    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>>;
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>>;
 
     /// Records a rule. Earlier ones stay as the history.
     fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()>;

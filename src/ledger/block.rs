@@ -6,7 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::{Heed, Lease, LeftOut, NewRun, Run};
+use super::{ExcludedRows, Lease, NewRun, Run, SuppressionPolicy};
 use crate::domain::{Endpoint, MessageId, OperationKind, Row};
 
 /// What the messages of a shared run have in common; those that agree in all of it go into one run until that is full.
@@ -27,7 +27,7 @@ pub struct SharedRun {
     /// Whether it sends to real people.
     pub live: bool,
     /// What of the suppression list holds it back.
-    pub heed: Heed,
+    pub suppression: SuppressionPolicy,
 }
 
 impl SharedRun {
@@ -51,8 +51,8 @@ impl SharedRun {
             // Nobody knows beforehand how many there will be.
             recipients: 0,
             last_row: Row::new(Row::HEADER.get() + Self::ROWS),
-            left_out: LeftOut::default(),
-            heed: self.heed,
+            excluded: ExcludedRows::default(),
+            suppression: self.suppression,
             file: None,
             began_at,
             random,
@@ -60,12 +60,12 @@ impl SharedRun {
     }
 
     /// Whether a run is this one, be it full or not.
-    pub(super) fn is(&self, run: &Run) -> bool {
-        let Self { campaign, edition, gateway, account, endpoint, kind, live, heed } = self;
+    pub(super) fn matches(&self, run: &Run) -> bool {
+        let Self { campaign, edition, gateway, account, endpoint, kind, live, suppression: heed } = self;
         run.shared
             && run.purged_at.is_none()
             && (&run.campaign, &run.edition, &run.gateway, &run.account) == (campaign, edition, gateway, account)
-            && (run.endpoint, run.kind, run.live, run.heed) == (*endpoint, *kind, *live, *heed)
+            && (run.endpoint, run.kind, run.live, run.suppression) == (*endpoint, *kind, *live, *heed)
     }
 }
 
@@ -83,22 +83,22 @@ pub struct BlockRequest {
 impl BlockRequest {
     /// So many rows at most.
     #[must_use]
-    pub fn rows(rows: u32) -> Self {
+    pub fn for_rows(rows: u32) -> Self {
         Self { rows, id: None, per_hour: None }
     }
 
     /// One row, with this identifier if one is given, unless so many were drawn within the last hour.
     #[must_use]
-    pub fn message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
+    pub fn for_message(id: Option<MessageId>, per_hour: Option<u32>) -> Self {
         Self { rows: 1, id, per_hour }
     }
 }
 
 /// What a request for rows of a shared run comes to.
 #[derive(Debug)]
-pub enum Drawn {
+pub enum DrawOutcome {
     /// Rows, for this process alone.
-    Block(Box<Block>),
+    Block(Box<RowBlock>),
     /// Nothing.
     Refused(DrawRefusal),
 }
@@ -114,17 +114,17 @@ pub enum DrawRefusal {
 
 /// Rows of a run from one to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowSpan {
     /// The first.
     pub first: Row,
     /// The last.
     pub last: Row,
 }
 
-impl Rows {
+impl RowSpan {
     /// Whether this row is among them.
     #[must_use]
-    pub fn contain(self, row: Row) -> bool {
+    pub fn contains(self, row: Row) -> bool {
         (self.first..=self.last).contains(&row)
     }
 
@@ -134,7 +134,7 @@ impl Rows {
     }
 
     /// The rows of all of these.
-    pub(crate) fn all_of(blocks: &[Rows]) -> RoaringBitmap {
+    pub(crate) fn union(blocks: &[RowSpan]) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
         for block in blocks {
             rows.insert_range(block.first.get()..=block.last.get());
@@ -148,7 +148,7 @@ impl Rows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIds {
     /// The rows.
-    pub rows: Rows,
+    pub rows: RowSpan,
     /// The identifier of the first.
     pub first: u64,
 }
@@ -156,23 +156,23 @@ pub struct BlockIds {
 impl BlockIds {
     /// The identifier of a row of the block.
     #[must_use]
-    pub fn id(self, row: Row) -> Option<MessageId> {
+    pub fn message_id(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get().checked_sub(self.rows.first.get())?);
-        if self.rows.contain(row) { MessageId::new(self.first + offset) } else { None }
+        if self.rows.contains(row) { MessageId::new(self.first + offset) } else { None }
     }
 
     /// The row that an identifier belongs to.
     #[must_use]
-    pub fn row(self, id: MessageId) -> Option<Row> {
+    pub fn find_row(self, id: MessageId) -> Option<Row> {
         let offset = u32::try_from(id.get().checked_sub(self.first)?).ok()?;
-        Some(Row::new(self.rows.first.get().checked_add(offset)?)).filter(|row| self.rows.contain(*row))
+        Some(Row::new(self.rows.first.get().checked_add(offset)?)).filter(|row| self.rows.contains(*row))
     }
 }
 
 /// Rows of a shared run that this process alone may send to, until it is dropped.
 ///
 /// A process that ends, however it ends, gives it back, and what it had begun of it is in doubt; nothing else is.
-pub struct Block {
+pub struct RowBlock {
     /// The run.
     pub run: Run,
     /// The right to the rows.
@@ -181,25 +181,25 @@ pub struct Block {
     _kept: Box<dyn Any + Send + Sync>,
 }
 
-impl Block {
+impl RowBlock {
     /// A block that lasts as long as what is kept.
     pub(super) fn new(run: Run, lease: Lease, kept: impl Any + Send + Sync) -> Box<Self> {
         Box::new(Self { run, lease, _kept: Box::new(kept) })
     }
 }
 
-impl Drawn {
+impl DrawOutcome {
     /// The block, where there is one.
     #[cfg(test)]
-    pub(crate) fn block(self) -> Option<Block> {
+    pub(crate) fn into_block(self) -> Option<RowBlock> {
         match self {
-            Drawn::Block(block) => Some(*block),
-            Drawn::Refused(_) => None,
+            DrawOutcome::Block(block) => Some(*block),
+            DrawOutcome::Refused(_) => None,
         }
     }
 }
 
-impl fmt::Debug for Block {
+impl fmt::Debug for RowBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Block").field("run", &self.run.key).field("lease", &self.lease).finish_non_exhaustive()
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use jiff::Zoned;
 
 use super::{LedgerFuture, NumberSet};
-use crate::calendar::PerDay;
-use crate::domain::{Amount, Budget, Cap, Phone};
+use crate::calendar::DailyLimits;
+use crate::domain::{Amount, Budget, FrequencyCap, Phone};
 
 /// Why a row is skipped whose number got as many messages as it may.
 pub const CAPPED: &str = "cap";
@@ -17,9 +17,9 @@ pub struct Bounds {
     /// The most that all runs of its edition may use together.
     pub budget: Budget,
     /// How often any number may be written to.
-    pub caps: Vec<Cap>,
+    pub caps: Vec<FrequencyCap>,
     /// How many messages of its edition leave on a day.
-    pub per_day: Option<PerDay>,
+    pub per_day: Option<DailyLimits>,
 }
 
 /// A bound that holds back the next message.
@@ -49,12 +49,17 @@ pub enum Bound {
 }
 
 /// When numbers got messages of campaigns, as a part of the ledger.
-pub trait Contacts: Send + Sync {
+pub trait ContactHistory: Send + Sync {
     /// The numbers that caps hold back now from what goes through gateways on loopback, or through others.
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet>;
 
     /// Whether caps hold this number back now.
-    fn is_capped<'a>(&'a self, phone: Phone, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { Ok(!caps.is_empty() && self.capped(caps, loopback).await?.contains(phone)) })
+    fn is_number_capped<'a>(
+        &'a self,
+        phone: Phone,
+        caps: &'a [FrequencyCap],
+        loopback: bool,
+    ) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { Ok(!caps.is_empty() && self.load_capped_numbers(caps, loopback).await?.contains(phone)) })
     }
 }

@@ -20,7 +20,7 @@ pub trait NewCopies: Send {
     ///
     /// # Errors
     /// When nothing can be written there.
-    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError>;
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError>;
 
     /// Makes the list, and what is frozen besides, the copies of this run; it must not be open before.
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()>;
@@ -67,14 +67,14 @@ impl Copies {
     ///
     /// # Errors
     /// When it is missing, or cannot be read.
-    pub fn list(&self) -> io::Result<ListReader> {
+    pub fn open_list(&self) -> io::Result<ListReader> {
         (self.list)()
     }
 
     /// That they cannot be used.
     #[must_use]
-    pub fn unusable(&self, reason: impl Display) -> LedgerError {
-        LedgerError::Copies { place: self.place.clone(), reason: reason.to_string() }
+    pub fn unreadable_error(&self, reason: impl Display) -> LedgerError {
+        LedgerError::CopiesUnreadable { place: self.place.clone(), reason: reason.to_string() }
     }
 }
 

@@ -6,77 +6,79 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::SentRow;
-use crate::domain::{Allotment, Chain, Channel, OperationKind};
+use crate::domain::{Chain, Channel, OperationKind, VariantAllocation};
 
 /// The messages of a run: of each variant the channels, and how recipients were divided among them.
 pub(super) struct EarlierChains {
     chains: Vec<Chain>,
-    allotment: Allotment,
+    allotment: VariantAllocation,
 }
 
 #[derive(Deserialize)]
-struct Frozen {
-    brief: Brief,
+struct EarlierInputs {
+    brief: EarlierCampaign,
 }
 
 #[derive(Deserialize)]
-struct Brief {
+struct EarlierCampaign {
     name: String,
-    content: Content,
+    content: EarlierContent,
     #[serde(default)]
-    variants: Vec<Variant>,
+    variants: Vec<EarlierVariant>,
 }
 
 #[derive(Deserialize)]
-struct Variant {
+struct EarlierVariant {
     /// In hundredths of a percent.
     share: u64,
-    content: Option<Content>,
+    content: Option<EarlierContent>,
 }
 
 #[derive(Deserialize)]
-struct Content {
+struct EarlierContent {
     kind: OperationKind,
     stages: Vec<Map<String, Value>>,
 }
 
-impl Content {
+impl EarlierContent {
     fn chain(&self) -> Chain {
         if self.kind != OperationKind::Pipeline {
             return Chain::UNKNOWN;
         }
         let names = self.stages.iter().filter_map(|stage| stage.keys().next());
-        Chain::of(names.filter_map(|name| Channel::from_name(name)))
+        Chain::from_channels(names.filter_map(|name| Channel::from_name(name)))
     }
 }
 
 impl EarlierChains {
     /// What a run froze; nothing if it cannot be read.
-    pub(super) fn read(frozen: &[u8]) -> Option<Self> {
-        let Brief { name, content, variants } = serde_json::from_slice::<Frozen>(frozen).ok()?.brief;
+    pub(super) fn parse(frozen: &[u8]) -> Option<Self> {
+        let EarlierCampaign { name, content, variants } = serde_json::from_slice::<EarlierInputs>(frozen).ok()?.brief;
         let shares: Vec<u64> = variants.iter().map(|variant| variant.share).collect();
         let common = content.chain();
         let chains = match variants[..] {
             [] => vec![common],
-            _ => variants.iter().map(|variant| variant.content.as_ref().map_or(common, Content::chain)).collect(),
+            _ => {
+                variants.iter().map(|variant| variant.content.as_ref().map_or(common, EarlierContent::chain)).collect()
+            }
         };
-        Some(Self { chains, allotment: Allotment::new(&name, &shares) })
+        Some(Self { chains, allotment: VariantAllocation::new(&name, &shares) })
     }
 
     /// The channels of a row's pipeline; unknown if they depend on a number that was forgotten.
-    fn of(&self, sent: &SentRow) -> Chain {
+    fn find_chain(&self, sent: &SentRow) -> Chain {
         // Variants of other kinds are in other envelopes.
         let mut pipelines = self.chains.iter().filter(|chain| chain.is_known());
-        match (pipelines.next(), sent.to.number()) {
+        match (pipelines.next(), sent.to.phone()) {
             (Some(first), _) if pipelines.all(|chain| chain == first) => *first,
-            (_, Some(phone)) => self.chains.get(self.allotment.variant(phone)).copied().unwrap_or_default(),
+            (_, Some(phone)) => self.chains.get(self.allotment.assign_variant(phone)).copied().unwrap_or_default(),
             (_, None) => Chain::UNKNOWN,
         }
     }
 
     /// Gives the rows of an envelope of pipelines their channels.
-    pub(super) fn give(&self, rows: &mut [SentRow]) {
-        rows.iter_mut().for_each(|sent| sent.chain = self.of(sent));
+    pub(super) fn assign_chains(&self, rows: &mut [SentRow]) {
+        rows.iter_mut().for_each(|sent| sent.chain = self.find_chain(sent));
     }
 }
 
@@ -94,12 +96,12 @@ mod tests {
             variants.iter().map(|content| format!(r#"{{"share": 5000, "content": {content}}}"#)).collect();
         let variants = variants.join(", ");
         let json = format!(r#"{{"brief": {{"name": "sale", "content": {content}, "variants": [{variants}]}}}}"#);
-        EarlierChains::read(json.as_bytes()).unwrap()
+        EarlierChains::parse(json.as_bytes()).unwrap()
     }
 
     fn chain(frozen: &EarlierChains, to: Addressee) -> String {
         let mut rows = [SentRow { row: Row::FIRST, to, digest: [0; 8], chain: Chain::UNKNOWN }];
-        frozen.give(&mut rows);
+        frozen.assign_chains(&mut rows);
         rows[0].chain.to_string()
     }
 
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn forgotten_row_has_the_channels_that_all_pipelines_have() {
-        let forgotten = Addressee::Forgotten(crate::domain::ForgottenNumber::of_hash([7; 8]));
+        let forgotten = Addressee::Forgotten(crate::domain::ForgottenNumber::from_hash([7; 8]));
         assert_eq!(chain(&frozen(SMS, &[SMS, SMS]), forgotten), "viber sms");
         assert_eq!(chain(&frozen(SMS, &[VOICE, COMBINED]), forgotten), "viber voice");
         assert_eq!(chain(&frozen(SMS, &[SMS, VOICE]), forgotten), "");

@@ -3,12 +3,12 @@
 //! The version before takes any failure for the failure of the whole message. So a failure that names a channel in a way that it
 //! cannot read becomes UNKNOWN, which is never final.
 
-use super::{Change, NewReceipt, NewRowEvent};
+use super::{NewReceipt, NewRowEvent, RowChange};
 use crate::domain::{ReceiptSource, ReportedChannel, Status};
 
 /// Rewrites an event: the version before knows no channel in it.
 pub(super) fn rewrite_event(event: &mut NewRowEvent) {
-    if let Change::Found { status, channel, .. } = &mut event.change
+    if let RowChange::Found { status, channel, .. } = &mut event.change
         && channel.take().is_some()
         && Status::from_name(status).is_failure()
     {
@@ -37,8 +37,8 @@ mod tests {
     use crate::ledger::RunId;
 
     fn found(status: &str, channel: &str) -> NewRowEvent {
-        let (status, channel) = (status.to_owned(), ReportedChannel::from_word(channel));
-        NewRowEvent { row: Row::FIRST, envelope: 1, change: Change::Found { status, msg_id: None, channel } }
+        let (status, channel) = (status.to_owned(), ReportedChannel::parse(channel));
+        NewRowEvent { row: Row::FIRST, envelope: 1, change: RowChange::Found { status, msg_id: None, channel } }
     }
 
     #[test]
@@ -57,9 +57,9 @@ mod tests {
         for (channel, status, expected) in [
             ("MAX", Status::Expired, (None, Status::Unknown)),
             ("MAX", Status::Read, (None, Status::Read)),
-            ("viber", Status::Expired, (ReportedChannel::from_word("viber"), Status::Expired)),
+            ("viber", Status::Expired, (ReportedChannel::parse("viber"), Status::Expired)),
         ] {
-            let channel = ReportedChannel::from_word(channel);
+            let channel = ReportedChannel::parse(channel);
             let receipt = Receipt { channel, ..Receipt::new(ReceiptSource::AskedLast, status) };
             let mut new = NewReceipt { run: RunId(1), row: Row::FIRST, order: None, receipt, opt_out: None };
             rewrite_receipt(&mut new);

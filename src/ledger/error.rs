@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::Run;
-use super::mark::COPIED;
+use super::mark::COPIED_TO_DATABASE;
 
 /// A failure of the ledger. After one the run stops; nothing is written again on the same handle.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum LedgerError {
         "the ledger `{path}` might not contain all messages that were sent: {reason} (high-water mark: `{mark}`); nothing was \
          sent"
     )]
-    NotNewest {
+    Outdated {
         /// The ledger's file.
         path: String,
         /// How that is known.
@@ -65,7 +65,7 @@ pub enum LedgerError {
     },
     /// The copies of a run are missing or damaged.
     #[error("the stored inputs in `{place}` cannot be read: {reason}")]
-    Copies {
+    CopiesUnreadable {
         /// Where they are, or would be.
         place: String,
         /// Why not.
@@ -111,7 +111,7 @@ pub enum LedgerError {
     },
     /// A run was to be taken by somebody who does not hold its campaign.
     #[error("the run {run} cannot be changed, because this process has not locked its campaign; this is a bug")]
-    NotHeld {
+    CampaignNotLocked {
         /// The run.
         run: String,
     },
@@ -135,12 +135,12 @@ impl LedgerError {
     /// Whether the failure concerns single records. Everything else in the ledger can still be read and written.
     #[must_use]
     pub fn concerns_records(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::Copies { .. } | Self::Purged { .. })
+        matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::CopiesUnreadable { .. } | Self::Purged { .. })
     }
 
     /// What is wrong with a record, without what to do about it.
     #[must_use]
-    pub fn damage(&self) -> String {
+    pub fn describe_damage(&self) -> String {
         match self {
             Self::Damaged { what } => format!("{what} is corrupt"),
             error => error.reason(),
@@ -150,14 +150,14 @@ impl LedgerError {
     /// Whether the ledger is a file whose contents were copied to a database.
     #[must_use]
     pub fn was_copied_to_database(&self) -> bool {
-        matches!(self, Self::NotNewest { reason, .. } if reason == COPIED)
+        matches!(self, Self::Outdated { reason, .. } if reason == COPIED_TO_DATABASE)
     }
 
     /// What happened, without what to do about it.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {
-            Self::NotNewest { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
+            Self::Outdated { reason, .. } | Self::Storage { reason, .. } => reason.clone(),
             Self::Unreachable { reason, .. } => format!("cannot connect to the database: {reason}"),
             other => other.to_string(),
         }

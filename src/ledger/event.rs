@@ -5,8 +5,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::State;
-use crate::domain::{Chain, MsgId, ReportedChannel, Row, Status};
+use super::RowState;
+use crate::domain::{Chain, GatewayMessageId, ReportedChannel, Row, Status};
 
 /// Something that was learnt or decided about one row. Events are added and never changed.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct RowEvent {
     /// When it was recorded.
     pub at: Timestamp,
     /// What it is.
-    pub change: Change,
+    pub change: RowChange,
 }
 
 /// An event that is to be recorded.
@@ -29,19 +29,19 @@ pub struct NewRowEvent {
     /// The envelope of the attempt that it is about.
     pub envelope: u32,
     /// What it is.
-    pub change: Change,
+    pub change: RowChange,
 }
 
 /// What was learnt or decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredChange", into = "StoredChange")]
-pub enum Change {
+pub enum RowChange {
     /// The gateway knows the message: it went out, or was refused after it was queued.
     Found {
         /// The gateway's word for its status.
         status: String,
         /// The gateway's identifier.
-        msg_id: Option<MsgId>,
+        msg_id: Option<GatewayMessageId>,
         /// The channel that the answer names; nothing if it names none.
         channel: Option<ReportedChannel>,
     },
@@ -94,7 +94,7 @@ enum StoredChange {
     /// [`Change::Found`] without a channel.
     Found {
         status: String,
-        msg_id: Option<MsgId>,
+        msg_id: Option<GatewayMessageId>,
     },
     NotFound {
         asked: u32,
@@ -121,17 +121,17 @@ enum StoredChange {
     /// [`Change::Found`] with the word for a channel.
     FoundOnChannel {
         status: String,
-        msg_id: Option<MsgId>,
+        msg_id: Option<GatewayMessageId>,
         channel: String,
     },
 }
 
-impl From<StoredChange> for Change {
+impl From<StoredChange> for RowChange {
     fn from(stored: StoredChange) -> Self {
         match stored {
             StoredChange::Found { status, msg_id } => Self::Found { status, msg_id, channel: None },
             StoredChange::FoundOnChannel { status, msg_id, channel } => {
-                Self::Found { status, msg_id, channel: ReportedChannel::from_word(&channel) }
+                Self::Found { status, msg_id, channel: ReportedChannel::parse(&channel) }
             }
             StoredChange::NotFound { asked } => Self::NotFound { asked },
             StoredChange::Unresolved { asked } => Self::Unresolved { asked },
@@ -143,19 +143,19 @@ impl From<StoredChange> for Change {
     }
 }
 
-impl From<Change> for StoredChange {
-    fn from(change: Change) -> Self {
+impl From<RowChange> for StoredChange {
+    fn from(change: RowChange) -> Self {
         match change {
-            Change::Found { status, msg_id, channel: None } => Self::Found { status, msg_id },
-            Change::Found { status, msg_id, channel: Some(channel) } => {
-                Self::FoundOnChannel { status, msg_id, channel: channel.word().to_owned() }
+            RowChange::Found { status, msg_id, channel: None } => Self::Found { status, msg_id },
+            RowChange::Found { status, msg_id, channel: Some(channel) } => {
+                Self::FoundOnChannel { status, msg_id, channel: channel.as_str().to_owned() }
             }
-            Change::NotFound { asked } => Self::NotFound { asked },
-            Change::Unresolved { asked } => Self::Unresolved { asked },
-            Change::AssumedSent { by, why } => Self::AssumedSent { by, why },
-            Change::NotSent { by, why } => Self::NotSent { by, why },
-            Change::SendAgain { by, why } => Self::SendAgain { by, why },
-            Change::Retry { by, order } => Self::Retry { by, order },
+            RowChange::NotFound { asked } => Self::NotFound { asked },
+            RowChange::Unresolved { asked } => Self::Unresolved { asked },
+            RowChange::AssumedSent { by, why } => Self::AssumedSent { by, why },
+            RowChange::NotSent { by, why } => Self::NotSent { by, why },
+            RowChange::SendAgain { by, why } => Self::SendAgain { by, why },
+            RowChange::Retry { by, order } => Self::Retry { by, order },
         }
     }
 }
@@ -181,35 +181,35 @@ impl fmt::Display for Author {
     }
 }
 
-impl Change {
+impl RowChange {
     /// The new state of a row whose message has this chain; `None` if the state does not change.
     #[must_use]
-    pub fn state(&self, chain: Chain) -> Option<State> {
+    pub fn resulting_state(&self, chain: Chain) -> Option<RowState> {
         match self {
-            Change::Found { status, channel, .. } => {
+            RowChange::Found { status, channel, .. } => {
                 let failed = Status::from_name(status).is_failure() && chain.ends_with(channel.as_ref());
-                Some(if failed { State::Failed } else { State::Accepted })
+                Some(if failed { RowState::Failed } else { RowState::Accepted })
             }
-            Change::NotFound { .. } => None,
-            Change::Unresolved { .. } => Some(State::Unresolved),
-            Change::AssumedSent { .. } => Some(State::AssumedSent),
-            Change::NotSent { .. } => Some(State::NotSent),
-            Change::SendAgain { .. } | Change::Retry { .. } => Some(State::Planned),
+            RowChange::NotFound { .. } => None,
+            RowChange::Unresolved { .. } => Some(RowState::Unresolved),
+            RowChange::AssumedSent { .. } => Some(RowState::AssumedSent),
+            RowChange::NotSent { .. } => Some(RowState::NotSent),
+            RowChange::SendAgain { .. } | RowChange::Retry { .. } => Some(RowState::Planned),
         }
     }
 
     /// Whether a row in that state, whose message has this chain, can be changed so.
     #[must_use]
-    pub fn fits(&self, state: State, chain: Chain) -> bool {
-        match (self, self.state(chain)) {
+    pub fn applies_to(&self, state: RowState, chain: Chain) -> bool {
+        match (self, self.resulting_state(chain)) {
             // Trying again is a new message, so what is final about the old one stays final.
-            (Change::Retry { .. }, _) => matches!(state, State::Rejected | State::NotSent | State::Failed),
+            (RowChange::Retry { .. }, _) => matches!(state, RowState::Rejected | RowState::NotSent | RowState::Failed),
             // Proof that it went out wins over everything that was only concluded.
-            (Change::Found { .. }, _) if state == State::Planned => true,
+            (RowChange::Found { .. }, _) if state == RowState::Planned => true,
             // What is on its way has no end yet that a decision could be about.
-            (Change::NotSent { .. } | Change::SendAgain { .. }, _) if state == State::Sending => false,
+            (RowChange::NotSent { .. } | RowChange::SendAgain { .. }, _) if state == RowState::Sending => false,
             (_, Some(next)) => state.can_become(next),
-            (_, None) => state == State::InDoubt,
+            (_, None) => state == RowState::InDoubt,
         }
     }
 }

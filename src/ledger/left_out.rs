@@ -5,19 +5,19 @@ use std::collections::{BinaryHeap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use super::State;
+use super::RowState;
 use crate::domain::Row;
 
 /// Rows that are `skipped` or `invalid`, as one set per reason: small, however many rows there are.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LeftOut {
-    sets: Vec<(State, String, RoaringBitmap)>,
-    index: HashMap<(State, String), usize>,
+pub struct ExcludedRows {
+    sets: Vec<(RowState, String, RoaringBitmap)>,
+    index: HashMap<(RowState, String), usize>,
 }
 
-impl LeftOut {
+impl ExcludedRows {
     /// Adds a row with its reason.
-    pub fn insert(&mut self, row: Row, state: State, reason: &str) {
+    pub fn insert(&mut self, row: Row, state: RowState, reason: &str) {
         // The last reason is looked at first: rows of one kind often come together.
         let set = match self.sets.last() {
             Some((last, text, _)) if *last == state && text == reason => self.sets.len() - 1,
@@ -30,7 +30,7 @@ impl LeftOut {
     }
 
     /// Adds a whole set with its reason.
-    pub(super) fn insert_set(&mut self, state: State, reason: String, rows: RoaringBitmap) {
+    pub(super) fn insert_set(&mut self, state: RowState, reason: String, rows: RoaringBitmap) {
         let known = *self.index.entry((state, reason.clone())).or_insert(self.sets.len());
         match self.sets.get_mut(known) {
             Some((_, _, set)) => *set |= rows,
@@ -39,14 +39,14 @@ impl LeftOut {
     }
 
     /// Rows that are skipped for this reason.
-    pub(super) fn skipped(rows: &[Row], reason: &str) -> Self {
+    pub(super) fn from_skipped(rows: &[Row], reason: &str) -> Self {
         let mut left_out = Self::default();
-        rows.iter().for_each(|row| left_out.insert(*row, State::Skipped, reason));
+        rows.iter().for_each(|row| left_out.insert(*row, RowState::Skipped, reason));
         left_out
     }
 
     /// The sets with their reasons.
-    pub fn sets(&self) -> impl Iterator<Item = (State, &str, &RoaringBitmap)> {
+    pub fn sets(&self) -> impl Iterator<Item = (RowState, &str, &RoaringBitmap)> {
         self.sets.iter().map(|(state, reason, rows)| (*state, reason.as_str(), rows))
     }
 
@@ -58,18 +58,18 @@ impl LeftOut {
 
     /// The state and the reason of a row that is left out.
     #[must_use]
-    pub fn of(&self, row: Row) -> Option<(State, &str)> {
+    pub fn find_reason(&self, row: Row) -> Option<(RowState, &str)> {
         self.sets().find(|(_, _, rows)| rows.contains(row.get())).map(|(state, reason, _)| (state, reason))
     }
 
     /// How many rows have this state.
     #[must_use]
-    pub fn count(&self, state: State) -> u64 {
+    pub fn count_rows(&self, state: RowState) -> u64 {
         self.sets.iter().filter(|(of, ..)| *of == state).map(|(_, _, rows)| rows.len()).sum()
     }
 
     /// The rows in ascending order, each with its state and reason.
-    pub fn in_order(&self) -> impl Iterator<Item = (Row, State, &str)> {
+    pub fn iter_by_row(&self) -> impl Iterator<Item = (Row, RowState, &str)> {
         let mut iterators: Vec<_> = self.sets.iter().map(|(_, _, rows)| rows.iter()).collect();
         let mut heads: BinaryHeap<Reverse<(u32, usize)>> = iterators
             .iter_mut()
@@ -90,27 +90,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_out_in_order_with_the_reason_they_went_in_with() {
-        let mut left = LeftOut::default();
+    fn excluded_rows_are_listed_in_order_with_their_reasons() {
+        let mut left = ExcludedRows::default();
         let rows = [
-            (7, State::Invalid, "empty"),
-            (2, State::Skipped, "twice"),
-            (3, State::Invalid, "empty"),
-            (9, State::Skipped, "sent"),
+            (7, RowState::Invalid, "empty"),
+            (2, RowState::Skipped, "twice"),
+            (3, RowState::Invalid, "empty"),
+            (9, RowState::Skipped, "sent"),
         ];
         for (row, state, reason) in rows {
             left.insert(Row::new(row), state, reason);
         }
-        let order: Vec<_> = left.in_order().map(|(row, state, reason)| (row.get(), state, reason)).collect();
+        let order: Vec<_> = left.iter_by_row().map(|(row, state, reason)| (row.get(), state, reason)).collect();
         assert_eq!(
             order,
             [
-                (2, State::Skipped, "twice"),
-                (3, State::Invalid, "empty"),
-                (7, State::Invalid, "empty"),
-                (9, State::Skipped, "sent")
+                (2, RowState::Skipped, "twice"),
+                (3, RowState::Invalid, "empty"),
+                (7, RowState::Invalid, "empty"),
+                (9, RowState::Skipped, "sent")
             ]
         );
-        assert_eq!((left.count(State::Invalid), left.count(State::Skipped)), (2, 2));
+        assert_eq!((left.count_rows(RowState::Invalid), left.count_rows(RowState::Skipped)), (2, 2));
     }
 }

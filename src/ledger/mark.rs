@@ -12,28 +12,28 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::domain::plural;
+use crate::domain::format_count;
 use crate::failpoint;
 use crate::ledger::checksum::Checksum;
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 use crate::regular_file;
 
 /// Where the two slots are: in blocks of their own, so that a write that is cut off spoils one of them.
-const SLOTS: [u64; 2] = [0, 4096];
+const SLOT_OFFSETS: [u64; 2] = [0, 4096];
 /// The bytes of a slot: a line that a person can read.
-const SLOT: usize = 96;
+const SLOT_BYTES: usize = 96;
 
 /// How long another process may be in the middle of its write; that takes microseconds, unless it is suspended there.
-const LONGEST_LOCK: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the pause before another look at the lock is.
-const PAUSE: Duration = Duration::from_millis(1);
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Why the ledger of a file is not used any more after `ledger copy`.
-pub(in crate::ledger) const COPIED: &str = "it was copied to a database, which replaced it";
+pub(in crate::ledger) const COPIED_TO_DATABASE: &str = "it was copied to a database, which replaced it";
 
 /// Which ledger it is, and how many commits it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(in crate::ledger) struct Mark {
+pub(in crate::ledger) struct HighWaterMark {
     pub(in crate::ledger) id: i64,
     pub(in crate::ledger) generation: i64,
 }
@@ -42,9 +42,9 @@ pub(in crate::ledger) struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ledger) enum MarkReading {
     /// There is no mark.
-    Nothing,
+    Missing,
     /// The marks that its slots hold; they name one ledger, unless somebody was interrupted while accepting another.
-    Marks(Vec<Mark>),
+    Marks(Vec<HighWaterMark>),
     /// There is a mark that cannot be read, for this reason.
     Unreadable(String),
 }
@@ -56,16 +56,16 @@ pub(in crate::ledger) struct MarkFile {
     written: i64,
 }
 
-impl Mark {
+impl HighWaterMark {
     /// Why the ledger with this mark is not the one that was written here last; nothing if it is.
-    pub(in crate::ledger) fn against(self, known: &MarkReading) -> Option<String> {
+    pub(in crate::ledger) fn find_mismatch(self, known: &MarkReading) -> Option<String> {
         match known {
             // A ledger that nothing was ever written to has no mark yet.
-            MarkReading::Nothing if self.generation == 0 => None,
-            MarkReading::Nothing => Some("its high-water mark is missing".to_owned()),
+            MarkReading::Missing if self.generation == 0 => None,
+            MarkReading::Missing => Some("its high-water mark is missing".to_owned()),
             MarkReading::Unreadable(reason) => Some(format!("its high-water mark cannot be read: {reason}")),
-            MarkReading::Marks(marks) if marks.iter().any(|known| known.id == self.moved().id) => {
-                Some(COPIED.to_owned())
+            MarkReading::Marks(marks) if marks.iter().any(|known| known.id == self.after_move().id) => {
+                Some(COPIED_TO_DATABASE.to_owned())
             }
             MarkReading::Marks(marks) if marks.iter().any(|known| known.id != self.id) => {
                 Some("another ledger was last used here".to_owned())
@@ -77,7 +77,7 @@ impl Mark {
                         "the ledger contains only the first {} of {}, so it is an older copy, or the end of its log is \
                          damaged",
                         self.generation,
-                        plural(furthest.unsigned_abs(), "commit"),
+                        format_count(furthest.unsigned_abs(), "commit"),
                     )
                 })
             }
@@ -86,67 +86,67 @@ impl Mark {
 
     /// The mark of the ledger that this one becomes when it moves to another place, a commit further: what still has this one
     /// open there is told apart from it with its next commit.
-    pub(in crate::ledger) fn moved(self) -> Self {
-        let id = Checksum::of("moved").number(self.id).number(self.generation).finish();
+    pub(in crate::ledger) fn after_move(self) -> Self {
+        let id = Checksum::for_table("moved").with_number(self.id).with_number(self.generation).finish();
         // As a new ledger draws it.
         Self { id: id & ((1 << 53) - 1), generation: self.generation + 1 }
     }
 
-    fn sum(self) -> u64 {
-        Checksum::of("mark").number(self.id).number(self.generation).finish().cast_unsigned()
+    fn checksum(self) -> u64 {
+        Checksum::for_table("mark").with_number(self.id).with_number(self.generation).finish().cast_unsigned()
     }
 
-    fn slot(self) -> [u8; SLOT] {
-        let line = format!("ledger {:020} commit {:020} sum {:016x}", self.id, self.generation, self.sum());
-        let mut slot = [b' '; SLOT];
+    fn format_slot(self) -> [u8; SLOT_BYTES] {
+        let line = format!("ledger {:020} commit {:020} sum {:016x}", self.id, self.generation, self.checksum());
+        let mut slot = [b' '; SLOT_BYTES];
         slot[..line.len()].copy_from_slice(line.as_bytes());
-        slot[SLOT - 1] = b'\n';
+        slot[SLOT_BYTES - 1] = b'\n';
         slot
     }
 
     /// The mark of a slot; nothing if it is not as it was written.
-    fn of_slot(slot: &[u8]) -> Option<Self> {
+    fn parse_slot(slot: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(slot).ok()?;
         let mut words = text.split_ascii_whitespace().skip(1).step_by(2);
         let id = words.next()?.parse().ok()?;
         let generation = words.next()?.parse().ok()?;
         let mark = Self { id, generation };
         // Whatever differs from what this mark is written as was changed by somebody else.
-        (slot == mark.slot()).then_some(mark)
+        (slot == mark.format_slot()).then_some(mark)
     }
 }
 
 /// Where the mark of a ledger is.
-pub(in crate::ledger) fn place(ledger: &Path) -> PathBuf {
+pub(in crate::ledger) fn mark_path(ledger: &Path) -> PathBuf {
     ledger.with_extension("mark")
 }
 
 /// What is known of the mark in a file.
-pub(in crate::ledger) fn read(path: &Path) -> MarkReading {
+pub(in crate::ledger) fn read_mark(path: &Path) -> MarkReading {
     let opened = match regular_file::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return MarkReading::Nothing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return MarkReading::Missing,
         Err(error) => return MarkReading::Unreadable(error.to_string()),
     };
-    match slots(&opened) {
-        Ok(slots) => known(slots),
+    match read_slots(&opened) {
+        Ok(slots) => reading_of_slots(slots),
         Err(error) => MarkReading::Unreadable(error.to_string()),
     }
 }
 
-fn known(slots: [Option<Mark>; 2]) -> MarkReading {
-    let marks: Vec<Mark> = slots.into_iter().flatten().collect();
+fn reading_of_slots(slots: [Option<HighWaterMark>; 2]) -> MarkReading {
+    let marks: Vec<HighWaterMark> = slots.into_iter().flatten().collect();
     if marks.is_empty() { MarkReading::Unreadable("it is corrupt".to_owned()) } else { MarkReading::Marks(marks) }
 }
 
 /// The marks of both slots; one of the form of earlier versions counts as the first.
-fn slots(mut file: &File) -> io::Result<[Option<Mark>; 2]> {
+fn read_slots(mut file: &File) -> io::Result<[Option<HighWaterMark>; 2]> {
     let mut slots = [None; 2];
-    for (slot, place) in slots.iter_mut().zip(SLOTS) {
-        let mut bytes = Vec::with_capacity(SLOT);
+    for (slot, place) in slots.iter_mut().zip(SLOT_OFFSETS) {
+        let mut bytes = Vec::with_capacity(SLOT_BYTES);
         file.seek(SeekFrom::Start(place))?;
-        file.take(SLOT as u64).read_to_end(&mut bytes)?;
-        *slot = Mark::of_slot(&bytes);
+        file.take(SLOT_BYTES as u64).read_to_end(&mut bytes)?;
+        *slot = HighWaterMark::parse_slot(&bytes);
         if place == 0 && slot.is_none() {
             // What was written behind it leaves nothing but zeros between.
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -163,9 +163,9 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be created, opened or read.
-    pub(in crate::ledger) fn open(path: &Path, current: Mark) -> io::Result<Self> {
+    pub(in crate::ledger) fn open(path: &Path, current: HighWaterMark) -> io::Result<Self> {
         if !path.exists() {
-            create(path, current)?;
+            create_mark_file(path, current)?;
         }
         remove_leftovers(path);
         let file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -176,9 +176,9 @@ impl MarkFile {
     ///
     /// # Errors
     /// When the system has no room for it.
-    pub(in crate::ledger) fn temporary(current: Mark) -> io::Result<Self> {
+    pub(in crate::ledger) fn temporary(current: HighWaterMark) -> io::Result<Self> {
         let mut mark = Self { file: tempfile::tempfile()?, written: 0 };
-        mark.write_both(current)?;
+        mark.write_both_slots(current)?;
         Ok(mark)
     }
 
@@ -186,16 +186,16 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be written, or is another ledger's by now.
-    pub(in crate::ledger) fn follow(&mut self, mark: Mark) -> io::Result<()> {
-        lock(&self.file)?;
+    pub(in crate::ledger) fn record_commit(&mut self, mark: HighWaterMark) -> io::Result<()> {
+        lock_mark_file(&self.file)?;
         let written = self.advance(mark);
         failpoint::pass("mark.written");
         self.file.unlock()?;
         written
     }
 
-    fn advance(&mut self, mark: Mark) -> io::Result<()> {
-        let slots = slots(&self.file)?;
+    fn advance(&mut self, mark: HighWaterMark) -> io::Result<()> {
+        let slots = read_slots(&self.file)?;
         if slots.iter().flatten().any(|known| known.id != mark.id) {
             return Err(io::Error::other("it belongs to another ledger"));
         }
@@ -205,25 +205,25 @@ impl MarkFile {
         if furthest(0).max(furthest(1)) >= mark.generation {
             return Ok(());
         }
-        self.write(if furthest(0) < furthest(1) { 0 } else { 1 }, mark)
+        self.write_slot(if furthest(0) < furthest(1) { 0 } else { 1 }, mark)
     }
 
-    fn write(&mut self, slot: usize, mark: Mark) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(SLOTS[slot]))?;
-        self.file.write_all(&mark.slot())
+    fn write_slot(&mut self, slot: usize, mark: HighWaterMark) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(SLOT_OFFSETS[slot]))?;
+        self.file.write_all(&mark.format_slot())
     }
 
     /// Has both slots hold the furthest mark, on the disk.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(in crate::ledger) fn finish(&mut self) -> io::Result<()> {
+    pub(in crate::ledger) fn sync_slots(&mut self) -> io::Result<()> {
         if self.written == 0 {
             return Ok(());
         }
-        lock(&self.file)?;
-        let furthest = slots(&self.file)?.into_iter().flatten().max_by_key(|mark| mark.generation);
-        let written = furthest.map_or(Ok(()), |mark| self.write_both(mark));
+        lock_mark_file(&self.file)?;
+        let furthest = read_slots(&self.file)?.into_iter().flatten().max_by_key(|mark| mark.generation);
+        let written = furthest.map_or(Ok(()), |mark| self.write_both_slots(mark));
         self.file.unlock()?;
         written
     }
@@ -232,26 +232,26 @@ impl MarkFile {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(in crate::ledger) fn accept(&mut self, mark: Mark) -> io::Result<()> {
-        lock(&self.file)?;
-        self.file.set_len(SLOTS[1] + SLOT as u64)?;
-        let written = self.write_both(mark);
+    pub(in crate::ledger) fn accept_mark(&mut self, mark: HighWaterMark) -> io::Result<()> {
+        lock_mark_file(&self.file)?;
+        self.file.set_len(SLOT_OFFSETS[1] + SLOT_BYTES as u64)?;
+        let written = self.write_both_slots(mark);
         self.file.unlock()?;
         written
     }
 
-    fn write_both(&mut self, mark: Mark) -> io::Result<()> {
-        self.write(0, mark)?;
-        self.write(1, mark)?;
+    fn write_both_slots(&mut self, mark: HighWaterMark) -> io::Result<()> {
+        self.write_slot(0, mark)?;
+        self.write_slot(1, mark)?;
         self.file.sync_all()
     }
 }
 
 /// Makes the mark of a ledger: whole, or not at all.
-fn create(path: &Path, mark: Mark) -> io::Result<()> {
+fn create_mark_file(path: &Path, mark: HighWaterMark) -> io::Result<()> {
     let temporary = path.with_extension("mark-new");
-    let file = private::file(&temporary, Existing::Emptied)?;
-    MarkFile { file, written: 0 }.write_both(mark)?;
+    let file = private::open_file(&temporary, ExistingFile::Truncate)?;
+    MarkFile { file, written: 0 }.write_both_slots(mark)?;
     std::fs::rename(&temporary, path)?;
     failpoint::pass("mark.created");
     private::sync_entry(path)
@@ -273,12 +273,12 @@ fn remove_leftovers(path: &Path) {
 }
 
 /// Takes the lock that the processes of a ledger write its mark under.
-fn lock(file: &File) -> io::Result<()> {
-    let deadline = Instant::now() + LONGEST_LOCK;
+fn lock_mark_file(file: &File) -> io::Result<()> {
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(PAUSE),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOCK_RETRY_PAUSE),
             Err(TryLockError::WouldBlock) => return Err(io::Error::other("another process has locked it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -291,8 +291,8 @@ mod tests {
 
     use super::*;
 
-    fn mark(generation: i64) -> Mark {
-        Mark { id: 7, generation }
+    fn mark(generation: i64) -> HighWaterMark {
+        HighWaterMark { id: 7, generation }
     }
 
     fn marks(generations: &[i64]) -> MarkReading {
@@ -300,75 +300,75 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_is_behind_its_mark_by_anything_or_another_one_is_recognised() {
+    fn older_or_other_ledger_does_not_match_its_mark() {
         for (generation, fine) in [(100, true), (101, true), (99, false), (0, false)] {
-            assert_eq!(mark(generation).against(&marks(&[98, 100])).is_none(), fine, "{generation}");
+            assert_eq!(mark(generation).find_mismatch(&marks(&[98, 100])).is_none(), fine, "{generation}");
         }
-        assert!(Mark { id: 8, generation: 200 }.against(&marks(&[100])).is_some());
-        let copied = MarkReading::Marks(vec![mark(100).moved()]);
-        assert_eq!(mark(100).against(&copied).as_deref(), Some(COPIED));
-        assert_ne!(mark(99).against(&copied).as_deref(), Some(COPIED));
+        assert!(HighWaterMark { id: 8, generation: 200 }.find_mismatch(&marks(&[100])).is_some());
+        let copied = MarkReading::Marks(vec![mark(100).after_move()]);
+        assert_eq!(mark(100).find_mismatch(&copied).as_deref(), Some(COPIED_TO_DATABASE));
+        assert_ne!(mark(99).find_mismatch(&copied).as_deref(), Some(COPIED_TO_DATABASE));
         assert!(
-            mark(200).against(&MarkReading::Unreadable("torn".into())).is_some(),
+            mark(200).find_mismatch(&MarkReading::Unreadable("torn".into())).is_some(),
             "a mark that says nothing is no mark"
         );
-        assert!(mark(1).against(&MarkReading::Nothing).is_some(), "whoever was written to had a mark");
-        assert!(mark(0).against(&MarkReading::Nothing).is_none());
+        assert!(mark(1).find_mismatch(&MarkReading::Missing).is_some(), "whoever was written to had a mark");
+        assert!(mark(0).find_mismatch(&MarkReading::Missing).is_none());
     }
 
     #[test]
-    fn the_mark_follows_each_commit_and_never_falls_behind_what_it_holds() {
+    fn mark_records_each_commit_and_never_goes_back() {
         let folder = tempfile::tempdir().unwrap();
-        let path = place(&folder.path().join("ledger.sqlite"));
-        assert_eq!(read(&path), MarkReading::Nothing);
+        let path = mark_path(&folder.path().join("ledger.sqlite"));
+        assert_eq!(read_mark(&path), MarkReading::Missing);
         let mut file = MarkFile::open(&path, mark(0)).unwrap();
         let mut other = MarkFile::open(&path, mark(0)).unwrap();
-        file.follow(mark(1)).unwrap();
-        assert_eq!(read(&path), marks(&[0, 1]));
-        other.follow(mark(5)).unwrap();
-        file.follow(mark(4)).unwrap();
-        assert_eq!(read(&path), marks(&[5, 1]), "another process was further");
-        file.finish().unwrap();
-        assert_eq!(read(&path), marks(&[5, 5]));
-        assert!(file.follow(Mark { id: 8, generation: 9 }).is_err());
-        file.accept(Mark { id: 8, generation: 2 }).unwrap();
-        assert_eq!(read(&path), MarkReading::Marks(vec![Mark { id: 8, generation: 2 }; 2]));
+        file.record_commit(mark(1)).unwrap();
+        assert_eq!(read_mark(&path), marks(&[0, 1]));
+        other.record_commit(mark(5)).unwrap();
+        file.record_commit(mark(4)).unwrap();
+        assert_eq!(read_mark(&path), marks(&[5, 1]), "another process was further");
+        file.sync_slots().unwrap();
+        assert_eq!(read_mark(&path), marks(&[5, 5]));
+        assert!(file.record_commit(HighWaterMark { id: 8, generation: 9 }).is_err());
+        file.accept_mark(HighWaterMark { id: 8, generation: 2 }).unwrap();
+        assert_eq!(read_mark(&path), MarkReading::Marks(vec![HighWaterMark { id: 8, generation: 2 }; 2]));
     }
 
     #[test]
-    fn a_mark_of_an_earlier_version_is_read_and_followed_and_its_leftovers_go() {
+    fn mark_of_an_earlier_version_is_read_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let path = place(&folder.path().join("ledger.sqlite"));
+        let path = mark_path(&folder.path().join("ledger.sqlite"));
         std::fs::write(&path, r#"{"id":7,"generation":41}"#).unwrap();
         for name in ["ledger.mark-17", "ledger.mark-of-mine"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        assert_eq!(read(&path), marks(&[41]));
+        assert_eq!(read_mark(&path), marks(&[41]));
         let mut file = MarkFile::open(&path, mark(41)).unwrap();
         for generation in [42, 43] {
-            file.follow(mark(generation)).unwrap();
-            assert_eq!(read(&path), marks(if generation == 42 { &[41, 42] } else { &[43, 42] }));
+            file.record_commit(mark(generation)).unwrap();
+            assert_eq!(read_mark(&path), marks(if generation == 42 { &[41, 42] } else { &[43, 42] }));
         }
         assert!(!folder.path().join("ledger.mark-17").exists() && folder.path().join("ledger.mark-of-mine").exists());
     }
 
     proptest! {
         #[test]
-        fn whatever_becomes_of_one_slot_the_other_is_still_known(
-            generation in 1_i64..1_000_000, slot in 0_usize..2, byte in 0..SLOT, bit in 0_u8..8,
+        fn damaged_slot_does_not_hide_the_other_slot(
+            generation in 1_i64..1_000_000, slot in 0_usize..2, byte in 0..SLOT_BYTES, bit in 0_u8..8,
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let path = place(&folder.path().join("ledger.sqlite"));
+            let path = mark_path(&folder.path().join("ledger.sqlite"));
             let mut file = MarkFile::open(&path, mark(0)).unwrap();
-            file.follow(mark(generation)).unwrap();
-            file.finish().unwrap();
+            file.record_commit(mark(generation)).unwrap();
+            file.sync_slots().unwrap();
             let mut bytes = std::fs::read(&path).unwrap();
-            bytes[usize::try_from(SLOTS[slot]).unwrap() + byte] ^= 1 << bit;
+            bytes[usize::try_from(SLOT_OFFSETS[slot]).unwrap() + byte] ^= 1 << bit;
             std::fs::write(&path, &bytes).unwrap();
-            prop_assert_eq!(read(&path), marks(&[generation]));
-            bytes[usize::try_from(SLOTS[1 - slot]).unwrap() + byte] ^= 1 << bit;
+            prop_assert_eq!(read_mark(&path), marks(&[generation]));
+            bytes[usize::try_from(SLOT_OFFSETS[1 - slot]).unwrap() + byte] ^= 1 << bit;
             std::fs::write(&path, &bytes).unwrap();
-            prop_assert!(matches!(read(&path), MarkReading::Unreadable(_)));
+            prop_assert!(matches!(read_mark(&path), MarkReading::Unreadable(_)));
         }
     }
 }

@@ -3,17 +3,17 @@
 //! A delivery on any channel wins over every failure, in any order and with any timestamps: channels report by different
 //! clocks. A failure is final only if it speaks for the whole message (contract 6.2).
 
-use super::{Change, KeptReceipt, State};
-use crate::domain::{Arrival, Chain, Receipt, ReceiptSource, Status};
+use super::{KeptReceipt, RowChange, RowState};
+use crate::domain::{Chain, DeliveryState, Receipt, ReceiptSource, Status};
 
 /// The state of a message while its events and receipts are added, in the order in which they were recorded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageState {
-    pub(super) state: State,
+    pub(super) state: RowState,
     /// The channels of the message, as it was sent.
     chain: Chain,
     /// The state that a retry replaced by a new message, until something else is known.
-    pub(super) before_retry: Option<State>,
+    pub(super) before_retry: Option<RowState>,
     /// Whether a receipt was added.
     has_receipts: bool,
     /// Whether it was refused before any channel was tried.
@@ -22,44 +22,45 @@ pub(super) struct MessageState {
 
 impl MessageState {
     /// A message in this state that was sent on these channels.
-    pub(super) fn new(state: State, chain: Chain) -> Self {
+    pub(super) fn new(state: RowState, chain: Chain) -> Self {
         Self { state, chain, before_retry: None, has_receipts: false, refused_at_intake: false }
     }
 
     /// Adds something that was learned or decided; returns whether it fits what was known before.
-    pub(super) fn add_change(&mut self, change: &Change) -> bool {
+    pub(super) fn add_change(&mut self, change: &RowChange) -> bool {
         let at_intake = match change {
-            Change::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
+            RowChange::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
             _ => false,
         };
-        if !change.fits(self.state, self.chain) {
+        if !change.applies_to(self.state, self.chain) {
             return false;
         }
-        self.before_retry = matches!(change, Change::Retry { .. }).then_some(self.state);
-        self.state = if at_intake { State::Failed } else { change.state(self.chain).unwrap_or(self.state) };
+        self.before_retry = matches!(change, RowChange::Retry { .. }).then_some(self.state);
+        self.state =
+            if at_intake { RowState::Failed } else { change.resulting_state(self.chain).unwrap_or(self.state) };
         self.refused_at_intake = at_intake;
         true
     }
 
     /// Adds a receipt; returns whether it changed the state.
     pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
-        let arrival = self.arrival(&kept.receipt);
+        let arrival = self.effective_arrival(&kept.receipt);
         let at_intake = self.is_refused_at_intake(&kept.receipt.status);
         // A report of a channel disproves the refusal: the message was tried after all.
         self.refused_at_intake &= kept.receipt.channel.is_none() && kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
         let next = match arrival {
-            Arrival::Pending => State::Accepted,
-            Arrival::Delivered => State::Delivered,
-            Arrival::Read => State::Read,
-            Arrival::Failed => State::Failed,
+            DeliveryState::Pending => RowState::Accepted,
+            DeliveryState::Delivered => RowState::Delivered,
+            DeliveryState::Read => RowState::Read,
+            DeliveryState::Failed => RowState::Failed,
         };
         let fits = match (self.state, arrival) {
             // The failure of the old message is the reason for the new one.
-            (State::Planned, Arrival::Pending | Arrival::Failed) if self.before_retry.is_some() => false,
+            (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
             // Proof that it was sent wins over every conclusion.
-            (State::Planned, _) | (State::Sending, Arrival::Pending) => true,
-            (State::Queued, Arrival::Pending) => false,
+            (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
+            (RowState::Queued, DeliveryState::Pending) => false,
             _ => self.state.can_become(next),
         };
         if fits {
@@ -69,9 +70,9 @@ impl MessageState {
     }
 
     /// What a receipt reports of the whole message.
-    fn arrival(&self, receipt: &Receipt) -> Arrival {
-        match receipt.status.arrival() {
-            Arrival::Failed if !self.is_final_failure(receipt) => Arrival::Pending,
+    fn effective_arrival(&self, receipt: &Receipt) -> DeliveryState {
+        match receipt.status.delivery_state() {
+            DeliveryState::Failed if !self.is_final_failure(receipt) => DeliveryState::Pending,
             arrival => arrival,
         }
     }
@@ -85,7 +86,7 @@ impl MessageState {
 
     /// Whether a queued message is refused before any channel was tried (contract 6.5), whatever channel is named.
     fn is_refused_at_intake(&self, status: &Status) -> bool {
-        self.state == State::Queued && !self.has_receipts && *status == Status::Rejected
+        self.state == RowState::Queued && !self.has_receipts && *status == Status::Rejected
     }
 }
 
@@ -103,14 +104,14 @@ mod tests {
         let at = Timestamp::from_second(second).unwrap();
         let receipt = Receipt {
             updated: Some(at),
-            channel: ReportedChannel::from_word(channel),
+            channel: ReportedChannel::parse(channel),
             ..Receipt::new(ReceiptSource::Webhook, status)
         };
         KeptReceipt { order: None, at, receipt }
     }
 
     /// The state of a message after these receipts.
-    fn after(state: State, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> State {
+    fn after(state: RowState, chain: impl Into<Chain>, receipts: &[KeptReceipt]) -> RowState {
         let mut message = MessageState::new(state, chain.into());
         for receipt in receipts {
             message.add_receipt(receipt);
@@ -120,7 +121,7 @@ mod tests {
 
     fn statuses() -> impl Strategy<Value = Status> {
         let other = Just(Status::Other("PAUSED".into()));
-        prop_oneof![proptest::sample::select(Status::KNOWN.to_vec()), other]
+        prop_oneof![proptest::sample::select(Status::KNOWN_STATUSES.to_vec()), other]
     }
 
     fn channels() -> impl Strategy<Value = &'static str> {
@@ -147,19 +148,19 @@ mod tests {
         fn state_only_moves_forward_in_any_order(
             receipts in receipts(),
             kind in kinds(),
-            state in proptest::sample::select(State::ALL.to_vec()),
+            state in proptest::sample::select(RowState::ALL.to_vec()),
         ) {
             let mut known = state;
             for end in 1..=receipts.len() {
                 let next = after(state, kind, &receipts[..end]);
                 let forward = next == known || match known {
-                    State::Planned => next.has_operation(),
-                    State::Accepted | State::Queued => matches!(next, State::Delivered | State::Read | State::Failed),
-                    State::Failed | State::Rejected => matches!(next, State::Delivered | State::Read),
-                    State::Delivered => next == State::Read,
-                    State::Sending | State::InDoubt | State::Unresolved | State::AssumedSent | State::NotSent =>
-                        matches!(next, State::Accepted | State::Delivered | State::Read | State::Failed),
-                    State::Skipped | State::Invalid | State::Read => false,
+                    RowState::Planned => next.is_guarded(),
+                    RowState::Accepted | RowState::Queued => matches!(next, RowState::Delivered | RowState::Read | RowState::Failed),
+                    RowState::Failed | RowState::Rejected => matches!(next, RowState::Delivered | RowState::Read),
+                    RowState::Delivered => next == RowState::Read,
+                    RowState::Sending | RowState::InDoubt | RowState::Unresolved | RowState::AssumedSent | RowState::NotSent =>
+                        matches!(next, RowState::Accepted | RowState::Delivered | RowState::Read | RowState::Failed),
+                    RowState::Skipped | RowState::Invalid | RowState::Read => false,
                 };
                 prop_assert!(forward, "{known} -> {next}");
                 known = next;
@@ -171,17 +172,17 @@ mod tests {
             (receipts, shuffled) in receipts().prop_flat_map(|all| (Just(all.clone()), Just(all).prop_shuffle())),
             kind in kinds(),
         ) {
-            let best = receipts.iter().map(|kept| kept.receipt.status.arrival());
+            let best = receipts.iter().map(|kept| kept.receipt.status.delivery_state());
             let expected = best.fold(None, |best, arrival| match (best, arrival) {
-                (_, Arrival::Read) | (Some(State::Read), _) => Some(State::Read),
-                (_, Arrival::Delivered) => Some(State::Delivered),
-                (best, Arrival::Pending | Arrival::Failed) => best,
+                (_, DeliveryState::Read) | (Some(RowState::Read), _) => Some(RowState::Read),
+                (_, DeliveryState::Delivered) => Some(RowState::Delivered),
+                (best, DeliveryState::Pending | DeliveryState::Failed) => best,
             });
             for receipts in [receipts, shuffled] {
-                let state = after(State::Accepted, kind, &receipts);
+                let state = after(RowState::Accepted, kind, &receipts);
                 match expected {
                     Some(expected) => prop_assert_eq!(state, expected),
-                    None => prop_assert!(matches!(state, State::Accepted | State::Failed)),
+                    None => prop_assert!(matches!(state, RowState::Accepted | RowState::Failed)),
                 }
             }
         }
@@ -192,7 +193,7 @@ mod tests {
                 let chain = Chain::from(kind);
                 kept.receipt.status.is_failure() && chain.ends_with(kept.receipt.channel.as_ref())
             };
-            let failed = after(State::Accepted, kind, &receipts) == State::Failed;
+            let failed = after(RowState::Accepted, kind, &receipts) == RowState::Failed;
             prop_assert!(!failed || receipts.iter().any(ends));
         }
     }
@@ -201,72 +202,72 @@ mod tests {
     fn state_of_a_chain_follows_the_table_of_receipts() {
         use Status::{Accepted, Delivered, Expired, Queued, Read, Replied, Undeliverable};
         type Reported = (&'static str, Status, i64);
-        let cases: [(&[Reported], State); 12] = [
-            (&[("viber", Undeliverable, 5), ("sms", Delivered, 5)], State::Delivered),
-            (&[("viber", Expired, 10), ("sms", Delivered, 9)], State::Delivered),
-            (&[("viber", Expired, 50), ("viber", Delivered, 5)], State::Delivered),
-            (&[("viber", Expired, 50), ("viber", Read, 5)], State::Read),
-            (&[("viber", Expired, 50), ("viber", Replied, 5)], State::Read),
-            (&[("viber", Expired, 2), ("sms", Read, 4), ("sms", Delivered, 3)], State::Read),
-            (&[("viber", Expired, 2)], State::Accepted),
-            (&[("viber", Expired, 2), ("sms", Accepted, 3)], State::Accepted),
-            (&[("viber", Expired, 2), ("sms", Queued, 3)], State::Accepted),
-            (&[("viber", Undeliverable, 2), ("sms", Undeliverable, 3)], State::Failed),
-            (&[("sms", Undeliverable, 3)], State::Failed),
-            (&[("sms", Undeliverable, 3), ("viber", Delivered, 1)], State::Delivered),
+        let cases: [(&[Reported], RowState); 12] = [
+            (&[("viber", Undeliverable, 5), ("sms", Delivered, 5)], RowState::Delivered),
+            (&[("viber", Expired, 10), ("sms", Delivered, 9)], RowState::Delivered),
+            (&[("viber", Expired, 50), ("viber", Delivered, 5)], RowState::Delivered),
+            (&[("viber", Expired, 50), ("viber", Read, 5)], RowState::Read),
+            (&[("viber", Expired, 50), ("viber", Replied, 5)], RowState::Read),
+            (&[("viber", Expired, 2), ("sms", Read, 4), ("sms", Delivered, 3)], RowState::Read),
+            (&[("viber", Expired, 2)], RowState::Accepted),
+            (&[("viber", Expired, 2), ("sms", Accepted, 3)], RowState::Accepted),
+            (&[("viber", Expired, 2), ("sms", Queued, 3)], RowState::Accepted),
+            (&[("viber", Undeliverable, 2), ("sms", Undeliverable, 3)], RowState::Failed),
+            (&[("sms", Undeliverable, 3)], RowState::Failed),
+            (&[("sms", Undeliverable, 3), ("viber", Delivered, 1)], RowState::Delivered),
         ];
         for (reported, expected) in cases {
             let receipts: Vec<KeptReceipt> =
                 reported.iter().map(|(channel, status, at)| receipt(channel, status.clone(), *at)).collect();
-            assert_eq!(after(State::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
-            let queued = if expected == State::Accepted { State::Queued } else { expected };
-            assert_eq!(after(State::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
+            assert_eq!(after(RowState::Accepted, VIBER_SMS, &receipts), expected, "{reported:?}");
+            let queued = if expected == RowState::Accepted { RowState::Queued } else { expected };
+            assert_eq!(after(RowState::Queued, VIBER_SMS, &receipts), queued, "{reported:?}, queued");
         }
     }
 
     #[test]
     fn failure_of_a_channel_outside_the_chain_is_not_final() {
         for (kind, channel, state) in [
-            (OperationKind::Sms, "viber", State::Accepted),
-            (OperationKind::Sms, "sms", State::Failed),
-            (OperationKind::Sms, "", State::Failed),
-            (VIBER_SMS, "rcs", State::Accepted),
-            (VIBER_SMS, "MAX", State::Accepted),
-            (VIBER_SMS, "", State::Failed),
-            (OperationKind::Pipeline, "sms", State::Accepted),
-            (OperationKind::Pipeline, "", State::Failed),
+            (OperationKind::Sms, "viber", RowState::Accepted),
+            (OperationKind::Sms, "sms", RowState::Failed),
+            (OperationKind::Sms, "", RowState::Failed),
+            (VIBER_SMS, "rcs", RowState::Accepted),
+            (VIBER_SMS, "MAX", RowState::Accepted),
+            (VIBER_SMS, "", RowState::Failed),
+            (OperationKind::Pipeline, "sms", RowState::Accepted),
+            (OperationKind::Pipeline, "", RowState::Failed),
         ] {
             let told = [receipt(channel, Status::Expired, 1)];
-            assert_eq!(after(State::Accepted, kind, &told), state, "{kind} {channel}");
+            assert_eq!(after(RowState::Accepted, kind, &told), state, "{kind} {channel}");
         }
-        let chain = Chain::of([Channel::Telegram, Channel::Voice]);
-        assert_eq!(after(State::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), State::Failed);
+        let chain = Chain::from_channels([Channel::Telegram, Channel::Voice]);
+        assert_eq!(after(RowState::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), RowState::Failed);
     }
 
     #[test]
     fn first_rejection_of_a_queued_message_is_final_on_any_channel() {
         let rejected = receipt("viber", Status::Rejected, 1);
         let routing = receipt("viber", Status::Routing, 0);
-        assert_eq!(after(State::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), State::Failed);
-        assert_eq!(after(State::Queued, VIBER_SMS, &[routing, rejected.clone()]), State::Queued);
-        assert_eq!(after(State::Accepted, VIBER_SMS, &[rejected]), State::Accepted);
-        assert_eq!(after(State::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), State::Queued);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, std::slice::from_ref(&rejected)), RowState::Failed);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[routing, rejected.clone()]), RowState::Queued);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[rejected]), RowState::Accepted);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[receipt("viber", Status::Expired, 1)]), RowState::Queued);
     }
 
     #[test]
     fn report_of_a_channel_disproves_a_refusal_at_intake() {
         let refused = |receipts: &[KeptReceipt]| {
-            let mut message = MessageState::new(State::Queued, VIBER_SMS.into());
+            let mut message = MessageState::new(RowState::Queued, VIBER_SMS.into());
             for receipt in receipts {
                 message.add_receipt(receipt);
             }
             (message.state, message.refused_at_intake)
         };
         let rejected = receipt("viber", Status::Rejected, 1);
-        assert_eq!(refused(std::slice::from_ref(&rejected)), (State::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (State::Failed, true));
-        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (State::Failed, false));
-        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (State::Delivered, false));
+        assert_eq!(refused(std::slice::from_ref(&rejected)), (RowState::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("", Status::Rejected, 2)]), (RowState::Failed, true));
+        assert_eq!(refused(&[rejected.clone(), receipt("sms", Status::Accepted, 2)]), (RowState::Failed, false));
+        assert_eq!(refused(&[rejected, receipt("sms", Status::Delivered, 2)]), (RowState::Delivered, false));
     }
 
     #[test]
@@ -277,34 +278,42 @@ mod tests {
             kept.receipt.source = ReceiptSource::AskedLast;
             kept
         };
-        assert_eq!(after(State::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), State::Failed);
-        assert_eq!(after(State::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), State::Queued);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber.clone(), asked(Status::Expired)]), RowState::Failed);
+        assert_eq!(after(RowState::Queued, VIBER_SMS, &[viber.clone(), asked(Status::Accepted)]), RowState::Queued);
         let late = receipt("sms", Status::Delivered, 0);
-        assert_eq!(after(State::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), State::Delivered);
+        assert_eq!(after(RowState::Accepted, VIBER_SMS, &[viber, asked(Status::Expired), late]), RowState::Delivered);
     }
 
     #[test]
-    fn pending_receipt_proves_a_row_in_doubt_and_changes_nothing_else() {
+    fn pending_receipt_only_resolves_rows_in_doubt() {
         for told in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
-            for doubtful in [State::InDoubt, State::Unresolved, State::AssumedSent, State::NotSent, State::Sending] {
-                assert_eq!(after(doubtful, VIBER_SMS, std::slice::from_ref(&told)), State::Accepted, "{doubtful}");
-            }
-            for known in [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed, State::Rejected]
+            for doubtful in
+                [RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent, RowState::Sending]
             {
+                assert_eq!(after(doubtful, VIBER_SMS, std::slice::from_ref(&told)), RowState::Accepted, "{doubtful}");
+            }
+            for known in [
+                RowState::Queued,
+                RowState::Accepted,
+                RowState::Delivered,
+                RowState::Read,
+                RowState::Failed,
+                RowState::Rejected,
+            ] {
                 assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&told)), known);
             }
         }
     }
 
     #[test]
-    fn retried_message_takes_only_a_delivery_of_the_old_one() {
+    fn retried_message_accepts_only_a_delivery_of_the_old_one() {
         let told = |status| {
-            let mut message = MessageState::new(State::Planned, OperationKind::Sms.into());
-            message.before_retry = Some(State::Failed);
+            let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into());
+            message.before_retry = Some(RowState::Failed);
             message.add_receipt(&receipt("sms", status, 1)).then_some(message.state)
         };
         assert_eq!(told(Status::Rejected), None);
         assert_eq!(told(Status::Routing), None);
-        assert_eq!(told(Status::Delivered), Some(State::Delivered));
+        assert_eq!(told(Status::Delivered), Some(RowState::Delivered));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::LedgerFuture;
-use crate::domain::Occasion;
+use crate::domain::NotificationEvent;
 
 /// Something that somebody is to be told.
 ///
@@ -13,9 +13,9 @@ use crate::domain::Occasion;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewNotification {
     /// What it is about.
-    pub occasion: Occasion,
+    pub occasion: NotificationEvent,
     /// Who is told, and how.
-    pub way: String,
+    pub target: String,
     /// What is told.
     pub notice: String,
 }
@@ -28,18 +28,18 @@ pub struct Notification {
     /// When it was kept.
     pub at: Timestamp,
     /// How often it was taken, this time too.
-    pub tries: u32,
+    pub attempts: u32,
     /// What it says, and to whom.
-    pub what: NewNotification,
+    pub content: NewNotification,
 }
 
 /// What became of notifications that were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum NotificationOutcome {
     /// They were taken in.
     Sent,
     /// They were not, and are tried again after this time.
-    Again(Duration),
+    RetryAfter(Duration),
     /// They were not, and are not tried again.
     GivenUp,
 }
@@ -50,14 +50,14 @@ pub enum Told {
 /// after something was sent there about it.
 pub trait NotificationQueue: Send + Sync {
     /// Keeps notifications.
-    fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()>;
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()>;
 
     /// Whether there is one to be taken.
-    fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool>;
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool>;
 
     /// Takes what is due, with everything else that belongs to it and nobody has; it is nobody else's for so long.
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>>;
 
     /// Keeps what became of notifications that were taken.
-    fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()>;
+    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()>;
 }

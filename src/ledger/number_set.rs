@@ -24,19 +24,19 @@ impl NumberKey {
 
     /// What stays of whoever a message went to once they are forgotten.
     #[must_use]
-    pub fn stays_of(&self, addressee: Addressee) -> Addressee {
-        addressee.number().map_or(addressee, |phone| Addressee::Forgotten(self.forgotten(phone)))
+    pub fn forget_addressee(&self, addressee: Addressee) -> Addressee {
+        addressee.phone().map_or(addressee, |phone| Addressee::Forgotten(self.hash_number(phone)))
     }
 
     /// What stays of a number once it is forgotten.
     #[must_use]
-    pub fn forgotten(&self, phone: Phone) -> ForgottenNumber {
+    pub fn hash_number(&self, phone: Phone) -> ForgottenNumber {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of any length will do");
-        mac.update(&phone.get().to_be_bytes());
+        mac.update(&phone.to_u64().to_be_bytes());
         let hash = mac.finalize().into_bytes();
         let mut first = [0; 8];
         first.copy_from_slice(&hash[..8]);
-        ForgottenNumber::of_hash(first)
+        ForgottenNumber::from_hash(first)
     }
 }
 
@@ -59,23 +59,23 @@ impl NumberSet {
     /// The set of these, which were hashed with this key as far as they were forgotten.
     #[must_use]
     pub fn new(members: RoaringTreemap, key: Option<NumberKey>) -> Self {
-        let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::LEAST);
+        let any = members.max().is_some_and(|largest| largest >= ForgottenNumber::MIN);
         Self { members, key: key.filter(|_| any) }
     }
 
     /// Whether a number is one of them, forgotten or not.
     #[must_use]
     pub fn contains(&self, phone: Phone) -> bool {
-        let stays = |key: &NumberKey| Addressee::Forgotten(key.forgotten(phone)).get();
-        self.members.contains(phone.get()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
+        let stays = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
+        self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
     }
 
     /// Whether whoever a message went to is one of them.
     #[must_use]
-    pub fn has(&self, addressee: Addressee) -> bool {
+    pub fn contains_addressee(&self, addressee: Addressee) -> bool {
         match addressee {
             Addressee::Number(phone) => self.contains(phone),
-            Addressee::Forgotten(_) => self.members.contains(addressee.get()),
+            Addressee::Forgotten(_) => self.members.contains(addressee.to_u64()),
         }
     }
 
@@ -109,15 +109,19 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_known_again_whether_it_was_forgotten_or_not_and_with_its_key_alone() {
+    fn forgotten_number_is_found_only_with_its_key() {
         let (key, other) = (NumberKey::new([7; 32]), NumberKey::new([8; 32]));
-        let stays = Addressee::Forgotten(key.forgotten(phone(1)));
-        let members = [stays.get(), phone(2).get()].into_iter().collect::<RoaringTreemap>();
+        let stays = Addressee::Forgotten(key.hash_number(phone(1)));
+        let members = [stays.to_u64(), phone(2).to_u64()].into_iter().collect::<RoaringTreemap>();
         let set = NumberSet::new(members.clone(), Some(key.clone()));
         assert_eq!([1, 2, 3].map(|last| set.contains(phone(last))), [true, true, false]);
-        assert!(set.has(stays) && set.has(phone(1).into()) && !set.has(phone(3).into()));
+        assert!(
+            set.contains_addressee(stays)
+                && set.contains_addressee(phone(1).into())
+                && !set.contains_addressee(phone(3).into())
+        );
         assert!(!NumberSet::new(members, Some(other)).contains(phone(1)));
-        let mut plain = NumberSet::new([phone(3).get()].into_iter().collect(), Some(key));
+        let mut plain = NumberSet::new([phone(3).to_u64()].into_iter().collect(), Some(key));
         assert_eq!(plain.key, None, "nothing is hashed where nobody was forgotten");
         plain |= set;
         assert_eq!((plain.len(), plain.contains(phone(1)), plain.contains(phone(3))), (3, true, true));

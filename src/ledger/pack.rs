@@ -4,32 +4,32 @@ use roaring::RoaringBitmap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::domain::{Amount, Chain, NoAmount, Outcome};
+use crate::domain::{Amount, Chain, OperationOutcome, ParseAmountError};
 use crate::ledger::{LedgerError, SentRow};
 
 /// More rows than any envelope has; a damaged record must not fill the memory.
 const LARGEST_ENVELOPE: usize = 1_000_000;
 
 /// The bytes of a list.
-pub(in crate::ledger) fn pack<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
+pub(in crate::ledger) fn pack_list<T: Serialize>(list: &[T]) -> Result<Vec<u8>, LedgerError> {
     postcard::to_stdvec(list).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
 
 /// The list of these bytes.
-pub(in crate::ledger) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, LedgerError> {
+pub(in crate::ledger) fn unpack_list<T: DeserializeOwned>(bytes: &[u8]) -> Result<Vec<T>, LedgerError> {
     postcard::from_bytes(bytes).map_err(|error| LedgerError::Unreadable(error.to_string()))
 }
 
 /// The bytes of an envelope's outcomes: equal neighbours are written once with their number.
-pub(in crate::ledger) fn pack_outcomes(outcomes: &[Outcome]) -> Result<Vec<u8>, LedgerError> {
-    let stretches: Vec<(usize, &Outcome)> =
+pub(in crate::ledger) fn pack_outcomes(outcomes: &[OperationOutcome]) -> Result<Vec<u8>, LedgerError> {
+    let stretches: Vec<(usize, &OperationOutcome)> =
         outcomes.chunk_by(|one, next| one == next).map(|equal| (equal.len(), &equal[0])).collect();
-    pack(&stretches)
+    pack_list(&stretches)
 }
 
 /// The outcomes of these bytes.
-pub(in crate::ledger) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<Outcome>, LedgerError> {
-    let stretches: Vec<(usize, Outcome)> = unpack(bytes)?;
+pub(in crate::ledger) fn unpack_outcomes(bytes: &[u8]) -> Result<Vec<OperationOutcome>, LedgerError> {
+    let stretches: Vec<(usize, OperationOutcome)> = unpack_list(bytes)?;
     if stretches.iter().any(|(count, _)| *count > LARGEST_ENVELOPE) {
         return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
     }
@@ -42,16 +42,16 @@ pub(in crate::ledger) fn pack_costs(costs: &[Amount]) -> Result<Option<Vec<u8>>,
         return Ok(None);
     }
     let stretches: Vec<(usize, String)> =
-        costs.chunk_by(|one, next| one == next).map(|equal| (equal.len(), equal[0].digits())).collect();
-    pack(&stretches).map(Some)
+        costs.chunk_by(|one, next| one == next).map(|equal| (equal.len(), equal[0].to_json_digits())).collect();
+    pack_list(&stretches).map(Some)
 }
 
 /// What the rows of these bytes cost.
 pub(in crate::ledger) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, LedgerError> {
-    let stretches: Vec<(usize, String)> = unpack(bytes)?;
+    let stretches: Vec<(usize, String)> = unpack_list(bytes)?;
     let mut costs = Vec::new();
     for (count, digits) in stretches {
-        let cost = amount(&digits)?;
+        let cost = parse_amount(&digits)?;
         if count > LARGEST_ENVELOPE {
             return Err(LedgerError::Unreadable("a request has too many rows".to_owned()));
         }
@@ -62,7 +62,7 @@ pub(in crate::ledger) fn unpack_costs(bytes: &[u8]) -> Result<Vec<Amount>, Ledge
 
 /// The channels of an envelope's pipelines as text: `viber sms`, or `viber sms*12, sms viber*3` if they differ. Nothing if they
 /// are unknown or the operation type names them.
-pub(in crate::ledger) fn write_chains(rows: &[SentRow]) -> Option<String> {
+pub(in crate::ledger) fn format_chains(rows: &[SentRow]) -> Option<String> {
     let stretches: Vec<&[SentRow]> = rows.chunk_by(|one, next| one.chain == next.chain).collect();
     match stretches[..] {
         [] => None,
@@ -75,7 +75,7 @@ pub(in crate::ledger) fn write_chains(rows: &[SentRow]) -> Option<String> {
 }
 
 /// Gives rows the channels that were written of them.
-pub(in crate::ledger) fn read_chains(text: &str, rows: &mut [SentRow]) -> Result<(), LedgerError> {
+pub(in crate::ledger) fn parse_chains(text: &str, rows: &mut [SentRow]) -> Result<(), LedgerError> {
     let unreadable = || LedgerError::Unreadable(format!("`{text}` does not name the channels of {} rows", rows.len()));
     let mut chains: Vec<Chain> = Vec::with_capacity(rows.len());
     for stretch in text.split(',') {
@@ -94,8 +94,8 @@ pub(in crate::ledger) fn read_chains(text: &str, rows: &mut [SentRow]) -> Result
 }
 
 /// The amount of these digits.
-pub(in crate::ledger) fn amount(digits: &str) -> Result<Amount, LedgerError> {
-    digits.parse().map_err(|NoAmount| LedgerError::Unreadable(format!("`{digits}` is not an amount")))
+pub(in crate::ledger) fn parse_amount(digits: &str) -> Result<Amount, LedgerError> {
+    digits.parse().map_err(|ParseAmountError| LedgerError::Unreadable(format!("`{digits}` is not an amount")))
 }
 
 /// The bytes of a set of rows, in the format that all Roaring libraries read.

@@ -60,29 +60,29 @@ pub struct KeptApproval {
 impl KeptApproval {
     /// Whether it is good for something at this moment.
     #[must_use]
-    pub fn is_good(&self, now: Timestamp) -> bool {
+    pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.approval.until && (self.approval.standing || self.used.is_none())
     }
 }
 
 /// The part of the ledger that is about what waits for a yes.
-pub trait Plans: Send + Sync {
+pub trait PlanStore: Send + Sync {
     /// Keeps a plan, in the place of one with the same digest.
     fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()>;
 
     /// The plans whose digests begin like this, the latest first; those that are kept no longer are none.
-    fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>>;
+    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>>;
 
     /// All plans that are kept, the latest first. A damaged record does not hide the others.
-    fn stored_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
-        Box::pin(async move { Ok(self.plans("").await?.into_iter().map(Ok).collect()) })
+    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+        Box::pin(async move { Ok(self.find_plans("").await?.into_iter().map(Ok).collect()) })
     }
 
     /// Keeps an approval; whether its token was not known. One that is known stays as it was, used or not.
-    fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool>;
+    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool>;
 
     /// The approvals of what has exactly this digest, as they stand, the earliest first.
-    fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>>;
+    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>>;
 
     /// Uses an approval; whether it was good still. Of any number of callers one gets it, unless it is a standing one.
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool>;
@@ -91,8 +91,8 @@ pub trait Plans: Send + Sync {
     /// where the approval is not good any more.
     ///
     /// [`Ledger::open_run`]: super::Ledger::open_run
-    fn open_approved<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool>;
+    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool>;
 
     /// The approvals that were used for a run, the earliest first.
-    fn approvals_of(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>>;
+    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>>;
 }

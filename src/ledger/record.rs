@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Allowance, BlockIds, Bound, Bounds, Heed, LeftOut, NewNotification, Rows, Sharing, StateCounts, StopKind, Wait,
+    Allowance, BlockIds, Bound, Bounds, ExcludedRows, NewNotification, RowSpan, Sharding, SlotWait, StateCounts,
+    StopKind, SuppressionPolicy,
 };
-use crate::domain::{Addressee, Amount, Chain, Endpoint, IdRange, MessageId, OperationKind, Outcome, Row};
+use crate::domain::{Addressee, Amount, Chain, Endpoint, IdRange, MessageId, OperationKind, OperationOutcome, Row};
 
 /// The ledger's own number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +26,7 @@ pub struct Lease {
     /// The run.
     pub run: RunId,
     /// The rows: all of the run, or a block of a shared one.
-    pub rows: Rows,
+    pub rows: RowSpan,
     /// By which taking.
     pub epoch: Epoch,
 }
@@ -36,7 +37,7 @@ pub struct Claim {
     /// The right to write to it.
     pub lease: Lease,
     /// Envelopes of whoever had it before that are in doubt from now on.
-    pub doubtful: usize,
+    pub in_doubt: usize,
 }
 
 /// What a run is made of when it begins.
@@ -63,9 +64,9 @@ pub struct NewRun {
     /// The last row with a recipient.
     pub last_row: Row,
     /// The rows that are never sent.
-    pub left_out: LeftOut,
+    pub excluded: ExcludedRows,
     /// What of the suppression list holds it back.
-    pub heed: Heed,
+    pub suppression: SuppressionPolicy,
     /// The campaign file, from the root; nothing for a lookup or a code call.
     pub file: Option<String>,
     /// When it began.
@@ -76,7 +77,7 @@ pub struct NewRun {
 
 /// Which message an identifier is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct MessageOrigin {
     /// The run that gave it.
     pub run: RunId,
     /// The row that it went to, or is to go to.
@@ -86,7 +87,7 @@ pub struct Origin {
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Progress {
+pub enum RunProgress {
     /// It is going on, or was interrupted; `run` goes on.
     Open,
     /// Every row has its end.
@@ -121,7 +122,7 @@ pub struct Run {
     /// The round (`--again`).
     pub round: u32,
     /// What of the suppression list holds it back.
-    pub heed: Heed,
+    pub suppression: SuppressionPolicy,
     /// Recipients; of a shared run, which has no list, none.
     pub recipients: u64,
     /// Whether processes draw its rows in blocks, for messages that are asked for one at a time.
@@ -137,11 +138,11 @@ pub struct Run {
     /// When what the ledger had of its rows was removed, if it was.
     pub purged_at: Option<Timestamp>,
     /// Where it stands.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Why its last start ended early.
     pub stop: Option<StopKind>,
     /// Why it last stopped before its end, in words; kept while nothing went on with it.
-    pub stopped: Option<String>,
+    pub stop_reason: Option<String>,
     /// Counts by state and parts when it last ended.
     pub counts: Option<(StateCounts, u64)>,
     /// How many receipts of its messages came.
@@ -161,7 +162,7 @@ pub struct Run {
     /// Of a shared run the identifiers of its rows, in their order; no row has one of its own range.
     pub blocks: Vec<BlockIds>,
     /// On what terms several processes send it together; nothing where whoever has it sends it alone.
-    pub sharing: Option<Sharing>,
+    pub sharding: Option<Sharding>,
 }
 
 impl Run {
@@ -174,59 +175,59 @@ impl Run {
 
     /// Its counts and parts, unless receipts came since they were counted.
     #[must_use]
-    pub fn standing_counts(&self) -> Option<&(StateCounts, u64)> {
+    pub fn current_counts(&self) -> Option<&(StateCounts, u64)> {
         self.counts.as_ref().filter(|_| self.receipts == self.receipts_counted)
     }
 
     /// Whether it is of lookups or code calls: each was answered at once or never, and nothing can be asked about it later.
     #[must_use]
-    pub fn is_of_questions(&self) -> bool {
+    pub fn is_lookup_run(&self) -> bool {
         self.shared && self.kind.is_single()
     }
 
     /// All rows that it can have.
     #[must_use]
-    pub fn rows(&self) -> Rows {
-        Rows { first: Row::FIRST, last: self.last_row() }
+    pub fn row_span(&self) -> RowSpan {
+        RowSpan { first: Row::FIRST, last: self.last_row() }
     }
 
     /// All ranges of identifiers that it reserved.
-    pub fn ranges(&self) -> impl Iterator<Item = IdRange> {
+    pub fn id_ranges(&self) -> impl Iterator<Item = IdRange> {
         let block = |block: &BlockIds| IdRange { first: block.first, len: block.rows.len() };
         [self.ids].into_iter().chain(self.orders.iter().copied()).chain(self.blocks.iter().map(block))
     }
 
     /// The block of a row.
-    fn block(&self, row: Row) -> Option<BlockIds> {
+    fn find_block(&self, row: Row) -> Option<BlockIds> {
         let after = self.blocks.partition_point(|block| block.rows.first <= row);
         self.blocks.get(after.checked_sub(1)?).copied()
     }
 
     /// Our identifier of a row's message: of the run itself, or of an order to send again.
     #[must_use]
-    pub fn id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
+    pub fn message_id(&self, row: Row, order: Option<u32>) -> Option<MessageId> {
         match order {
-            None if self.shared => self.block(row)?.id(row),
-            None => self.ids.id(row),
-            Some(order) => self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?.id(row),
+            None if self.shared => self.find_block(row)?.message_id(row),
+            None => self.ids.id_for_row(row),
+            Some(order) => self.orders.get(usize::try_from(order).ok()?.checked_sub(1)?)?.id_for_row(row),
         }
     }
 
     /// The row whose message has this identifier: of the run itself, or of an order to send again.
     #[must_use]
-    pub fn row_of(&self, id: MessageId) -> Option<Row> {
-        self.message_of(id).map(|(row, _)| row)
+    pub fn find_row(&self, id: MessageId) -> Option<Row> {
+        self.find_message(id).map(|(row, _)| row)
     }
 
     /// The row whose message has this identifier, with the order that it is of; nothing for the run's own.
     #[must_use]
-    pub fn message_of(&self, id: MessageId) -> Option<(Row, Option<u32>)> {
+    pub fn find_message(&self, id: MessageId) -> Option<(Row, Option<u32>)> {
         if self.shared {
-            return self.blocks.iter().find_map(|block| block.row(id)).map(|row| (row, None));
+            return self.blocks.iter().find_map(|block| block.find_row(id)).map(|row| (row, None));
         }
         let orders = (1..).zip(&self.orders).map(|(order, ids)| (Some(order), ids));
         let mut ranges = [(None, &self.ids)].into_iter().chain(orders);
-        let (row, order) = ranges.find_map(|(order, ids)| Some((ids.row(id)?, order)))?;
+        let (row, order) = ranges.find_map(|(order, ids)| Some((ids.row_for_id(id)?, order)))?;
         // The identifiers of the header and of what is to spare are never sent.
         (row >= Row::FIRST && row <= self.last_row()).then_some((row, order))
     }
@@ -235,22 +236,22 @@ impl Run {
     ///
     /// A profile may have got another name since, or its account another host; whoever has a message has it all the same.
     #[must_use]
-    pub fn went_through(&self, gateway: &str, account: &str) -> bool {
+    pub fn uses_gateway(&self, gateway: &str, account: &str) -> bool {
         self.account == account || self.gateway == gateway
     }
 
     /// The allowance of its account.
     #[must_use]
     pub fn allowance(&self, rate: Option<f64>) -> Allowance {
-        Allowance::of_account(&self.account, self.heed.loopback, rate)
+        Allowance::of_account(&self.account, self.suppression.loopback, rate)
     }
 
     /// Whether recipients of the other run have the messages of this one too: both are rehearsals, or both go through loopback,
     /// or both are live, and they share a profile's name or an account.
     #[must_use]
     pub fn shares_recipients(&self, other: &Run) -> bool {
-        (self.live, self.heed.loopback) == (other.live, other.heed.loopback)
-            && other.went_through(&self.gateway, &self.account)
+        (self.live, self.suppression.loopback) == (other.live, other.suppression.loopback)
+            && other.uses_gateway(&self.gateway, &self.account)
     }
 
     /// The name by which commands call it.
@@ -264,11 +265,11 @@ impl Run {
 #[derive(Clone, Debug)]
 pub struct RunEnd {
     /// Where the run stands now.
-    pub progress: Progress,
+    pub progress: RunProgress,
     /// Why it ended early.
     pub stop: Option<StopKind>,
     /// Why it stopped before its end, in words.
-    pub stopped: Option<String>,
+    pub stop_reason: Option<String>,
     /// Counts by state.
     pub counts: StateCounts,
     /// Parts billed, as far as the gateway told.
@@ -282,7 +283,7 @@ pub struct RunEnd {
     /// When.
     pub at: Timestamp,
     /// Who is told of it: kept with the end, or not at all.
-    pub told: Vec<NewNotification>,
+    pub notifications: Vec<NewNotification>,
 }
 
 /// One row of an envelope.
@@ -332,7 +333,7 @@ pub enum Permit {
         /// Its number within the run, from 1; a further attempt is a new envelope.
         envelope: u32,
         /// How long it has to wait before it leaves.
-        wait: Wait,
+        wait: SlotWait,
     },
     /// It may not: somebody asked the run to stop.
     StopRequested,
@@ -343,14 +344,14 @@ pub enum Permit {
     /// It may not as it is: the numbers of these rows, which are left out from now on, got as many messages as they may.
     Capped(Vec<Row>),
     /// It may not as it is: only so many of its first rows keep within the bounds, and this one holds back the next.
-    Over {
+    BoundExceeded {
         /// How many.
         fits: usize,
         /// The bound.
         bound: Bound,
     },
     /// It may not now: with the account's slot it would leave at this moment, which is too late.
-    Late(Timestamp),
+    TooLate(Timestamp),
 }
 
 /// Whether whoever writes still has the run.
@@ -370,7 +371,7 @@ pub struct Settlement {
     /// The envelope's number.
     pub envelope: u32,
     /// One outcome per row, in the order of the intent.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<OperationOutcome>,
     /// The answer's body, where a person has to look at it.
     pub evidence: Option<String>,
 }
@@ -400,7 +401,7 @@ pub struct EnvelopeRecord {
     /// What each of them costs by its dearest channel; nothing where nobody knew the prices.
     pub costs: Vec<Amount>,
     /// When it was settled, and the outcome of each row; nothing for an intent alone.
-    pub settled: Option<(Timestamp, Vec<Outcome>)>,
+    pub settled: Option<(Timestamp, Vec<OperationOutcome>)>,
 }
 
 impl EnvelopeRecord {
@@ -420,6 +421,8 @@ impl EnvelopeRecord {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         let outcomes = self.settled.iter().flat_map(|(_, outcomes)| outcomes);
-        outcomes.into_iter().any(|outcome| matches!(outcome, Outcome::InDoubt { reason } if **reason == *Self::DAMAGED))
+        outcomes
+            .into_iter()
+            .any(|outcome| matches!(outcome, OperationOutcome::InDoubt { reason } if **reason == *Self::DAMAGED))
     }
 }

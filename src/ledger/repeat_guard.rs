@@ -26,7 +26,7 @@ impl RepeatKey {
     pub(super) const LENGTH: usize = 32;
 
     /// The hash of a message.
-    pub(super) fn hash(&self, message: &[u8]) -> RepeatHash {
+    pub(super) fn hash_message(&self, message: &[u8]) -> RepeatHash {
         let mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("a key of HMAC may have any length");
         mac.chain_update(message).finalize().into_bytes().into()
     }
@@ -71,7 +71,7 @@ pub(super) fn is_expired(until: i64, now: i64) -> bool {
 }
 
 /// How long ago the entry was made that expires then.
-pub(super) fn age(until: i64, now: i64) -> Duration {
+pub(super) fn entry_age(until: i64, now: i64) -> Duration {
     let age = now.saturating_sub(until.saturating_sub(WINDOW));
     Duration::from_micros(u64::try_from(age).unwrap_or_default())
 }
@@ -87,13 +87,13 @@ pub trait RepeatGuard: Send + Sync {
     }
 
     /// How long ago a message was sent; nothing if it was not sent lately. This takes no place.
-    fn sent_ago(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
         let _ = message;
         Box::pin(async { Ok(None) })
     }
 
     /// Gives the place of a message back that surely did not leave.
-    fn give_repeat_place_back(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
         let _ = place;
         Box::pin(async { Ok(()) })
     }
@@ -105,15 +105,15 @@ mod tests {
 
     #[test]
     fn entries_expire_after_a_minute_or_when_the_clock_was_set_back() {
-        let place = RepeatPlace::new(RepeatKey([7; 32]).hash(b"a"), 5, None);
+        let place = RepeatPlace::new(RepeatKey([7; 32]).hash_message(b"a"), 5, None);
         let late = 5 + WINDOW;
         assert_eq!([5, late - 1, late, 4].map(|now| is_expired(place.until, now)), [false, false, true, true]);
-        assert_eq!([5, late - 1].map(|now| age(place.until, now).as_secs()), [0, 59]);
+        assert_eq!([5, late - 1].map(|now| entry_age(place.until, now).as_secs()), [0, 59]);
     }
 
     #[test]
     fn hash_depends_on_the_key_and_on_every_byte() {
-        let hash = |key: u8, message: &[u8]| RepeatKey([key; 32]).hash(message);
+        let hash = |key: u8, message: &[u8]| RepeatKey([key; 32]).hash_message(message);
         assert_eq!(hash(1, b"a"), hash(1, b"a"));
         assert!(hash(1, b"a") != hash(2, b"a") && hash(1, b"a") != hash(1, b"b"));
     }

@@ -6,30 +6,30 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::{Activities, Attempt, EnvelopeRecord, KeptReceipt, LeftOut, Parts, RowEvents, State};
-use crate::domain::{Chain, Outcome, Row};
+use super::{Attempt, BilledParts, EnvelopeRecord, ExcludedRows, KeptReceipt, RowActivities, RowEvents, RowState};
+use crate::domain::{Chain, OperationOutcome, Row};
 
 /// How many rows are in each state; their sum is the number of rows.
 ///
 /// Stored and shown by the states' names; only those that occur.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<State, u64>", into = "BTreeMap<State, u64>")]
-pub struct StateCounts([u64; State::ALL.len()]);
+#[serde(from = "BTreeMap<RowState, u64>", into = "BTreeMap<RowState, u64>")]
+pub struct StateCounts([u64; RowState::ALL.len()]);
 
 impl StateCounts {
     /// How many rows are in this state.
     #[must_use]
-    pub fn get(&self, state: State) -> u64 {
+    pub fn get(&self, state: RowState) -> u64 {
         self.0[state as usize]
     }
 
     /// Adds rows to a state.
-    pub fn add(&mut self, state: State, rows: u64) {
+    pub fn add(&mut self, state: RowState, rows: u64) {
         self.0[state as usize] += rows;
     }
 
     /// Moves rows from one state to another.
-    pub fn shift(&mut self, from: State, to: State, rows: u64) {
+    pub fn shift(&mut self, from: RowState, to: RowState, rows: u64) {
         let count = &mut self.0[from as usize];
         *count = count.saturating_sub(rows);
         self.add(to, rows);
@@ -37,20 +37,20 @@ impl StateCounts {
 
     /// Moves planned rows to the skipped ones; returns their number.
     pub fn skip_planned(&mut self) -> u64 {
-        let planned = self.get(State::Planned);
-        self.shift(State::Planned, State::Skipped, planned);
+        let planned = self.get(RowState::Planned);
+        self.shift(RowState::Planned, RowState::Skipped, planned);
         planned
     }
 
     /// The states that occur, with their counts.
-    pub fn iter(&self) -> impl Iterator<Item = (State, u64)> {
-        State::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
+    pub fn iter(&self) -> impl Iterator<Item = (RowState, u64)> {
+        RowState::ALL.into_iter().map(|state| (state, self.get(state))).filter(|(_, count)| *count > 0)
     }
 
     /// How many messages were delivered, including those that were read: the figure "delivered" for people.
     #[must_use]
-    pub fn delivered(&self) -> u64 {
-        self.iter().filter(|(state, _)| State::Delivered.covers(*state)).map(|(_, count)| count).sum()
+    pub fn count_delivered(&self) -> u64 {
+        self.iter().filter(|(state, _)| RowState::Delivered.includes_state(*state)).map(|(_, count)| count).sum()
     }
 
     /// All rows.
@@ -60,15 +60,15 @@ impl StateCounts {
     }
 }
 
-impl From<BTreeMap<State, u64>> for StateCounts {
-    fn from(map: BTreeMap<State, u64>) -> Self {
+impl From<BTreeMap<RowState, u64>> for StateCounts {
+    fn from(map: BTreeMap<RowState, u64>) -> Self {
         let mut counts = Self::default();
         map.into_iter().for_each(|(state, count)| counts.add(state, count));
         counts
     }
 }
 
-impl From<StateCounts> for BTreeMap<State, u64> {
+impl From<StateCounts> for BTreeMap<RowState, u64> {
     fn from(counts: StateCounts) -> Self {
         counts.iter().collect()
     }
@@ -79,12 +79,12 @@ impl From<StateCounts> for BTreeMap<State, u64> {
 /// Two bytes per row, so the states of five million rows fit into ten megabytes; rows with events cost more.
 #[derive(Debug, Default)]
 pub struct RowStates {
-    activities: Activities,
+    activities: RowActivities,
     /// What the records of each row leave it in.
-    states: Vec<Option<Recorded>>,
+    states: Vec<Option<RecordedState>>,
     /// The chains of the rows' messages, each once.
     chains: Vec<Chain>,
-    parts: Parts,
+    parts: BilledParts,
     events: RowEvents,
     /// The rows with a failed earlier channel and no report about the last one.
     unreported_fallbacks: RoaringBitmap,
@@ -94,8 +94,8 @@ pub struct RowStates {
 
 /// The state of a row by its records.
 #[derive(Clone, Copy, Debug)]
-struct Recorded {
-    state: State,
+struct RecordedState {
+    state: RowState,
     /// The place of its message's chain among the chains.
     chain: u8,
 }
@@ -103,7 +103,7 @@ struct Recorded {
 impl RowStates {
     /// The states of a run about which this is being done, and about whose rows these events are known.
     #[must_use]
-    pub fn new(activities: impl Into<Activities>, events: RowEvents) -> Self {
+    pub fn new(activities: impl Into<RowActivities>, events: RowEvents) -> Self {
         Self { activities: activities.into(), events, ..Self::default() }
     }
 
@@ -114,42 +114,44 @@ impl RowStates {
     }
 
     /// Adds an envelope; envelopes come in the order of their numbers, so the last attempt counts.
-    pub fn add(&mut self, envelope: &EnvelopeRecord) {
+    pub fn add_envelope(&mut self, envelope: &EnvelopeRecord) {
         for (index, sent) in envelope.rows.iter().enumerate() {
             let outcome = envelope.settled.as_ref().and_then(|(_, outcomes)| outcomes.get(index));
-            if let Some(Outcome::Accepted { parts, .. }) = outcome {
+            if let Some(OperationOutcome::Accepted { parts, .. }) = outcome {
                 self.parts.add(*parts);
             }
-            let attempt = self.activities.attempt(envelope, sent, outcome);
-            let unsent = attempt.state == State::Planned;
-            let judged = if unsent || self.events.concern(sent.row) || self.attempts.contains_key(&sent.row) {
+            let attempt = self.activities.build_attempt(envelope, sent, outcome);
+            let unsent = attempt.state == RowState::Planned;
+            let judged = if unsent || self.events.has_events(sent.row) || self.attempts.contains_key(&sent.row) {
                 let attempts = self.attempts.entry(sent.row).or_default();
                 attempts.push(attempt);
-                self.events.judge(sent.row, attempts, &[])
+                self.events.judge_row(sent.row, attempts, &[])
             } else {
-                self.events.judge(sent.row, &[attempt], &[])
+                self.events.judge_row(sent.row, &[attempt], &[])
             };
             let (state, is_unreported) = (judged.state, judged.awaits_fallback());
-            self.set(sent.row, state, attempt.chain);
+            self.set_state(sent.row, state, attempt.chain);
             self.note_fallback(sent.row, is_unreported);
         }
     }
 
     /// Adds the receipts of a row, after all envelopes; those of a row that has none prove nothing.
-    pub fn tell(&mut self, row: Row, receipts: &[KeptReceipt]) {
-        let Some(Recorded { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else { return };
+    pub fn add_receipts(&mut self, row: Row, receipts: &[KeptReceipt]) {
+        let Some(RecordedState { state, chain }) = self.states.get(row.get() as usize).copied().flatten() else {
+            return;
+        };
         let chain = self.chains.get(usize::from(chain)).copied().unwrap_or_default();
         let judged = match self.attempts.get(&row) {
-            Some(attempts) => self.events.judge(row, attempts, receipts),
+            Some(attempts) => self.events.judge_row(row, attempts, receipts),
             // Nothing but its state is known of a row without events, and nothing else is needed: it has one message.
-            None => self.events.judge(row, &[Attempt { envelope: 0, state, chain }], receipts),
+            None => self.events.judge_row(row, &[Attempt { envelope: 0, state, chain }], receipts),
         };
         let (state, is_unreported) = (judged.state, judged.awaits_fallback());
-        self.set(row, state, chain);
+        self.set_state(row, state, chain);
         self.note_fallback(row, is_unreported);
     }
 
-    fn set(&mut self, row: Row, state: State, chain: Chain) {
+    fn set_state(&mut self, row: Row, state: RowState, chain: Chain) {
         let index = row.get() as usize;
         if self.states.len() <= index {
             self.states.resize(index + 1, None);
@@ -160,7 +162,7 @@ impl RowStates {
         });
         // A campaign has a chain for each of its few variants; one too many would be unknown.
         let chain = u8::try_from(place).unwrap_or(u8::MAX);
-        self.states[index] = Some(Recorded { state, chain });
+        self.states[index] = Some(RecordedState { state, chain });
     }
 
     /// The rows whose last report is the failure of an earlier channel.
@@ -186,10 +188,12 @@ impl RowStates {
 
     /// The state of a row.
     #[must_use]
-    pub fn of(&self, row: Row, left_out: &LeftOut) -> State {
-        match self.recorded(row) {
-            Some(recorded) => self.activities.of(row).ends(recorded),
-            None => self.activities.of(row).unattempted(left_out.of(row).map(|(state, _)| state)),
+    pub fn row_state(&self, row: Row, left_out: &ExcludedRows) -> RowState {
+        match self.recorded_state(row) {
+            Some(recorded) => self.activities.row_activity(row).final_state(recorded),
+            None => {
+                self.activities.row_activity(row).unattempted_state(left_out.find_reason(row).map(|(state, _)| state))
+            }
         }
     }
 
@@ -197,36 +201,36 @@ impl RowStates {
     ///
     /// What a finished run gave up is planned here. What sends or decides goes by this, since a decision opens the run.
     #[must_use]
-    pub fn recorded(&self, row: Row) -> Option<State> {
+    pub fn recorded_state(&self, row: Row) -> Option<RowState> {
         self.states.get(row.get() as usize).copied().flatten().map(|recorded| recorded.state)
     }
 
     /// The last attempt of a row that has events.
     #[must_use]
-    pub fn attempt(&self, row: Row) -> Option<Attempt> {
+    pub fn last_attempt(&self, row: Row) -> Option<Attempt> {
         self.attempts.get(&row)?.last().copied()
     }
 
     /// Parts billed, as far as the gateway told.
     #[must_use]
-    pub fn parts(&self) -> Parts {
+    pub fn billed_parts(&self) -> BilledParts {
         self.parts
     }
 
     /// Counts over all rows of a run with so many recipients.
     #[must_use]
-    pub fn counts(&self, recipients: u64, left_out: &LeftOut) -> StateCounts {
+    pub fn count_states(&self, recipients: u64, left_out: &ExcludedRows) -> StateCounts {
         let mut counts = StateCounts::default();
         for (row, state) in (0..).map(Row::new).zip(&self.states) {
-            if let Some(Recorded { state, .. }) = state {
-                counts.add(self.activities.of(row).ends(*state), 1);
+            if let Some(RecordedState { state, .. }) = state {
+                counts.add(self.activities.row_activity(row).final_state(*state), 1);
             }
         }
         for (state, _, rows) in left_out.sets() {
             // One that was left out after an attempt is counted as what it came to.
-            counts.add(state, rows.iter().filter(|row| self.recorded(Row::new(*row)).is_none()).count() as u64);
+            counts.add(state, rows.iter().filter(|row| self.recorded_state(Row::new(*row)).is_none()).count() as u64);
         }
-        counts.add(self.activities.of_run().unattempted(None), recipients.saturating_sub(counts.total()));
+        counts.add(self.activities.run_activity().unattempted_state(None), recipients.saturating_sub(counts.total()));
         counts
     }
 }
@@ -238,20 +242,20 @@ mod tests {
     #[test]
     fn counts_read_back_as_they_are_stored() {
         let mut counts = StateCounts::default();
-        counts.add(State::Accepted, 7);
-        counts.shift(State::Accepted, State::InDoubt, 2);
+        counts.add(RowState::Accepted, 7);
+        counts.shift(RowState::Accepted, RowState::InDoubt, 2);
         let json = serde_json::to_string(&counts).unwrap();
         assert_eq!(json, r#"{"in_doubt":2,"accepted":5}"#);
         assert_eq!(serde_json::from_str::<StateCounts>(&json).unwrap(), counts);
     }
 
     #[test]
-    fn every_state_keeps_its_own_count_in_whatever_order_states_are_shown() {
+    fn each_state_keeps_its_own_count() {
         let mut counts = StateCounts::default();
-        for state in State::ALL {
+        for state in RowState::ALL {
             counts.add(state, 10 + state as u64);
         }
-        let told: Vec<(State, u64)> = counts.iter().collect();
-        assert_eq!(told, State::ALL.map(|state| (state, 10 + state as u64)));
+        let told: Vec<(RowState, u64)> = counts.iter().collect();
+        assert_eq!(told, RowState::ALL.map(|state| (state, 10 + state as u64)));
     }
 }

@@ -33,13 +33,13 @@ impl RunFilter {
 
     /// One run.
     #[must_use]
-    pub fn one(key: RunId) -> Self {
+    pub fn with_key(key: RunId) -> Self {
         Self { key: Some(key), ..Self::default() }
     }
 
     /// The runs of a campaign.
     #[must_use]
-    pub fn of_campaign(campaign: &str) -> Self {
+    pub fn for_campaign(campaign: &str) -> Self {
         Self { campaign: Some(campaign.to_owned()), ..Self::default() }
     }
 }

@@ -6,7 +6,7 @@ use super::{DamagedOccurrence, DamagedSchedule, LedgerFuture, NewRun, Run, RunId
 
 /// A campaign that runs by itself, as it was armed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArmedSchedule {
+pub struct ActiveSchedule {
     /// The campaign's name, which is the schedule's.
     pub name: String,
     /// The campaign file, from the root.
@@ -22,7 +22,7 @@ pub struct ArmedSchedule {
     /// Who armed it.
     pub by: String,
     /// When it was armed.
-    pub armed_at: Timestamp,
+    pub activated_at: Timestamp,
     /// Only occurrences after this count: it was armed then, or resumed.
     pub since: Timestamp,
     /// Whether nothing of it fires until it is resumed.
@@ -42,7 +42,7 @@ pub struct OccurrenceKey {
 
 /// What became of an occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum OccurrenceOutcome {
     /// A run began.
     Fired(RunId),
     /// It was left out, for this reason.
@@ -57,25 +57,25 @@ pub struct OccurrenceRecord {
     /// Its moment.
     pub at: Timestamp,
     /// What became of it.
-    pub fate: Fate,
+    pub outcome: OccurrenceOutcome,
 }
 
 /// The part of the ledger that is about what runs by itself.
-pub trait Schedules: Send + Sync {
+pub trait ScheduleStore: Send + Sync {
     /// Keeps a schedule as armed, in the place of one of the same name.
-    fn arm(&self, schedule: ArmedSchedule) -> LedgerFuture<'_, ()>;
+    fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()>;
 
     /// What is armed, by name. A damaged record does not hide the others.
-    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>>;
+    fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
 
     /// Has nothing of a schedule fire until it is resumed; whether there is one.
-    fn pause<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
+    fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
 
     /// Has occurrences after this moment fire again; whether there is such a schedule.
-    fn resume<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool>;
+    fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool>;
 
     /// Forgets a schedule, and keeps its occurrences: none of them ever fires again. Whether there was one.
-    fn disarm<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
+    fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
 
     /// Creates a run as [`Ledger::create_run`] does and records that it is of this occurrence, in one transaction.
     ///
@@ -83,18 +83,28 @@ pub trait Schedules: Send + Sync {
     /// ever sent, and whoever holds the campaign knows that nobody is about to.
     ///
     /// [`Ledger::create_run`]: super::Ledger::create_run
-    fn fire<'a>(&'a self, new: &'a NewRun, key: &'a OccurrenceKey, at: Timestamp) -> LedgerFuture<'a, Option<Run>>;
+    fn fire_occurrence<'a>(
+        &'a self,
+        new: &'a NewRun,
+        key: &'a OccurrenceKey,
+        at: Timestamp,
+    ) -> LedgerFuture<'a, Option<Run>>;
 
     /// Records that an occurrence was left out; whether it had no record before.
-    fn skip<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
+    fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
 
     /// Records that an occurrence was left out whose run was never opened; whether that was its record. Only whoever holds
     /// the campaign knows that nobody is about to open it.
-    fn give_up<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
+    fn abandon_occurrence<'a>(
+        &'a self,
+        key: &'a OccurrenceKey,
+        at: Timestamp,
+        reason: &'a str,
+    ) -> LedgerFuture<'a, bool>;
 
     /// The last occurrences of a schedule that were not after this moment, so many at most, the last first. A damaged record
     /// does not hide the others.
-    fn occurrences<'a>(
+    fn list_occurrences<'a>(
         &'a self,
         schedule: &'a str,
         until: Timestamp,
@@ -102,8 +112,8 @@ pub trait Schedules: Send + Sync {
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 
     /// The occurrence that a run is of; nothing if it is of none.
-    fn occurrence_of(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;
+    fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;
 
     /// What became of an occurrence; nothing if it has no record.
-    fn occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<Fate>>;
+    fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>>;
 }

@@ -10,11 +10,11 @@ pub enum StopKind {
     /// The results could not be written, whatever else had stopped it.
     ResultsUnwritten,
     /// Another process took the run.
-    NotOwner,
+    LeaseLost,
     /// The gateway refused the key.
     KeyRefused,
     /// Somebody asked for it.
-    Asked,
+    StopRequested,
     /// Too many rejections or too much doubt in a row, or an envelope that was refused as a whole.
     Breaker,
     /// The gateway could not be reached, or the connection to it could not be trusted.
@@ -28,7 +28,7 @@ pub enum StopKind {
     /// Nothing may leave now, and nobody waits until something may.
     Window,
     /// Nothing may leave any more: its time is over.
-    Until,
+    DeadlineReached,
     /// One of the reasons above; an earlier version kept no more of it.
     Halted,
     /// Only some rows were asked for, and they are through.
@@ -45,16 +45,16 @@ impl StopKind {
         StopKind::Interrupted(0),
         StopKind::Ledger,
         StopKind::ResultsUnwritten,
-        StopKind::NotOwner,
+        StopKind::LeaseLost,
         StopKind::KeyRefused,
-        StopKind::Asked,
+        StopKind::StopRequested,
         StopKind::Breaker,
         StopKind::Unreachable,
         StopKind::OffContract,
         StopKind::Credit,
         StopKind::Budget,
         StopKind::Window,
-        StopKind::Until,
+        StopKind::DeadlineReached,
         StopKind::Halted,
         StopKind::Limit,
         StopKind::Inconsistent,
@@ -68,16 +68,16 @@ impl StopKind {
             StopKind::Interrupted(_) => "interrupted",
             StopKind::Ledger => "ledger",
             StopKind::ResultsUnwritten => "results_unwritten",
-            StopKind::NotOwner => "not_owner",
+            StopKind::LeaseLost => "not_owner",
             StopKind::KeyRefused => "key_refused",
-            StopKind::Asked => "asked",
+            StopKind::StopRequested => "asked",
             StopKind::Breaker => "breaker",
             StopKind::Unreachable => "unreachable",
             StopKind::OffContract => "off_contract",
             StopKind::Credit => "credit",
             StopKind::Budget => "budget",
             StopKind::Window => "window",
-            StopKind::Until => "until",
+            StopKind::DeadlineReached => "until",
             StopKind::Halted => "halted",
             StopKind::Limit => "limit",
             StopKind::Inconsistent => "inconsistent",
@@ -91,16 +91,16 @@ impl StopKind {
         match self {
             StopKind::Interrupted(_) => "signal",
             StopKind::Ledger | StopKind::ResultsUnwritten | StopKind::Inconsistent => "ledger",
-            StopKind::NotOwner => "owner",
+            StopKind::LeaseLost => "owner",
             StopKind::KeyRefused => "key",
-            StopKind::Asked => "stop",
+            StopKind::StopRequested => "stop",
             StopKind::Breaker | StopKind::Halted => "breaker",
             StopKind::Unreachable
             | StopKind::OffContract
             | StopKind::Credit
             | StopKind::Budget
             | StopKind::Window
-            | StopKind::Until
+            | StopKind::DeadlineReached
             | StopKind::Limit
             | StopKind::Internal => self.name(),
         }

@@ -15,63 +15,63 @@ pub const OPTED_OUT: &str = "opted out";
 
 /// What somebody opted out of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Scope {
+pub enum OptOutScope {
     /// Everything that is marketing.
     Everything,
     /// One campaign, by its name.
     Campaign(Arc<str>),
 }
 
-impl Scope {
+impl OptOutScope {
     /// The scope of one campaign, or of everything.
     #[must_use]
-    pub fn of(campaign: Option<&str>) -> Self {
-        campaign.map_or(Scope::Everything, |name| Scope::Campaign(name.into()))
+    pub fn from_campaign(campaign: Option<&str>) -> Self {
+        campaign.map_or(OptOutScope::Everything, |name| OptOutScope::Campaign(name.into()))
     }
 
     /// The campaign, if it is one.
     #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         match self {
-            Scope::Everything => None,
-            Scope::Campaign(name) => Some(name),
+            OptOutScope::Everything => None,
+            OptOutScope::Campaign(name) => Some(name),
         }
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for OptOutScope {
     /// As files and programs have it; a colon is in no campaign's name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Scope::Everything => f.write_str("everything"),
-            Scope::Campaign(name) => write!(f, "campaign:{name}"),
+            OptOutScope::Everything => f.write_str("everything"),
+            OptOutScope::Campaign(name) => write!(f, "campaign:{name}"),
         }
     }
 }
 
 /// Through which gateways an opt-out holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum OptOutReach {
     /// Through all.
     AllGateways,
     /// Through those on loopback alone: one of them told of it, and there nobody is a real person.
     LoopbackGateways,
 }
 
-impl Reach {
+impl OptOutReach {
     /// Its name in files and for programs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Reach::AllGateways => "all",
-            Reach::LoopbackGateways => "loopback",
+            OptOutReach::AllGateways => "all",
+            OptOutReach::LoopbackGateways => "loopback",
         }
     }
 
     /// The reach of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Reach::AllGateways, Reach::LoopbackGateways].into_iter().find(|reach| reach.name() == name)
+        [OptOutReach::AllGateways, OptOutReach::LoopbackGateways].into_iter().find(|reach| reach.name() == name)
     }
 }
 
@@ -81,9 +81,9 @@ pub struct OptOut {
     /// Who.
     pub who: Addressee,
     /// Out of what.
-    pub scope: Scope,
+    pub scope: OptOutScope,
     /// Through which gateways that holds.
-    pub reach: Reach,
+    pub reach: OptOutReach,
     /// Why, in words.
     pub reason: Arc<str>,
     /// Who or what told of it: a person, a file, a reply.
@@ -110,7 +110,7 @@ impl OptOut {
 
     /// Whether an import added it whose source is this, or begins with these parts, such as the name of the file alone.
     #[must_use]
-    pub fn is_of_import(&self, source: &str) -> bool {
+    pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
     }
@@ -130,15 +130,15 @@ impl OptOut {
 
     /// Whether it holds back what a campaign sends, through a gateway on loopback or another one.
     #[must_use]
-    pub fn holds(&self, campaign: &str, loopback: bool) -> bool {
+    pub fn applies_to(&self, campaign: &str, loopback: bool) -> bool {
         let meant = self.scope.campaign().is_none_or(|name| name == campaign);
-        meant && (loopback || self.reach == Reach::AllGateways)
+        meant && (loopback || self.reach == OptOutReach::AllGateways)
     }
 }
 
 /// What of the list a run heeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heed {
+pub struct SuppressionPolicy {
     /// What its messages are for: one for service is held back by nobody.
     pub purpose: Purpose,
     /// Whether its gateway is on loopback, so that what such gateways told holds for it.
@@ -147,20 +147,20 @@ pub struct Heed {
     pub version: u64,
 }
 
-impl Heed {
+impl SuppressionPolicy {
     /// What messages for service heed: nothing.
-    pub const NOBODY: Heed = Heed { purpose: Purpose::Service, loopback: false, version: 0 };
+    pub const NONE: SuppressionPolicy = SuppressionPolicy { purpose: Purpose::Service, loopback: false, version: 0 };
 
     /// Whether an opt-out holds back what a run of this campaign sends.
     #[must_use]
-    pub fn is_held_back(&self, campaign: &str, opt_out: &OptOut) -> bool {
-        self.purpose.is_marketing() && opt_out.holds(campaign, self.loopback)
+    pub fn is_suppressed_by(&self, campaign: &str, opt_out: &OptOut) -> bool {
+        self.purpose.is_marketing() && opt_out.applies_to(campaign, self.loopback)
     }
 }
 
 /// The numbers that are held back, as the list stands at a version.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OptedOut {
+pub struct SuppressedNumbers {
     /// The version.
     pub version: u64,
     /// The numbers.
@@ -180,16 +180,16 @@ pub struct Additions {
 
 impl Additions {
     /// The most that are told one by one.
-    pub const TOLD: usize = 100;
+    pub const MAX_LISTED: usize = 100;
 }
 
 /// What is taken off the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal {
+pub struct OptOutRemoval {
     /// The number.
     pub phone: Phone,
     /// Out of what; whatever it is where there is nothing.
-    pub scope: Option<Scope>,
+    pub scope: Option<OptOutScope>,
     /// Who has it taken off.
     pub by: Arc<str>,
     /// Why, in words.
@@ -209,7 +209,7 @@ pub struct EntryRemoval {
 
 /// A part of the list, in the order in which it was added to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OptOuts {
+pub struct OptOutPage {
     /// Who opted out, and has not been taken off.
     pub entries: Vec<OptOut>,
     /// Behind what the next part begins; nothing at the end.
@@ -219,27 +219,27 @@ pub struct OptOuts {
 /// The suppression list, as a part of the ledger.
 pub trait SuppressionList: Send + Sync {
     /// Puts all of these on the list, or none; the list has another version where that changed it.
-    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
 
     /// Takes a number off the list, and tells what was taken off; the list has another version where that changed it.
-    fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>>;
+    fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>>;
 
     /// What adding these would come to; changes nothing. None are told one by one.
-    fn additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
+    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
 
     /// Takes these entries off the list, as far as they are on it unchanged, and tells how many were.
     fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64>;
 
     /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
-    fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut>;
+    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers>;
 
     /// Leaves out rows of a run for a reason that the ledger does not know of itself, unless the run was lost. Such rows have
     /// no attempt, or one that proved to be none.
-    fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership>;
+    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership>;
 
     /// How a number is on the list, forgotten or not.
-    fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
+    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
 
     /// Who is on the list: so many at most, from behind what the part before ended with.
-    fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts>;
+    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;
 }

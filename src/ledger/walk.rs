@@ -5,10 +5,10 @@ use std::vec::IntoIter;
 use super::{EnvelopeRecord, Ledger, LedgerError, RunId};
 
 /// Envelopes that are read at once.
-const BLOCK: u32 = 256;
+const ENVELOPES_PER_READ: u32 = 256;
 
 /// The envelopes of a run, the first first; later attempts come after earlier ones.
-pub struct Walk<'a> {
+pub struct EnvelopeReader<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
     /// The number from which the next are read.
@@ -16,10 +16,10 @@ pub struct Walk<'a> {
     read: IntoIter<EnvelopeRecord>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> EnvelopeReader<'a> {
     /// A walk over all envelopes of a run.
     #[must_use]
-    pub fn over(ledger: &'a dyn Ledger, run: RunId) -> Self {
+    pub fn new(ledger: &'a dyn Ledger, run: RunId) -> Self {
         Self { ledger, run, next: 1, read: Vec::new().into_iter() }
     }
 
@@ -27,10 +27,10 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn next(&mut self) -> Result<Option<EnvelopeRecord>, LedgerError> {
+    pub async fn next_envelope(&mut self) -> Result<Option<EnvelopeRecord>, LedgerError> {
         if self.read.as_slice().is_empty() {
-            let numbers = self.next..=self.next.saturating_add(BLOCK - 1);
-            self.read = self.ledger.envelopes(self.run, numbers).await?.into_iter();
+            let numbers = self.next..=self.next.saturating_add(ENVELOPES_PER_READ - 1);
+            self.read = self.ledger.load_envelopes(self.run, numbers).await?.into_iter();
             self.next = self.read.as_slice().last().map_or(self.next, |last| last.envelope.saturating_add(1));
         }
         Ok(self.read.next())

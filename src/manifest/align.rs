@@ -9,13 +9,13 @@ use std::str::CharIndices;
 use super::yaml::{Scalar, Style};
 
 /// For each character of `scalar`'s text its byte in `raw`, the YAML that it was written in.
-pub(super) fn align(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
+pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
     let quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
     let mut written = RawText { raw, chars: raw.char_indices().peekable(), style: scalar.style };
     if quoted {
         written.chars.next();
     }
-    scalar.text.chars().map(|wanted| written.find(wanted)).collect()
+    scalar.text.chars().map(|wanted| written.find_character(wanted)).collect()
 }
 
 struct RawText<'r> {
@@ -28,7 +28,7 @@ impl RawText<'_> {
     /// The byte at which the next character of the text was written.
     ///
     /// White space that is only indentation or folding is passed over.
-    fn find(&mut self, wanted: char) -> Option<usize> {
+    fn find_character(&mut self, wanted: char) -> Option<usize> {
         loop {
             let (at, c) = self.next()?;
             if c == Some(wanted) {
@@ -51,13 +51,13 @@ impl RawText<'_> {
         let (at, c) = self.chars.next()?;
         match (self.style, c) {
             (Style::SingleQuoted, '\'') => self.chars.next_if(|&(_, c)| c == '\'').map(|_| (at, Some(c))),
-            (Style::DoubleQuoted, '\\') => Some((at, self.escape())),
+            (Style::DoubleQuoted, '\\') => Some((at, self.read_escape())),
             _ => Some((at, Some(c))),
         }
     }
 
     /// What an escape inside double quotes stands for (YAML 1.2, 5.7).
-    fn escape(&mut self) -> Option<char> {
+    fn read_escape(&mut self) -> Option<char> {
         let (at, c) = self.chars.next()?;
         let digits = match c {
             'x' => 2,
@@ -95,26 +95,26 @@ fn simple_escape(c: char) -> Option<char> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Report;
-    use super::super::yaml::read;
+    use super::super::report::FindingCollector;
+    use super::super::yaml::read_tree;
     use super::*;
-    use crate::finding::Source;
+    use crate::finding::SourceText;
 
     /// What stands in the YAML where `part` stands in the value of `m`.
-    fn found(yaml: &str, part: &str) -> Option<String> {
-        let mut report = Report::new(&Source::new("a.yaml", yaml));
-        let root = read(&mut report).unwrap();
-        let node = &root.get("m").unwrap().value;
-        let scalar = node.scalar().unwrap();
+    fn find_part(yaml: &str, part: &str) -> Option<String> {
+        let mut report = FindingCollector::new(&SourceText::new("a.yaml", yaml));
+        let root = read_tree(&mut report).unwrap();
+        let node = &root.find_entry("m").unwrap().value;
+        let scalar = node.as_scalar().unwrap();
         let raw = &yaml[node.span.clone()];
-        let places = align(raw, scalar)?;
+        let places = align_characters(raw, scalar)?;
         let first = scalar.text[..scalar.text.find(part).unwrap()].chars().count();
         let last = first + part.chars().count() - 1;
         Some(raw[places[first]..=places[last]].to_owned())
     }
 
     #[test]
-    fn a_part_of_a_text_is_found_however_it_was_written() {
+    fn part_of_a_text_is_found_in_any_yaml_style() {
         let cases = [
             ("m: Hi {{ x }} you", "{{ x }}", "{{ x }}"),
             ("m: \"Hi {{ x }}\"", "{{ x }}", "{{ x }}"),
@@ -128,7 +128,7 @@ mod tests {
             ("m: |\r\n  one\r\n  {{ x }}\r\n", "{{ x }}", "{{ x }}"),
         ];
         for (yaml, part, raw) in cases {
-            assert_eq!(found(yaml, part).as_deref(), Some(raw), "{yaml:?}");
+            assert_eq!(find_part(yaml, part).as_deref(), Some(raw), "{yaml:?}");
         }
     }
 }

@@ -9,22 +9,22 @@ const PRIVATE_HALF: &str = "ed25519-private:";
 
 /// The text of gateways.yaml with everything behind `api_key` and `secret` replaced, unless it names `env` or `file`. The
 /// private half of an approver's key is replaced wherever it is.
-pub(super) fn without_keys(text: &str) -> String {
-    conceal(text, begin_of_key)
+pub(super) fn conceal_keys(text: &str) -> String {
+    conceal_lines(text, find_key)
 }
 
 /// The text of a campaign file with every address under `notify` replaced.
-pub(super) fn without_addresses(text: &str) -> String {
+pub(super) fn conceal_addresses(text: &str) -> String {
     let mut inside = false;
-    conceal(text, |line| {
+    conceal_lines(text, |line| {
         let goes_on = inside && line.starts_with([' ', '\t', '}', '\r', '\n']);
         inside = goes_on || line.contains("notify");
-        if inside { begin_of_address(line) } else { None }
+        if inside { find_address(line) } else { None }
     })
 }
 
 /// The same text with the rest of each line replaced behind where a secret begins, or the next line where nothing is left.
-fn conceal(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
+fn conceal_lines(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut expects_key = false;
     for line in text.split_inclusive('\n') {
@@ -51,23 +51,23 @@ fn conceal(text: &str, mut begin: impl FnMut(&str) -> Option<usize>) -> String {
 }
 
 /// Where a line's `api_key` or `secret:` ends; a comment has none.
-fn begin_of_key(line: &str) -> Option<usize> {
-    let ends = [end_of("api_key", line), end_of_name("secret", line), end_of(PRIVATE_HALF, line)];
+fn find_key(line: &str) -> Option<usize> {
+    let ends = [find_end("api_key", line), find_key_end("secret", line), find_end(PRIVATE_HALF, line)];
     ends.into_iter().flatten().min().filter(|_| !line.trim_start().starts_with('#'))
 }
 
 /// Where a line's `url:` ends, or what an address begins with.
-fn begin_of_address(line: &str) -> Option<usize> {
-    [end_of("://", line), end_of_name("url", line)].into_iter().flatten().min()
+fn find_address(line: &str) -> Option<usize> {
+    [find_end("://", line), find_key_end("url", line)].into_iter().flatten().min()
 }
 
-fn end_of(word: &str, line: &str) -> Option<usize> {
+fn find_end(word: &str, line: &str) -> Option<usize> {
     line.find(word).map(|at| at + word.len())
 }
 
 /// Where a word ends that is the name of a key.
-fn end_of_name(word: &str, line: &str) -> Option<usize> {
-    end_of(word, line).filter(|at| line[*at..].trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+fn find_key_end(word: &str, line: &str) -> Option<usize> {
+    find_end(word, line).filter(|at| line[*at..].trim_start_matches(['"', '\'', ' ']).starts_with(':'))
 }
 
 /// Whether it says `env: NAME` or `file: PATH`, as a flow map or as the first key of a block.
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_literal_key_is_not_shown() {
+    fn literal_key_is_concealed() {
         let cases = [
             ("  api_key: s3cret\n", "  api_key: ******\n"),
             ("  api_key: \"s3cret\" # x\n", "  api_key: \"******* * *\n"),
@@ -101,12 +101,12 @@ mod tests {
             ("  by: { O: ed25519-private:s3cret }\n", "  by: { O: ed25519-private:****** *\n"),
         ];
         for (text, shown) in cases {
-            assert_eq!(without_keys(text), shown, "{text}");
+            assert_eq!(conceal_keys(text), shown, "{text}");
         }
     }
 
     #[test]
-    fn a_literal_address_under_notify_is_not_shown_and_all_else_is() {
+    fn literal_notify_address_is_concealed() {
         let cases = [
             ("notify: { url: https://s3cret }\n", "notify: { url: ************** *\n"),
             ("notify:\n  url: s3cret\n  local: true\n", "notify:\n  url: ******\n  local: true\n"),
@@ -125,16 +125,16 @@ mod tests {
             ),
         ];
         for (text, shown) in cases {
-            assert_eq!(without_addresses(text), shown, "{text}");
+            assert_eq!(conceal_addresses(text), shown, "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn places_stay_where_they_are(text: String) {
+        fn concealing_keeps_positions(text: String) {
             let text = text.replace("a", "api_key: ").replace("b", "notify: { url: ");
-            prop_assert_eq!(without_keys(&text).len(), text.len());
-            prop_assert_eq!(without_addresses(&text).len(), text.len());
+            prop_assert_eq!(conceal_keys(&text).len(), text.len());
+            prop_assert_eq!(conceal_addresses(&text).len(), text.len());
         }
     }
 }

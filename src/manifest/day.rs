@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 /// The day for which a campaign file is read: `today` in its texts and in the names of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Day {
+pub enum CampaignDay {
     /// That of this moment, in the campaign's zone.
     Of(Timestamp),
     /// This one.
@@ -15,12 +15,12 @@ pub enum Day {
     Coming(Date),
 }
 
-impl Day {
+impl CampaignDay {
     /// Its date in a zone; without one in that of the computer.
-    pub(super) fn date(self, zone: Option<&str>) -> Date {
+    pub(super) fn resolve_date(self, zone: Option<&str>) -> Date {
         match self {
-            Day::Is(date) | Day::Coming(date) => date,
-            Day::Of(moment) => {
+            CampaignDay::Is(date) | CampaignDay::Coming(date) => date,
+            CampaignDay::Of(moment) => {
                 let zone = zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
                 moment.to_zoned(zone).date()
             }
@@ -29,12 +29,12 @@ impl Day {
 }
 
 /// Whether the name of a file has the date in it, or tries to.
-pub(super) fn is_dated(name: &str) -> bool {
+pub(super) fn has_placeholder(name: &str) -> bool {
     name.contains("{{") || name.contains("{%")
 }
 
 /// The name of a file on a day: `daily-{{ today }}.csv` is `daily-2026-12-01.csv`; nothing if anything else stands in braces.
-pub(super) fn dated(name: &str, today: Date) -> Option<String> {
+pub(super) fn insert_date(name: &str, today: Date) -> Option<String> {
     let mut pieces = name.split("{{");
     let mut dated = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
@@ -44,11 +44,11 @@ pub(super) fn dated(name: &str, today: Date) -> Option<String> {
         }
         dated += &format!("{today}{rest}");
     }
-    (!is_dated(&dated)).then_some(dated)
+    (!has_placeholder(&dated)).then_some(dated)
 }
 
 /// A text with the date in place of each `{{ today }}`; whatever else stands in braces is its own.
-pub(super) fn with_date(text: &str, today: Date) -> String {
+pub(super) fn replace_today(text: &str, today: Date) -> String {
     let mut pieces = text.split("{{");
     let mut dated = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_the_date_in_it_and_nothing_else() {
+    fn file_name_accepts_only_the_date() {
         for (name, expected) in [
             ("a.csv", Some("a.csv")),
             ("daily-{{ today }}.csv", Some("daily-2026-12-01.csv")),
@@ -78,21 +78,21 @@ mod tests {
             ("a-{{ today }}{{", None),
             ("a}}.csv", Some("a}}.csv")),
         ] {
-            assert_eq!(dated(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
+            assert_eq!(insert_date(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
         }
     }
 
     #[test]
-    fn a_word_gets_the_date_and_keeps_all_other_braces() {
-        let on = |text| with_date(text, date(2026, 12, 1));
+    fn text_gets_the_date_and_keeps_other_braces() {
+        let on = |text| replace_today(text, date(2026, 12, 1));
         assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
         assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
     }
 
     #[test]
-    fn the_day_of_a_moment_is_that_of_the_zone() {
-        let night = Day::Of("2026-11-30T23:30:00Z".parse().unwrap());
-        assert_eq!(night.date(Some("Europe/Kyiv")), date(2026, 12, 1));
-        assert_eq!(night.date(Some("America/New_York")), date(2026, 11, 30));
+    fn day_of_a_moment_depends_on_the_zone() {
+        let night = CampaignDay::Of("2026-11-30T23:30:00Z".parse().unwrap());
+        assert_eq!(night.resolve_date(Some("Europe/Kyiv")), date(2026, 12, 1));
+        assert_eq!(night.resolve_date(Some("America/New_York")), date(2026, 11, 30));
     }
 }

@@ -1,6 +1,6 @@
 //! Where messages go: to nobody, or through the gateway of a profile.
 
-use super::{Delivery, Profile, Rate, SANDBOX};
+use super::{DeliverySettings, Profile, Rate, SANDBOX};
 
 /// Where messages go.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Destination {
 
     /// The profile of a live one that leaves this machine: it is sent to after a yes, and from one host alone.
     #[must_use]
-    pub fn remote(&self) -> Option<&Profile> {
+    pub fn remote_profile(&self) -> Option<&Profile> {
         self.profile().filter(|profile| !profile.is_loopback())
     }
 
@@ -41,31 +41,31 @@ impl Destination {
 
     /// The gateway's name.
     #[must_use]
-    pub fn gateway(&self) -> &str {
+    pub fn gateway_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.name)
     }
 
     /// The account that rate and guard belong to; the built-in sandbox is one.
     #[must_use]
-    pub fn account(&self) -> &str {
+    pub fn account_name(&self) -> &str {
         self.profile().map_or(SANDBOX, |profile| &profile.account)
     }
 
     /// The account's allowance.
     #[must_use]
-    pub fn rate(&self) -> Rate {
+    pub fn account_rate(&self) -> Rate {
         self.profile().map_or(Rate::Unlimited, |profile| profile.rate)
     }
 
     /// The most operations of an envelope to it.
     #[must_use]
     pub fn largest_envelope(&self) -> usize {
-        self.profile().map_or(usize::MAX, Profile::largest_envelope)
+        self.profile().map_or(usize::MAX, Profile::max_envelope_size)
     }
 
     /// How a campaign is sent there: within what the profile allows.
     #[must_use]
-    pub fn within(&self, delivery: Delivery) -> Delivery {
-        self.profile().map_or(delivery, |profile| delivery.within(profile))
+    pub fn limit_delivery(&self, delivery: DeliverySettings) -> DeliverySettings {
+        self.profile().map_or(delivery, |profile| delivery.limited_by_profile(profile))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::keys::VARIANT_KEYS;
-use super::section::Section;
+use super::section::ConfigSection;
 use super::yaml::Node;
 
 /// The parts of a campaign that are stand-ins. A campaign with gaps is only searched for more mistakes and never sent.
@@ -29,18 +29,18 @@ impl Gaps {
     }
 
     /// Collects the names that wrong parts of the file might be meant to define.
-    pub(super) fn note_names(&mut self, root: Section<'_>) {
-        let recipients = root.section("recipients");
-        let variants = root.value("variants").and_then(Node::entries).unwrap_or_default();
-        let variants = variants.iter().map(|entry| Section::new(Some(&entry.value), VARIANT_KEYS));
-        let sections: Vec<Section<'_>> = [root, recipients].into_iter().chain(variants).collect();
+    pub(super) fn note_names(&mut self, root: ConfigSection<'_>) {
+        let recipients = root.subsection("recipients");
+        let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();
+        let variants = variants.iter().map(|entry| ConfigSection::new(Some(&entry.value), VARIANT_KEYS));
+        let sections: Vec<ConfigSection<'_>> = [root, recipients].into_iter().chain(variants).collect();
         for section in &sections {
-            for entry in section.unknown() {
+            for entry in section.unknown_entries() {
                 self.names.insert(entry.key.clone());
-                self.names.extend(entry.value.entries().unwrap_or_default().iter().map(|inner| inner.key.clone()));
+                self.names.extend(entry.value.as_entries().unwrap_or_default().iter().map(|inner| inner.key.clone()));
             }
-            for map in ["vars", "columns", "data"].into_iter().filter_map(|key| section.value(key)) {
-                match map.entries() {
+            for map in ["vars", "columns", "data"].into_iter().filter_map(|key| section.find_value(key)) {
+                match map.as_entries() {
                     Some(entries) => self.names.extend(entries.iter().map(|entry| entry.key.clone())),
                     None => self.any_name = true,
                 }

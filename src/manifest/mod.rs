@@ -35,29 +35,31 @@ mod variant;
 mod window;
 mod yaml;
 
-pub use campaign::{Brief, Campaign, Delivery, Duplicates, OnInDoubt, ReceiptsBy, SANDBOX, StopAfter};
-pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, Reach};
-pub use day::Day;
-pub use destination::Destination;
-pub use file::{unopened, unopened_list};
-pub use gaps::Gaps;
-pub use keys::{gateways_schema, schema};
-pub use notify::{Notify, NotifyForm, NotifyWay};
-pub use places::Places;
-pub use profile::{
-    Address, ApprovalRule, GatewaySearch, Gateways, HookSettings, KeySource, NewProfile, Profile, load_gateways,
-    with_profile,
+pub use campaign::{
+    BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, InDoubtPolicy, ReceiptMode, SANDBOX,
 };
-pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastPeople, Recipients};
+pub use campaign_paths::{CampaignPath, CampaignPaths, HeldFolder, PathScope};
+pub use day::CampaignDay;
+pub use destination::Destination;
+pub use file::{describe_unopened_file, describe_unopened_list};
+pub use gaps::Gaps;
+pub use keys::{campaign_schema, gateways_schema};
+pub use notify::{NotificationFormat, NotificationMethod, NotifySettings};
+pub use places::SourceMap;
+pub use profile::{
+    ApprovalRule, EndpointUrl, GatewaySearch, Gateways, NewProfile, Profile, SecretSource, WebhookSettings,
+    append_profile, load_gateways,
+};
+pub use recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource};
 pub use report::LoadedFile;
-pub use resolve::{is_slug, load_campaign, load_campaign_within, no_text_for, slug, zone_advice};
+pub use resolve::{is_slug, load_campaign, load_campaign_within, missing_text_reason, suggest_zone, to_slug};
 pub use resource::{NOTIFY_COMMAND, Resource, ResourceKind};
 pub use sending_terms::SendingTerms;
-pub use settings::{Origin, Setting, settings};
-pub use suppress_file::SuppressFile;
+pub use settings::{Setting, SettingOrigin, list_settings};
+pub use suppress_file::SuppressionFile;
 pub use table_file::TableFile;
-pub use text_folders::{TextFolders, text_of};
+pub use text_folders::{TextFolders, read_text_file};
 pub(crate) use value::Seconds;
-pub use value::{NotReadable, Rate, Share};
-pub use variant::{Arm, Holdout, VARIANT, Variant};
-pub use window::{SendingWindow, Until, WindowZone};
+pub use value::{ParseValueError, Percentage, Rate};
+pub use variant::{Holdout, MessageArm, MessageVariant, VARIANT};
+pub use window::{SendingDeadline, SendingWindow, WindowZone};

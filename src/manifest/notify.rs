@@ -2,28 +2,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::profile::KeySource;
-use crate::domain::Occasion;
+use super::profile::SecretSource;
+use crate::domain::NotificationEvent;
 
 /// Who is told, and of what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notify {
+pub struct NotifySettings {
     /// What is told.
-    pub when: Vec<Occasion>,
+    pub when: Vec<NotificationEvent>,
     /// How.
-    pub way: NotifyWay,
+    pub method: NotificationMethod,
 }
 
 /// How somebody is told. It holds no secret, only where one is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum NotifyWay {
+pub enum NotificationMethod {
     /// Something is posted to an address.
     Post {
         /// Where the address is kept, which is a secret.
-        url: KeySource,
+        url: SecretSource,
         /// What is posted.
-        form: NotifyForm,
+        form: NotificationFormat,
         /// Whether it may be an address of this machine or of its own network.
         local: bool,
     },
@@ -34,7 +34,7 @@ pub enum NotifyWay {
 /// What is posted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum NotifyForm {
+pub enum NotificationFormat {
     /// What an incoming webhook of Slack takes.
     Slack,
     /// What a workflow of Microsoft Teams takes.
@@ -47,11 +47,11 @@ pub enum NotifyForm {
     Own(String),
 }
 
-impl NotifyWay {
+impl NotificationMethod {
     /// The templates in it.
     pub fn templates(&self) -> impl Iterator<Item = &str> {
         let texts: Vec<&str> = match self {
-            Self::Post { form: NotifyForm::Own(body), .. } => vec![body],
+            Self::Post { form: NotificationFormat::Own(body), .. } => vec![body],
             Self::Post { .. } => Vec::new(),
             Self::Command(words) => words.iter().map(String::as_str).collect(),
         };

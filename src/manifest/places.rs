@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::align::align;
-use super::yaml::{Content, Node};
-use crate::finding::{Place, Source};
+use super::align::align_characters;
+use super::yaml::{Node, NodeContent};
+use crate::finding::{SourceLocation, SourceText};
 
 /// The places of a campaign's keys and texts.
 #[derive(Clone, Debug)]
-pub struct Places {
-    source: Source,
+pub struct SourceMap {
+    source: SourceText,
     root: Node,
-    files: BTreeMap<String, Source>,
+    files: BTreeMap<String, SourceText>,
 }
 
-impl Places {
-    pub(super) fn new(source: Source, root: Node, files: BTreeMap<String, Source>) -> Self {
+impl SourceMap {
+    pub(super) fn new(source: SourceText, root: Node, files: BTreeMap<String, SourceText>) -> Self {
         Self { source, root, files }
     }
 
@@ -25,14 +25,14 @@ impl Places {
     ///
     /// It is the value where one value stands, the key where a list or a map does.
     #[must_use]
-    pub fn of_key(&self, path: &str) -> Option<Place> {
-        let (key_span, node) = find(&self.root, path)?;
-        let span = if node.scalar().is_some() && !node.is_null() { &node.span } else { key_span };
-        Some(Place::new(&self.source, trimmed(&self.source, span)))
+    pub fn locate_key(&self, path: &str) -> Option<SourceLocation> {
+        let (key_span, node) = find_value(&self.root, path)?;
+        let span = if node.as_scalar().is_some() && !node.is_null() { &node.span } else { key_span };
+        Some(SourceLocation::new(&self.source, trim_span(&self.source, span)))
     }
 
     /// The tree of the campaign file.
-    pub(super) fn root(&self) -> &Node {
+    pub(super) fn root_node(&self) -> &Node {
         &self.root
     }
 
@@ -43,13 +43,13 @@ impl Places {
     }
 
     /// The texts of the text files that were read, by their names.
-    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn file_texts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, file)| (name.as_str(), file.text()))
     }
 
     /// The text files that were read.
     pub fn text_files(&self) -> impl Iterator<Item = &Path> {
-        self.files.values().map(Source::path)
+        self.files.values().map(SourceText::path)
     }
 
     /// The place of a part of a text: `line` and `column` from 1, `column` and `length` in characters.
@@ -57,50 +57,50 @@ impl Places {
     /// `name` is the text's name. Where the part cannot be told from the rest of the text, it is
     /// the whole text.
     #[must_use]
-    pub fn of_text(&self, name: &str, (line, column): (usize, usize), length: usize) -> Option<Place> {
+    pub fn locate_text(&self, name: &str, (line, column): (usize, usize), length: usize) -> Option<SourceLocation> {
         if let Some(file) = self.files.get(name) {
-            let start = chars_before(file.text(), line, column);
+            let start = count_chars_before(file.text(), line, column);
             let bytes = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
-            return Some(Place::new(file, bytes(start)..bytes(start.saturating_add(length))));
+            return Some(SourceLocation::new(file, bytes(start)..bytes(start.saturating_add(length))));
         }
-        let (_, node) = find(&self.root, name)?;
-        let Some(scalar) = node.scalar() else { return self.of_key(name) };
+        let (_, node) = find_value(&self.root, name)?;
+        let Some(scalar) = node.as_scalar() else { return self.locate_key(name) };
         let raw = self.source.text().get(node.span.clone())?;
-        let exact = align(raw, scalar).and_then(|bytes| {
-            let first = chars_before(&scalar.text, line, column);
+        let exact = align_characters(raw, scalar).and_then(|bytes| {
+            let first = count_chars_before(&scalar.text, line, column);
             let start = *bytes.get(first)?;
             let last = *bytes.get(first.checked_add(length.max(1))? - 1)?;
             let width = raw[last..].chars().next().map_or(0, char::len_utf8);
             Some(node.span.start + start..node.span.start + last + width)
         });
-        Some(Place::new(&self.source, exact.unwrap_or_else(|| trimmed(&self.source, &node.span))))
+        Some(SourceLocation::new(&self.source, exact.unwrap_or_else(|| trim_span(&self.source, &node.span))))
     }
 }
 
 /// The span without blank space at its end, which blocks have.
-fn trimmed(source: &Source, span: &Range<usize>) -> Range<usize> {
+fn trim_span(source: &SourceText, span: &Range<usize>) -> Range<usize> {
     let text = source.text().get(span.clone()).unwrap_or("");
     span.start..span.start + text.trim_end().len()
 }
 
 /// How many characters of `text` stand before that line and column.
-fn chars_before(text: &str, line: usize, column: usize) -> usize {
+fn count_chars_before(text: &str, line: usize, column: usize) -> usize {
     let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
     lines.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1)
 }
 
 /// The value at a path of keys, with the place of its key.
-fn find<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n Node)> {
+fn find_value<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n Node)> {
     let (mut span, mut node) = (&root.span, root);
     for step in path.split('.') {
         let (key, index) = match step.strip_suffix(']').and_then(|step| step.split_once('[')) {
             Some((key, index)) => (key, Some(index.parse::<usize>().ok()?)),
             None => (step, None),
         };
-        let entry = node.get(key)?;
+        let entry = node.find_entry(key)?;
         (span, node) = (&entry.key_span, &entry.value);
         if let Some(index) = index {
-            let Content::List(items) = &node.content else { return None };
+            let NodeContent::List(items) = &node.content else { return None };
             node = items.get(index)?;
             span = &node.span;
         }
@@ -110,25 +110,27 @@ fn find<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n Node)> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::Report;
-    use super::super::yaml::read;
+    use super::super::report::FindingCollector;
+    use super::super::yaml::read_tree;
     use super::*;
 
     const YAML: &str = "vars: { shop: \"Olena & Co\" }\nchannels:\n  - sms:\n      message: |\n        Hi,\n        it is {{ nme }}\n  - hlr\n";
 
-    fn places() -> Places {
-        let source = Source::new("a.yaml", YAML);
-        let root = read(&mut Report::new(&source)).unwrap();
-        let file = Source::new("templates/a.txt", "Привіт,\n{{ nme }}");
-        Places::new(source, root, BTreeMap::from([("a.txt".to_owned(), file)]))
+    fn source_map() -> SourceMap {
+        let source = SourceText::new("a.yaml", YAML);
+        let root = read_tree(&mut FindingCollector::new(&source)).unwrap();
+        let file = SourceText::new("templates/a.txt", "Привіт,\n{{ nme }}");
+        SourceMap::new(source, root, BTreeMap::from([("a.txt".to_owned(), file)]))
     }
 
-    fn shown(place: Option<Place>) -> Option<(String, usize, usize)> {
-        place.map(|place| (place.source.text()[place.span.clone()].to_owned(), place.line(), place.column()))
+    fn excerpt(place: Option<SourceLocation>) -> Option<(String, usize, usize)> {
+        place.map(|place| {
+            (place.source.text()[place.span.clone()].to_owned(), place.line_number(), place.column_number())
+        })
     }
 
     #[test]
-    fn a_key_is_found_by_its_path() {
+    fn key_is_found_by_path() {
         let cases = [
             ("vars.shop", Some(("\"Olena & Co\"", 1, 15))),
             ("vars", Some(("vars", 1, 1))),
@@ -141,16 +143,16 @@ mod tests {
         ];
         for (path, place) in cases {
             let place = place.map(|(text, line, column)| (text.to_owned(), line, column));
-            assert_eq!(shown(places().of_key(path)), place, "{path}");
+            assert_eq!(excerpt(source_map().locate_key(path)), place, "{path}");
         }
     }
 
     #[test]
-    fn a_part_of_a_text_is_found_in_its_file() {
-        let at = |line, column| places().of_text("channels[0].sms.message", (line, column), 3);
-        assert_eq!(shown(at(2, 10)), Some(("nme".into(), 6, 18)));
-        assert_eq!(shown(places().of_text("a.txt", (2, 4), 3)), Some(("nme".into(), 2, 4)));
-        assert_eq!(shown(at(9, 9)).map(|(_, line, _)| line), Some(5), "a place outside is the whole text");
-        assert_eq!(shown(places().of_text("b.txt", (1, 1), 1)), None);
+    fn part_of_a_text_is_found_in_its_file() {
+        let at = |line, column| source_map().locate_text("channels[0].sms.message", (line, column), 3);
+        assert_eq!(excerpt(at(2, 10)), Some(("nme".into(), 6, 18)));
+        assert_eq!(excerpt(source_map().locate_text("a.txt", (2, 4), 3)), Some(("nme".into(), 2, 4)));
+        assert_eq!(excerpt(at(9, 9)).map(|(_, line, _)| line), Some(5), "a place outside is the whole text");
+        assert_eq!(excerpt(source_map().locate_text("b.txt", (1, 1), 1)), None);
     }
 }

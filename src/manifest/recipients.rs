@@ -7,16 +7,16 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
-use super::{CampaignPath, KeySource};
-use crate::domain::State;
+use super::{CampaignPath, SecretSource};
+use crate::domain::RowState;
 
 /// Where the recipients of a campaign come from. It holds no secret, only where one is kept.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Recipients {
+pub enum RecipientSource {
     /// A file of the user.
     File(CampaignPath),
     /// People of an earlier run.
-    Run(PastPeople),
+    Run(PastRecipients),
     /// An address.
     Url(ListUrl),
     /// What a program prints.
@@ -29,11 +29,11 @@ pub enum Recipients {
 
 /// People by what became of them in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PastPeople {
+pub struct PastRecipients {
     /// The run, such as `autumn-sale@3`, or its campaign's name for the latest.
     pub run: String,
     /// What became of them: one of these; never empty.
-    pub states: Vec<State>,
+    pub states: Vec<RowState>,
 }
 
 /// An address that a list is fetched from: `https`, or on this machine.
@@ -53,7 +53,7 @@ pub enum HeaderText {
     /// This.
     Plain(String),
     /// A secret, kept there.
-    Secret(KeySource),
+    Secret(SecretSource),
 }
 
 /// A program that prints a list.
@@ -73,15 +73,15 @@ pub struct ListQuery {
     /// The query, in which `:today` is the date.
     pub sql: String,
     /// Where the address of the database is kept.
-    pub from: KeySource,
+    pub from: SecretSource,
     /// How long it may take until the whole list is there.
     pub timeout: Duration,
 }
 
-impl Recipients {
+impl RecipientSource {
     /// The file that they stand in, if they stand in one.
     #[must_use]
-    pub fn file(&self) -> Option<&CampaignPath> {
+    pub fn list_file(&self) -> Option<&CampaignPath> {
         match self {
             Self::File(path) => Some(path),
             Self::Run(_) | Self::Url(_) | Self::Command(_) | Self::Sql(_) | Self::StandardInput => None,
@@ -90,7 +90,7 @@ impl Recipients {
 
     /// The key under `recipients` that names them.
     #[must_use]
-    pub fn key(&self) -> &'static str {
+    pub fn source_key(&self) -> &'static str {
         match self {
             Self::File(_) | Self::StandardInput => "file",
             Self::Run(_) => "run",
@@ -102,11 +102,11 @@ impl Recipients {
 }
 
 /// How people know them; no query of an address and no argument is shown, since secrets are found there.
-impl Display for Recipients {
+impl Display for RecipientSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
-            Self::Run(PastPeople { run, states }) => {
+            Self::Run(PastRecipients { run, states }) => {
                 let states: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 write!(f, "recipients of {run} ({})", states.join(", "))
             }
@@ -118,8 +118,8 @@ impl Display for Recipients {
                 let program = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
                 write!(f, "the output of {}", program.to_string_lossy())
             }
-            Self::Sql(ListQuery { from: KeySource::Env(name), .. }) => write!(f, "a query on {name}"),
-            Self::Sql(ListQuery { from: KeySource::File(path), .. }) => write!(f, "a query on {}", path.display()),
+            Self::Sql(ListQuery { from: SecretSource::Env(name), .. }) => write!(f, "a query on {name}"),
+            Self::Sql(ListQuery { from: SecretSource::File(path), .. }) => write!(f, "a query on {}", path.display()),
             Self::StandardInput => f.write_str("standard input"),
         }
     }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::campaign::Campaign;
 use super::profile::Profile;
-use super::yaml::{Node, core_json};
-use crate::finding::{one_line, quoted};
+use super::yaml::{Node, node_to_json};
+use crate::finding::{escape_to_one_line, quote_for_shell};
 
 /// The key of the program that a campaign starts to notify someone.
 pub const NOTIFY_COMMAND: &str = "notify.command";
@@ -44,7 +44,7 @@ pub struct Resource {
 impl ResourceKind {
     /// The kind of the resource under a key.
     #[must_use]
-    pub fn of(key: &str) -> Self {
+    pub fn for_key(key: &str) -> Self {
         match key.rsplit('.').next() {
             // A table can have any name.
             _ if key.starts_with("data.") => Self::Source,
@@ -56,7 +56,7 @@ impl ResourceKind {
 
     /// Its word in JSON and on the terminal.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn kind_name(self) -> &'static str {
         match self {
             Self::Program => "program",
             Self::Address => "address",
@@ -67,37 +67,37 @@ impl ResourceKind {
 
 impl Resource {
     fn new(key: impl Into<String>, shown: &str, written: &Value) -> Self {
-        Self { key: key.into(), shown: one_line(shown), written: written.to_string() }
+        Self { key: key.into(), shown: escape_to_one_line(shown), written: written.to_string() }
     }
 
     /// What the campaign does with it.
     #[must_use]
-    pub fn kind(&self) -> ResourceKind {
-        ResourceKind::of(&self.key)
+    pub fn resource_kind(&self) -> ResourceKind {
+        ResourceKind::for_key(&self.key)
     }
 
     /// The resource for programs.
     #[must_use]
-    pub fn json(&self) -> Value {
-        json!({ "key": self.key, "kind": self.kind().word(), "value": self.shown })
+    pub fn to_json(&self) -> Value {
+        json!({ "key": self.key, "kind": self.resource_kind().kind_name(), "value": self.shown })
     }
 }
 
 impl Campaign {
     /// Its programs, addresses and sources, and those of the profile that it is sent through.
     #[must_use]
-    pub fn resources(&self, profile: Option<&Profile>) -> Vec<Resource> {
-        let root = self.places.root();
+    pub fn list_resources(&self, profile: Option<&Profile>) -> Vec<Resource> {
+        let root = self.places.root_node();
         let mut resources = Vec::new();
-        if let Some(recipients) = value(root, "recipients") {
-            resources.extend(list(recipients));
-            resources.extend(suppression_list(recipients, "recipients.suppress"));
+        if let Some(recipients) = find_value(root, "recipients") {
+            resources.extend(list_resource(recipients));
+            resources.extend(suppression_resource(recipients, "recipients.suppress"));
         }
-        let tables = value(root, "data").and_then(Node::entries).unwrap_or_default();
+        let tables = find_value(root, "data").and_then(Node::as_entries).unwrap_or_default();
         resources.extend(tables.iter().map(|table| {
-            Resource::new(format!("data.{}", table.key), &text(&table.value, "file"), &core_json(&table.value))
+            Resource::new(format!("data.{}", table.key), &text_under(&table.value, "file"), &node_to_json(&table.value))
         }));
-        resources.extend(value(root, "notify").and_then(|notify| notification(notify, "notify")));
+        resources.extend(find_value(root, "notify").and_then(|notify| notification_resource(notify, "notify")));
         let of_profile = profile.map(|profile| profile.resources.as_slice()).unwrap_or_default();
         let takes_webhooks = self.receipts.takes_webhooks();
         resources.extend(of_profile.iter().filter(|resource| resource.key != WEBHOOKS || takes_webhooks).cloned());
@@ -106,14 +106,14 @@ impl Campaign {
 }
 
 /// The programs, addresses and sources of a profile besides the endpoints of its gateway.
-pub(super) fn profile_resources(profile: &Node) -> Vec<Resource> {
-    let policy = value(profile, "policy");
-    let notify = policy.and_then(|policy| value(policy, "notify"));
-    let webhooks = value(profile, "hook").and_then(|hook| value(hook, "public_url"));
+pub(super) fn list_profile_resources(profile: &Node) -> Vec<Resource> {
+    let policy = find_value(profile, "policy");
+    let notify = policy.and_then(|policy| find_value(policy, "notify"));
+    let webhooks = find_value(profile, "hook").and_then(|hook| find_value(hook, "public_url"));
     [
-        policy.and_then(|policy| suppression_list(policy, "profile.policy.suppress")),
-        notify.and_then(|notify| notification(notify, "profile.policy.notify")),
-        webhooks.map(|url| Resource::new(WEBHOOKS, &address(&scalar(url)), &core_json(url))),
+        policy.and_then(|policy| suppression_resource(policy, "profile.policy.suppress")),
+        notify.and_then(|notify| notification_resource(notify, "profile.policy.notify")),
+        webhooks.map(|url| Resource::new(WEBHOOKS, &redact_address(&scalar_text(url)), &node_to_json(url))),
     ]
     .into_iter()
     .flatten()
@@ -121,67 +121,73 @@ pub(super) fn profile_resources(profile: &Node) -> Vec<Resource> {
 }
 
 /// The list of recipients.
-fn list(recipients: &Node) -> Option<Resource> {
-    let key = LISTS.into_iter().find(|key| value(recipients, key).is_some())?;
-    let named = value(recipients, key)?;
-    let more = |other: &str| value(recipients, other).map(core_json);
+fn list_resource(recipients: &Node) -> Option<Resource> {
+    let key = LISTS.into_iter().find(|key| find_value(recipients, key).is_some())?;
+    let named = find_value(recipients, key)?;
+    let more = |other: &str| find_value(recipients, other).map(node_to_json);
     let (shown, written) = match key {
         "run" => {
             let states = more("state");
-            let shown = states.as_ref().map(|states| format!("{} ({states})", scalar(named)));
-            (shown.unwrap_or_else(|| scalar(named)), json!([core_json(named), states]))
+            let shown = states.as_ref().map(|states| format!("{} ({states})", scalar_text(named)));
+            (shown.unwrap_or_else(|| scalar_text(named)), json!([node_to_json(named), states]))
         }
         "url" => {
-            let headers = value(recipients, "headers").and_then(Node::entries).unwrap_or_default();
+            let headers = find_value(recipients, "headers").and_then(Node::as_entries).unwrap_or_default();
             let names: Vec<&str> = headers.iter().map(|header| header.key.as_str()).collect();
             let with = if names.is_empty() { String::new() } else { format!(" with the headers {}", names.join(", ")) };
-            (address(&scalar(named)) + &with, json!([core_json(named), more("headers")]))
+            (redact_address(&scalar_text(named)) + &with, json!([node_to_json(named), more("headers")]))
         }
-        "command" => (command(named), core_json(named)),
+        "command" => (quote_command(named), node_to_json(named)),
         "sql" => {
-            let database = value(recipients, "from").map(stored).unwrap_or_default();
-            (format!("{} in {database}", scalar(named)), json!([core_json(named), more("from")]))
+            let database = find_value(recipients, "from").map(describe_secret).unwrap_or_default();
+            (format!("{} in {database}", scalar_text(named)), json!([node_to_json(named), more("from")]))
         }
-        _ if scalar(named) == "-" => ("standard input".to_owned(), core_json(named)),
-        _ => (scalar(named), core_json(named)),
+        _ if scalar_text(named) == "-" => ("standard input".to_owned(), node_to_json(named)),
+        _ => (scalar_text(named), node_to_json(named)),
     };
     Some(Resource::new(format!("recipients.{key}"), &shown, &written))
 }
 
 /// The files of opt-outs below `suppress`.
-fn suppression_list(above: &Node, key: &str) -> Option<Resource> {
-    let suppress = value(above, "suppress")?;
-    let files = suppress.items().unwrap_or_default();
-    let names: Vec<String> =
-        files.iter().map(|file| if file.scalar().is_some() { scalar(file) } else { text(file, "file") }).collect();
-    (!names.is_empty()).then(|| Resource::new(key, &names.join(", "), &core_json(suppress)))
+fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
+    let suppress = find_value(above, "suppress")?;
+    let files = suppress.as_items().unwrap_or_default();
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| if file.as_scalar().is_some() { scalar_text(file) } else { text_under(file, "file") })
+        .collect();
+    (!names.is_empty()).then(|| Resource::new(key, &names.join(", "), &node_to_json(suppress)))
 }
 
 /// What notifies someone.
-fn notification(notify: &Node, key: &str) -> Option<Resource> {
-    if let Some(words) = value(notify, "command") {
-        return Some(Resource::new(format!("{key}.command"), &command(words), &core_json(notify)));
+fn notification_resource(notify: &Node, key: &str) -> Option<Resource> {
+    if let Some(words) = find_value(notify, "command") {
+        return Some(Resource::new(format!("{key}.command"), &quote_command(words), &node_to_json(notify)));
     }
-    let url = value(notify, "url")?;
-    Some(Resource::new(format!("{key}.url"), &format!("the address in {}", stored(url)), &core_json(notify)))
+    let url = find_value(notify, "url")?;
+    Some(Resource::new(
+        format!("{key}.url"),
+        &format!("the address in {}", describe_secret(url)),
+        &node_to_json(notify),
+    ))
 }
 
 /// The words of a program, quoted as for a shell.
-fn command(words: &Node) -> String {
-    let words = words.items().unwrap_or_default().iter().map(|word| quoted(scalar(word)));
+fn quote_command(words: &Node) -> String {
+    let words = words.as_items().unwrap_or_default().iter().map(|word| quote_for_shell(scalar_text(word)));
     words.collect::<Vec<_>>().join(" ")
 }
 
 /// An address without the values of its parameters, which can be secrets.
-fn address(written: &str) -> String {
-    let Some((before, query)) = written.split_once('?') else { return without_user(written) };
+fn redact_address(written: &str) -> String {
+    let Some((before, query)) = written.split_once('?') else { return strip_credentials(written) };
     let query = query.split('#').next().unwrap_or_default();
     let names = query.split('&').map(|pair| format!("{}=…", pair.split('=').next().unwrap_or_default()));
-    format!("{}?{}", without_user(before), names.collect::<Vec<_>>().join("&"))
+    format!("{}?{}", strip_credentials(before), names.collect::<Vec<_>>().join("&"))
 }
 
 /// An address without a user and a password.
-fn without_user(written: &str) -> String {
+fn strip_credentials(written: &str) -> String {
     match Url::parse(written) {
         Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
             // An address that has a user has a host, so both can be removed.
@@ -194,25 +200,25 @@ fn without_user(written: &str) -> String {
 }
 
 /// Where a secret is stored.
-fn stored(secret: &Node) -> String {
-    match secret.entries() {
-        Some([place]) if place.key == "env" => format!("the environment variable `{}`", scalar(&place.value)),
-        Some([place]) => format!("the file `{}`", scalar(&place.value)),
+fn describe_secret(secret: &Node) -> String {
+    match secret.as_entries() {
+        Some([place]) if place.key == "env" => format!("the environment variable `{}`", scalar_text(&place.value)),
+        Some([place]) => format!("the file `{}`", scalar_text(&place.value)),
         _ => String::new(),
     }
 }
 
 /// The value under a key, if there is one.
-fn value<'n>(map: &'n Node, key: &str) -> Option<&'n Node> {
-    map.get(key).map(|entry| &entry.value).filter(|value| !value.is_null())
+fn find_value<'n>(map: &'n Node, key: &str) -> Option<&'n Node> {
+    map.find_entry(key).map(|entry| &entry.value).filter(|value| !value.is_null())
 }
 
-fn text(map: &Node, key: &str) -> String {
-    value(map, key).map(scalar).unwrap_or_default()
+fn text_under(map: &Node, key: &str) -> String {
+    find_value(map, key).map(scalar_text).unwrap_or_default()
 }
 
-fn scalar(node: &Node) -> String {
-    node.scalar().map(|scalar| scalar.text.trim().to_owned()).unwrap_or_default()
+fn scalar_text(node: &Node) -> String {
+    node.as_scalar().map(|scalar| scalar.text.trim().to_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -220,7 +226,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
+    use crate::manifest::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
 
     const PROFILE: &str = "main:
   base_url: http://127.0.0.1:9
@@ -230,7 +236,7 @@ mod tests {
 ";
 
     /// The resources of a campaign with these keys, as keys and words.
-    fn shown(keys: &str) -> Vec<(String, String)> {
+    fn shown_resources(keys: &str) -> Vec<(String, String)> {
         resources(keys).into_iter().map(|resource| (resource.key, resource.shown)).collect()
     }
 
@@ -240,13 +246,13 @@ mod tests {
         fs::write(&profiles, PROFILE).unwrap();
         fs::write(&file, format!("{keys}\nchannels: [hlr]\n")).unwrap();
         let gateways = load_gateways(&GatewaySearch { explicit: Some(profiles), ..GatewaySearch::default() });
-        let campaign = load_campaign(&file, Day::Of(jiff::Timestamp::UNIX_EPOCH));
+        let campaign = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::UNIX_EPOCH));
         let campaign = campaign.value.unwrap_or_else(|| panic!("{keys}: {:?}", campaign.findings));
-        campaign.resources(gateways.value.unwrap().profile("main").ok())
+        campaign.list_resources(gateways.value.unwrap().find_profile("main").ok())
     }
 
     #[test]
-    fn resources_of_a_campaign_and_its_profile_are_shown_without_secrets() {
+    fn resources_are_shown_without_secrets() {
         let of_profile = [
             ("profile.policy.suppress", "all.csv"),
             ("profile.policy.notify.command", "tell all"),
@@ -281,12 +287,12 @@ mod tests {
         for (keys, expected) in cases {
             let expected: Vec<(String, String)> =
                 expected.iter().chain(&of_profile).map(|(key, shown)| ((*key).into(), (*shown).into())).collect();
-            assert_eq!(shown(keys), expected, "{keys}");
+            assert_eq!(shown_resources(keys), expected, "{keys}");
         }
     }
 
     #[test]
-    fn kind_of_a_resource_follows_from_its_key() {
+    fn resource_kind_follows_from_its_key() {
         let cases = [
             ("recipients.command", "program"),
             ("profile.policy.notify.command", "program"),
@@ -296,18 +302,18 @@ mod tests {
             ("data.command", "source"),
         ];
         for (key, word) in cases {
-            assert_eq!(ResourceKind::of(key).word(), word, "{key}");
+            assert_eq!(ResourceKind::for_key(key).kind_name(), word, "{key}");
         }
     }
 
     #[test]
-    fn webhook_address_is_no_resource_of_a_campaign_that_polls() {
-        let polls = shown("receipts: poll\nrecipients: { file: a.csv }");
+    fn webhook_address_is_omitted_if_campaign_polls() {
+        let polls = shown_resources("receipts: poll\nrecipients: { file: a.csv }");
         assert!(!polls.iter().any(|(key, _)| key == WEBHOOKS), "{polls:?}");
     }
 
     #[test]
-    fn whatever_is_hidden_is_compared() {
+    fn concealed_parts_are_compared() {
         let written = |keys: &str| resources(keys).first().map(|resource| resource.written.clone());
         let url = |query: &str| written(&format!("recipients: {{ url: \"https://crm.example/a?token={query}\" }}"));
         assert_ne!(url("1"), url("2"));

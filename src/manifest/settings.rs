@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::campaign::Campaign;
-use super::keys::{CAMPAIGN, CHANNELS, Key, Shape, channel_item};
+use super::keys::{CAMPAIGN, CHANNELS, KeySpec, ValueShape, parse_channel_item};
 use super::profile::Profile;
 use super::value::Rate;
-use super::yaml::{Node, core_json};
-use crate::finding::Place;
+use super::yaml::{Node, node_to_json};
+use crate::finding::SourceLocation;
 
 /// The maps whose defaults hold where nobody wrote them.
-const HOLD_UNWRITTEN: [&str; 2] = ["delivery", "delivery.stop_after"];
+const DEFAULT_MAPS: [&str; 2] = ["delivery", "delivery.stop_after"];
 
 /// A value that is in force.
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ pub struct Setting {
     /// The value, with the type that YAML gives it.
     pub value: Value,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// It was written.
-    Written(Place),
+    Written(SourceLocation),
     /// It holds where nobody wrote another one.
     Default,
     /// It follows from something else, which these words name.
@@ -42,93 +42,101 @@ pub enum Origin {
 ///
 /// `named` tells whether the gateway was named besides the campaign. Secrets are the places where they are kept.
 #[must_use]
-pub fn settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
-    let mut settings = Settings { campaign, found: Vec::new() };
-    settings.map(CAMPAIGN, Some(campaign.places.root()), "");
+pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
+    let mut settings = SettingsCollector { campaign, found: Vec::new() };
+    settings.collect_map(CAMPAIGN, Some(campaign.places.root_node()), "");
     if let Some(profile) = profile {
-        settings.of_profile(profile);
+        settings.apply_profile(profile);
     }
     if named {
-        settings.put("gateway", campaign.brief.gateway.as_str().into(), Origin::CommandLine);
+        settings.put_setting("gateway", campaign.brief.gateway.as_str().into(), SettingOrigin::CommandLine);
     }
     settings.found
 }
 
-struct Settings<'c> {
+struct SettingsCollector<'c> {
     campaign: &'c Campaign,
     found: Vec<Setting>,
 }
 
-impl Settings<'_> {
+impl SettingsCollector<'_> {
     /// The keys of a map, which may not be there.
-    fn map(&mut self, keys: &'static [Key], node: Option<&Node>, above: &str) {
+    fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, above: &str) {
         for key in keys {
             let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
-            let value =
-                node.and_then(|node| node.get(key.name)).map(|entry| &entry.value).filter(|node| !node.is_null());
+            let value = node
+                .and_then(|node| node.find_entry(key.name))
+                .map(|entry| &entry.value)
+                .filter(|node| !node.is_null());
             match (key.shape, value) {
-                (Shape::Map(keys), Some(node)) if node.entries().is_some() => self.map(keys, Some(node), &path),
-                (Shape::Map(keys), None) if HOLD_UNWRITTEN.contains(&path.as_str()) => self.map(keys, None, &path),
-                (Shape::Channels, Some(node)) => self.channels(node.items().unwrap_or_default()),
-                (_, Some(node)) => self.written(path, core_json(node)),
-                (_, None) => self.unwritten(key, path),
+                (ValueShape::Map(keys), Some(node)) if node.as_entries().is_some() => {
+                    self.collect_map(keys, Some(node), &path)
+                }
+                (ValueShape::Map(keys), None) if DEFAULT_MAPS.contains(&path.as_str()) => {
+                    self.collect_map(keys, None, &path)
+                }
+                (ValueShape::Channels, Some(node)) => self.collect_channels(node.as_items().unwrap_or_default()),
+                (_, Some(node)) => self.push_written(path, node_to_json(node)),
+                (_, None) => self.push_default(key, path),
             }
         }
     }
 
-    fn channels(&mut self, items: &[Node]) {
+    fn collect_channels(&mut self, items: &[Node]) {
         for (index, item) in items.iter().enumerate() {
-            let Some(found) = channel_item(item) else { continue };
+            let Some(found) = parse_channel_item(item) else { continue };
             let name = found.channel.name();
-            let Some(Shape::Map(keys)) = CHANNELS.iter().find(|key| key.name == name).map(|key| key.shape) else {
+            let Some(ValueShape::Map(keys)) = CHANNELS.iter().find(|key| key.name == name).map(|key| key.shape) else {
                 continue;
             };
-            self.map(keys, found.keys, &format!("channels[{index}].{name}"));
+            self.collect_map(keys, found.keys, &format!("channels[{index}].{name}"));
         }
         let kind = self.campaign.brief.content.kind.name().into();
-        self.put("operation", kind, Origin::Follows("the channels"));
+        self.put_setting("operation", kind, SettingOrigin::Follows("the channels"));
     }
 
-    fn written(&mut self, path: String, value: Value) {
-        let place = self.campaign.places.of_key(&path);
-        let origin = place.map_or(Origin::Default, Origin::Written);
-        self.put(&path, value, origin);
+    fn push_written(&mut self, path: String, value: Value) {
+        let place = self.campaign.places.locate_key(&path);
+        let origin = place.map_or(SettingOrigin::Default, SettingOrigin::Written);
+        self.put_setting(&path, value, origin);
     }
 
     /// A value that nobody wrote, if there is one all the same.
-    fn unwritten(&mut self, key: &Key, path: String) {
+    fn push_default(&mut self, key: &KeySpec, path: String) {
         let Campaign { brief, results, .. } = self.campaign;
         let (value, origin) = match path.as_str() {
-            "the file name" => (brief.name.as_str().into(), Origin::Follows("the name of the file")),
-            "purpose" => (brief.purpose.name().into(), Origin::Follows("the channels")),
-            "language" if brief.region.is_some() => (brief.language().code().into(), Origin::Follows("the region")),
-            "language" => (brief.language().code().into(), Origin::Default),
-            "results" => (results.display().to_string().into(), Origin::Follows("the campaign's name")),
+            "the file name" => (brief.name.as_str().into(), SettingOrigin::Follows("the name of the file")),
+            "purpose" => (brief.purpose.name().into(), SettingOrigin::Follows("the channels")),
+            "language" if brief.region.is_some() => {
+                (brief.text_language().code().into(), SettingOrigin::Follows("the region"))
+            }
+            "language" => (brief.text_language().code().into(), SettingOrigin::Default),
+            "results" => (results.display().to_string().into(), SettingOrigin::Follows("the campaign's name")),
             _ => match key.default {
-                Some(default) => (plain(default), Origin::Default),
+                Some(default) => (parse_default(default), SettingOrigin::Default),
                 None => return,
             },
         };
-        self.put(&path, value, origin);
+        self.put_setting(&path, value, origin);
     }
 
     /// What the profile adds, and where it is stricter.
-    fn of_profile(&mut self, profile: &Profile) {
-        let from = || Origin::Profile(profile.name.clone());
+    fn apply_profile(&mut self, profile: &Profile) {
+        let from = || SettingOrigin::Profile(profile.name.clone());
         let asked = &self.campaign.delivery;
         let lower_rate = asked.rate.is_none_or(|rate| rate > profile.rate);
         let lower_batch = asked.batch > profile.batch_limit;
         let mut add = |key: &str, value: Option<Value>| {
             if let Some(value) = value {
-                self.put(key, value, from());
+                self.put_setting(key, value, from());
             }
         };
-        add("delivery.rate", lower_rate.then(|| rate(profile.rate)));
+        add("delivery.rate", lower_rate.then(|| rate_value(profile.rate)));
         add("delivery.batch", lower_batch.then(|| profile.batch_limit.get().into()));
         add("profile.base_url", Some(profile.base_url.to_string().into()));
         add("profile.async_url", profile.async_url.as_ref().map(|url| url.to_string().into()));
         add("profile.account", Some(profile.account.as_str().into()));
-        add("profile.rate", Some(rate(profile.rate)));
+        add("profile.rate", Some(rate_value(profile.rate)));
         add("profile.batch_limit", Some(profile.batch_limit.get().into()));
         add("profile.limits.recipients", profile.recipients_limit.map(Into::into));
         add("profile.policy.cap", profile.cap.map(|cap| cap.to_string().into()));
@@ -141,22 +149,26 @@ impl Settings<'_> {
     }
 
     /// Takes a value, in the place of another one of that key.
-    fn put(&mut self, key: &str, value: Value, origin: Origin) {
+    fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
         let setting = Setting { key: key.to_owned(), value, origin };
         match self.found.iter_mut().find(|found| found.key == key) {
-            Some(found) if matches!((&found.origin, &setting.origin), (Origin::Written(_), Origin::Follows(_))) => {}
+            Some(found)
+                if matches!(
+                    (&found.origin, &setting.origin),
+                    (SettingOrigin::Written(_), SettingOrigin::Follows(_))
+                ) => {}
             Some(found) => *found = setting,
             None => self.found.push(setting),
         }
     }
 }
 
-fn rate(rate: Rate) -> Value {
+fn rate_value(rate: Rate) -> Value {
     rate.to_string().into()
 }
 
 /// A default as it would be written.
-fn plain(text: &str) -> Value {
+fn parse_default(text: &str) -> Value {
     match text.parse::<u64>() {
         Ok(number) => number.into(),
         Err(_) if matches!(text, "true" | "false") => (text == "true").into(),

@@ -6,11 +6,11 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
-use crate::finding::{did_you_mean, list_all};
+use crate::finding::{did_you_mean, join_names};
 use crate::regular_file;
 
 /// The most bytes that a text file may have.
-const LARGEST: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 
 /// The folders in which a campaign's text files are looked for, in this order: beside the
 /// campaign file, in `templates/` there, in `templates/` of the folder above; before them the file's own texts.
@@ -32,7 +32,7 @@ pub(super) struct TextFile {
 
 /// Why there is no text.
 #[derive(Debug)]
-pub(super) struct NoText {
+pub(super) struct TextFileError {
     /// What is wrong.
     pub(super) message: String,
     /// What to do.
@@ -41,7 +41,7 @@ pub(super) struct NoText {
 
 impl TextFolders {
     /// The folders for a campaign file.
-    pub(super) fn of(paths: &CampaignPaths) -> Self {
+    pub(super) fn from_paths(paths: &CampaignPaths) -> Self {
         Self { folders: paths.text_folders(), own: BTreeMap::new() }
     }
 
@@ -49,63 +49,63 @@ impl TextFolders {
     ///
     /// # Errors
     /// Why there is none, and what to do.
-    pub fn read(&self, name: &str) -> Result<(PathBuf, String), String> {
+    pub fn read_text(&self, name: &str) -> Result<(PathBuf, String), String> {
         if let Some(text) = self.own.get(name) {
             return Ok((PathBuf::from(name), text.clone()));
         }
-        self.find(name)
+        self.find_text(name)
             .map(|file| (file.path, file.text))
-            .map_err(|NoText { message, help }| format!("{message}; {help}"))
+            .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
     }
 
     /// Keeps a text of the campaign file itself, which others include by that name.
-    pub fn keep(&mut self, name: String, text: String) {
+    pub fn add_inline_text(&mut self, name: String, text: String) {
         self.own.insert(name, text);
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<TextFile, NoText> {
+    pub(super) fn find_text(&self, name: &str) -> Result<TextFile, TextFileError> {
         let normal = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || name.contains('\0') || !Path::new(name).components().all(normal) {
-            return Err(NoText {
+            return Err(TextFileError {
                 message: format!("`{name}` is outside the folders for text files"),
                 help: "use a file in the campaign file's folder, or in templates/".into(),
             });
         }
         for folder in &self.folders {
-            if let Some(opened) = folder.open(name) {
-                return read_opened(opened, folder.shown.join(name));
+            if let Some(opened) = folder.open_text(name) {
+                return read_opened_file(opened, folder.shown.join(name));
             }
         }
-        Err(self.missing(name))
+        Err(self.missing_text_error(name))
     }
 
-    fn missing(&self, name: &str) -> NoText {
-        let names: Vec<String> = self.folders.iter().flat_map(TextFolder::names).collect();
-        let looked: Vec<String> = self.folders.iter().map(|folder| shown(&folder.shown)).collect();
-        let looked = format!("folders searched: {}", list_all(looked.iter().map(String::as_str)));
+    fn missing_text_error(&self, name: &str) -> TextFileError {
+        let names: Vec<String> = self.folders.iter().flat_map(TextFolder::list_names).collect();
+        let looked: Vec<String> = self.folders.iter().map(|folder| format_folder(&folder.shown)).collect();
+        let looked = format!("folders searched: {}", join_names(looked.iter().map(String::as_str)));
         let help = match did_you_mean(name, names.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`? {looked}"),
             None => looked,
         };
-        NoText { message: format!("there is no text file `{name}`"), help }
+        TextFileError { message: format!("there is no text file `{name}`"), help }
     }
 }
 
-fn shown(folder: &Path) -> String {
+fn format_folder(folder: &Path) -> String {
     if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
 }
 
 /// The text of a file of a folder, which is shown under this path.
-fn read_opened(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, NoText> {
+fn read_opened_file(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, TextFileError> {
     let text = match opened {
         Err(error) if is_outside(&error) => {
             let help = "copy the file into the folder; links to files outside the folder are not followed".to_owned();
-            return Err(NoText {
+            return Err(TextFileError {
                 message: format!("`{}` is a link to a file outside its folder", path.display()),
                 help,
             });
         }
-        opened => read_text(opened, &path)?,
+        opened => read_file_text(opened, &path)?,
     };
     Ok(TextFile { path, text })
 }
@@ -114,8 +114,9 @@ fn read_opened(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, NoTe
 ///
 /// # Errors
 /// Why there is none, and what to do.
-pub fn text_of(file: &Path) -> Result<String, String> {
-    read_text(regular_file::open(file), file).map_err(|NoText { message, help }| format!("{message}; {help}"))
+pub fn read_text_file(file: &Path) -> Result<String, String> {
+    read_file_text(regular_file::open(file), file)
+        .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
 }
 
 /// What to do about a text in another encoding.
@@ -123,14 +124,14 @@ const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually
     text), and save it as UTF-8";
 
 /// The text of a file, which is shown under this path.
-fn read_text(opened: io::Result<File>, shown: &Path) -> Result<String, NoText> {
+fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, TextFileError> {
     let name = shown.display();
-    let problem = |message: String, help: &str| NoText { message, help: help.to_owned() };
+    let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };
     let mut bytes = Vec::new();
     opened
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|error| problem(format!("cannot read `{name}`: {error}"), "check the file and its permissions"))?;
-    if bytes.len() as u64 > LARGEST {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(problem(
             format!("`{name}` is larger than 64 KiB"),
             "check that this is the right file; messages are short",
@@ -146,9 +147,9 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::manifest::Reach;
+    use crate::manifest::PathScope;
 
-    fn house() -> (tempfile::TempDir, TextFolders) {
+    fn test_folders() -> (tempfile::TempDir, TextFolders) {
         let house = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| {
             let path = house.path().join(name);
@@ -161,15 +162,15 @@ mod tests {
         write("templates/latin.txt", b"caf\xe9");
         write("templates/large.txt", &[b'x'; 65_537]);
         write("secret.txt", b"secret");
-        let paths = CampaignPaths::of(&house.path().join("campaigns/sale.yaml"), Reach::Anywhere);
-        let folders = TextFolders::of(&paths);
+        let paths = CampaignPaths::new(&house.path().join("campaigns/sale.yaml"), PathScope::Anywhere);
+        let folders = TextFolders::from_paths(&paths);
         (house, folders)
     }
 
     #[test]
     fn texts_are_found_beside_the_campaign_then_in_templates() {
-        let (_house, folders) = house();
-        let text = |name| folders.read(name).unwrap().1;
+        let (_house, folders) = test_folders();
+        let text = |name| folders.read_text(name).unwrap().1;
         assert_eq!(text("beside.txt"), "beside");
         assert_eq!(text("inner.txt"), "a\nb");
         assert_eq!(text("outer.sms.txt"), "outer\n");
@@ -177,23 +178,23 @@ mod tests {
     }
 
     #[test]
-    fn no_path_leaves_the_folder_it_is_looked_for_in() {
-        let (house, folders) = house();
+    fn text_path_cannot_leave_its_folder() {
+        let (house, folders) = test_folders();
         let absolute = house.path().join("secret.txt").display().to_string();
         for name in ["../secret.txt", "templates/../../secret.txt", absolute.as_str(), "", ".."] {
-            assert!(folders.read(name).unwrap_err().contains("outside the folders"), "{name}");
+            assert!(folders.read_text(name).unwrap_err().contains("outside the folders"), "{name}");
         }
         #[cfg(unix)]
         {
             std::os::unix::fs::symlink(house.path().join("secret.txt"), house.path().join("campaigns/link.txt"))
                 .unwrap();
-            assert!(folders.read("link.txt").unwrap_err().contains("outside its folder"));
+            assert!(folders.read_text("link.txt").unwrap_err().contains("outside its folder"));
         }
     }
 
     #[test]
-    fn a_text_that_cannot_be_used_says_why() {
-        let (_house, folders) = house();
+    fn unusable_text_file_gives_a_reason() {
+        let (_house, folders) = test_folders();
         let cases = [
             ("outer.sms.tx", "did you mean `outer.sms.txt`"),
             ("nothing-alike", "folders searched"),
@@ -202,7 +203,7 @@ mod tests {
             ("templates", "it is a folder"),
         ];
         for (name, words) in cases {
-            let error = folders.read(name).unwrap_err();
+            let error = folders.read_text(name).unwrap_err();
             assert!(error.contains(words), "{name}: {error}");
         }
     }

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::campaign::Campaign;
 use super::keys::WINDOW;
 use super::profile::Profile;
-use super::report::Report;
-use super::section::Section;
-use crate::calendar::{Days, Hours, Occurrence, Window, Windows, help_for_misordered};
+use super::report::FindingCollector;
+use super::section::ConfigSection;
+use crate::calendar::{DailyHours, Days, Occurrence, Window, Windows, suggest_date_order};
 use crate::finding::{Finding, rules};
 
 const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` ends the next morning";
@@ -41,7 +41,7 @@ pub enum WindowZone {
 
 /// When nothing leaves any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Until {
+pub enum SendingDeadline {
     /// At this local time.
     At(DateTime),
     /// So long after the run began.
@@ -50,7 +50,7 @@ pub enum Until {
 
 /// Whether columns can be named where a window stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Columns {
+pub(super) enum ColumnSupport {
     /// The campaign's own.
     Known,
     /// A profile knows no list.
@@ -59,28 +59,36 @@ pub(super) enum Columns {
 
 impl Campaign {
     /// The windows that hold for it through a profile.
-    pub fn windows<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SendingWindow> {
-        SendingWindow::holding(self.window.as_ref(), profile)
+    pub fn effective_windows<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SendingWindow> {
+        SendingWindow::effective_windows(self.window.as_ref(), profile)
     }
 
     /// Them on the campaign's clocks, and the moment at which its day began.
     #[must_use]
-    pub fn windows_at_home(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
-        let home = self.home();
+    pub fn home_windows(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
+        let home = self.home_zone();
         let began = self.today.to_zoned(home.clone()).map_or(Timestamp::UNIX_EPOCH, |day| day.timestamp());
-        (Windows::new(self.windows(profile).map(|window| (window.window.clone(), home.clone())).collect()), began)
+        (
+            Windows::new(self.effective_windows(profile).map(|window| (window.window.clone(), home.clone())).collect()),
+            began,
+        )
     }
 
     /// Whether a window that holds for it is on the clocks of the numbers' countries.
     #[must_use]
-    pub fn goes_by_country(&self, profile: Option<&Profile>) -> bool {
-        self.windows(profile).any(|window| window.zone == WindowZone::Recipient)
+    pub fn uses_recipient_zones(&self, profile: Option<&Profile>) -> bool {
+        self.effective_windows(profile).any(|window| window.zone == WindowZone::Recipient)
     }
 
     /// The windows that hold for a recipient, by the zone of the number's country and by the zone in the recipient's cell.
     /// Without one of these, its window is on the campaign's clocks.
     #[must_use]
-    pub fn windows_of(&self, profile: Option<&Profile>, country: Option<&str>, cell: Option<&str>) -> Windows {
+    pub fn windows_for_recipient(
+        &self,
+        profile: Option<&Profile>,
+        country: Option<&str>,
+        cell: Option<&str>,
+    ) -> Windows {
         let clocks = |zone: &WindowZone| match zone {
             WindowZone::Campaign => None,
             WindowZone::Recipient => country,
@@ -88,23 +96,23 @@ impl Campaign {
         };
         let named = |name: Option<&str>| name.and_then(|name| TimeZone::get(name).ok());
         let zoned = |window: &SendingWindow| {
-            (window.window.clone(), named(clocks(&window.zone)).unwrap_or_else(|| self.home()))
+            (window.window.clone(), named(clocks(&window.zone)).unwrap_or_else(|| self.home_zone()))
         };
-        Windows::new(self.windows(profile).map(zoned).collect())
+        Windows::new(self.effective_windows(profile).map(zoned).collect())
     }
 
     /// The windows that hold for all recipients, whatever their clocks.
     #[must_use]
-    pub fn windows_of_all(&self, profile: Option<&Profile>) -> Windows {
-        let own = self.windows(profile).filter(|window| window.zone == WindowZone::Campaign);
-        Windows::new(own.map(|window| (window.window.clone(), self.home())).collect())
+    pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
+        let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
+        Windows::new(own.map(|window| (window.window.clone(), self.home_zone())).collect())
     }
 
     /// When its messages may leave through a profile, in words; nothing where they always may. Plans are compared by these
     /// words, so they must not change.
     #[must_use]
-    pub fn hours(&self, profile: Option<&Profile>) -> Option<String> {
-        let windows = self.windows(profile).map(|window| format!("within {window}"));
+    pub fn describe_hours(&self, profile: Option<&Profile>) -> Option<String> {
+        let windows = self.effective_windows(profile).map(|window| format!("within {window}"));
         let mut hours: Vec<String> = windows.chain(self.until.map(|until| format!("until {until}"))).collect();
         if hours.is_empty() {
             return None;
@@ -115,48 +123,51 @@ impl Campaign {
 
     /// When nothing leaves any more, where that is a date and a time.
     #[must_use]
-    pub fn until_at(&self) -> Option<Timestamp> {
-        self.until?.at(&self.home())
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.until?.to_timestamp(&self.home_zone())
     }
 
     /// How often its window has to open until it has sent for so long. `None` if once is enough. A run that begins at an
     /// unknown moment counts from the beginning of the campaign's day.
     #[must_use]
-    pub fn openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
-        let (windows, today) = self.windows_at_home(profile);
-        windows.openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
+    pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
+        let (windows, today) = self.home_windows(profile);
+        windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
     }
 
     /// When its schedule is due next after a moment.
     #[must_use]
-    pub fn due_after(&self, moment: Timestamp) -> Option<Timestamp> {
-        Some(self.schedule.as_ref()?.after(moment).next()?.at)
+    pub fn next_due_after(&self, moment: Timestamp) -> Option<Timestamp> {
+        Some(self.schedule.as_ref()?.occurrences_after(moment).next()?.at)
     }
 }
 
 impl SendingWindow {
     /// Those that hold for what is sent through a profile: its own, and that of the profile.
-    pub(super) fn holding<'w>(own: Option<&'w Self>, profile: Option<&'w Profile>) -> impl Iterator<Item = &'w Self> {
+    pub(super) fn effective_windows<'w>(
+        own: Option<&'w Self>,
+        profile: Option<&'w Profile>,
+    ) -> impl Iterator<Item = &'w Self> {
         own.into_iter().chain(profile.and_then(|profile| profile.window.as_ref()))
     }
 
     /// The window in words, with ranges of days: `09:00-20:00 on mon-fri in the recipient's time zone`.
     #[must_use]
-    pub fn in_short(&self) -> String {
+    pub fn format_short(&self) -> String {
         let zone = match &self.zone {
             WindowZone::Campaign => String::new(),
             WindowZone::Recipient => " in the recipient's time zone".to_owned(),
             WindowZone::Column(column) => format!(" in the time zone of column `{column}`"),
         };
-        self.window.in_short() + &zone
+        self.window.format_short() + &zone
     }
 }
 
-impl Until {
+impl SendingDeadline {
     /// The moment on these clocks, where it is a date and a time.
-    pub(super) fn at(self, home: &TimeZone) -> Option<Timestamp> {
+    pub(super) fn to_timestamp(self, home: &TimeZone) -> Option<Timestamp> {
         match self {
-            Self::At(local) => Occurrence::of(local, home).map(|occurrence| occurrence.at),
+            Self::At(local) => Occurrence::at_local_time(local, home).map(|occurrence| occurrence.at),
             Self::After(_) => None,
         }
     }
@@ -164,13 +175,13 @@ impl Until {
 
 impl fmt::Display for SendingWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.window, self.zone.stored())
+        write!(f, "{}{}", self.window, self.zone.stored_suffix())
     }
 }
 
 impl WindowZone {
     /// The suffix of a window in a stored plan. It must not change: plans are compared by it.
-    fn stored(&self) -> String {
+    fn stored_suffix(&self) -> String {
         match self {
             WindowZone::Campaign => String::new(),
             WindowZone::Recipient => " where the recipient is".to_owned(),
@@ -179,43 +190,51 @@ impl WindowZone {
     }
 }
 
-impl fmt::Display for Until {
+impl fmt::Display for SendingDeadline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Until::At(local) => write!(f, "{}", local.strftime("%Y-%m-%d %H:%M")),
-            Until::After(time) => write!(f, "{} s after it began", time.as_secs()),
+            SendingDeadline::At(local) => write!(f, "{}", local.strftime("%Y-%m-%d %H:%M")),
+            SendingDeadline::After(time) => write!(f, "{} s after it began", time.as_secs()),
         }
     }
 }
 
 /// The window under `window`, if there is one; nothing at all where it is wrong, which was told.
-pub(super) fn window(above: Section<'_>, columns: Columns, report: &mut Report) -> Option<Option<SendingWindow>> {
-    let Some(node) = above.value("window") else { return Some(None) };
-    if let Some((text, span)) = above.typed("window") {
-        let hours = Hours::read(text);
+pub(super) fn read_window(
+    above: ConfigSection<'_>,
+    columns: ColumnSupport,
+    report: &mut FindingCollector,
+) -> Option<Option<SendingWindow>> {
+    let Some(node) = above.find_value("window") else { return Some(None) };
+    if let Some((text, span)) = above.typed_text("window") {
+        let hours = DailyHours::parse(text);
         if hours.is_none() {
-            report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
+            report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
         }
         let window = |hours| Window { hours, days: Days::ALL, except: Default::default() };
         return Some(Some(SendingWindow { window: window(hours?), zone: WindowZone::Campaign }));
     }
-    let section = Section::new(Some(node), WINDOW);
-    whole(section, columns, report).map(Some)
+    let section = ConfigSection::new(Some(node), WINDOW);
+    read_window_map(section, columns, report).map(Some)
 }
 
 /// The window that a map says.
-fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<SendingWindow> {
-    let (text, span) = section.typed("hours")?;
-    let hours = Hours::read(text);
+fn read_window_map(
+    section: ConfigSection<'_>,
+    columns: ColumnSupport,
+    report: &mut FindingCollector,
+) -> Option<SendingWindow> {
+    let (text, span) = section.typed_text("hours")?;
+    let hours = DailyHours::parse(text);
     if hours.is_none() {
-        report.at(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
+        report.add(span, Finding::new(&rules::WINDOW, format!("`{text}` is not a range of hours")).help(HOURS));
     }
-    let days = match section.typed("days") {
+    let days = match section.typed_text("days") {
         None => Some(Days::ALL),
         Some((text, span)) => {
-            let days = Days::read(text);
+            let days = Days::parse(text);
             if days.is_none() {
-                report.at(
+                report.add(
                     span,
                     Finding::new(&rules::WINDOW, format!("`{text}` is not a valid list of weekdays")).help(DAYS),
                 );
@@ -223,14 +242,14 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
             days
         }
     };
-    let items = section.value("except").and_then(|node| node.items()).unwrap_or_default();
+    let items = section.find_value("except").and_then(|node| node.as_items()).unwrap_or_default();
     let dates = items.iter().map(|item| {
-        let text = item.scalar()?.text.trim();
+        let text = item.as_scalar()?.text.trim();
         let date = Date::strptime("%Y-%m-%d", text).ok();
         if date.is_none() {
             let finding = Finding::new(&rules::WINDOW, format!("`{text}` under `except` is not a valid date"));
             let form = "write dates such as `2026-12-25`";
-            report.at(&item.span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
+            report.add(&item.span, finding.help(suggest_date_order(text).unwrap_or_else(|| form.to_owned())));
         }
         date
     });
@@ -238,14 +257,14 @@ fn whole(section: Section<'_>, columns: Columns, report: &mut Report) -> Option<
     let zone = match section.text("zone")? {
         "campaign" => WindowZone::Campaign,
         "recipient" => WindowZone::Recipient,
-        column if columns == Columns::Known => WindowZone::Column(column.to_owned()),
+        column if columns == ColumnSupport::Known => WindowZone::Column(column.to_owned()),
         _ => {
-            if let Some((text, span)) = section.typed("zone") {
+            if let Some((text, span)) = section.typed_text("zone") {
                 let finding = Finding::new(
                     &rules::WINDOW,
                     format!("`zone` is `{text}`, but a profile cannot use a column of the list"),
                 );
-                report.at(span, finding.help("write `zone: campaign` or `zone: recipient`"));
+                report.add(span, finding.help("write `zone: campaign` or `zone: recipient`"));
             }
             return None;
         }

@@ -4,14 +4,14 @@ use tera::value::Key;
 use tera::{Context, Value};
 
 use super::engine::MAX_BYTES;
-use super::judge::Needs;
-use super::names::{Names, lasting};
-use super::render::Invalid;
+use super::judge::TemplateNeeds;
+use super::names::{TemplateNames, intern_name};
+use super::render::RenderError;
 use crate::domain::Row;
 
 /// Columns whose cells the texts use.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cells {
+pub(super) struct TemplateCells {
     /// Columns that have a bare name: the column and the name.
     pub(super) by_name: Vec<(usize, &'static str)>,
     /// Columns in `recipient`: the column and the header.
@@ -20,10 +20,10 @@ pub(super) struct Cells {
     pub(super) row: bool,
 }
 
-impl Cells {
+impl TemplateCells {
     /// The cells that a row has to bring.
-    pub(super) fn of(names: &Names, needs: &Needs) -> Self {
-        let by_name = needs.columns.iter().filter_map(|&column| Some((column, lasting(names.names.get(column)?))));
+    pub(super) fn from_needs(names: &TemplateNames, needs: &TemplateNeeds) -> Self {
+        let by_name = needs.columns.iter().filter_map(|&column| Some((column, intern_name(names.names.get(column)?))));
         let headers = names.headers.iter().enumerate();
         let by_header = headers.filter(|(column, _)| needs.all_headers || needs.headers.contains(column));
         Self {
@@ -39,21 +39,21 @@ impl Cells {
     }
 
     /// Refuses a row with a cell under a bare name that is longer than any message.
-    pub(super) fn fit<'f>(&self, field: impl Fn(usize) -> &'f str) -> Result<(), Invalid> {
+    pub(super) fn check_lengths<'f>(&self, field: impl Fn(usize) -> &'f str) -> Result<(), RenderError> {
         match self.by_name.iter().find(|(column, _)| field(*column).len() > MAX_BYTES) {
-            Some((_, name)) => Err(Invalid::CellTooLong { column: (*name).to_owned() }),
+            Some((_, name)) => Err(RenderError::CellTooLong { column: (*name).to_owned() }),
             None => Ok(()),
         }
     }
 
     /// Puts the cells of a row into a context.
-    pub(super) fn bring<'f>(
+    pub(super) fn fill_context<'f>(
         &self,
         context: &mut Context,
         row: Row,
         field: impl Fn(usize) -> &'f str,
-    ) -> Result<(), Invalid> {
-        self.fit(&field)?;
+    ) -> Result<(), RenderError> {
+        self.check_lengths(&field)?;
         for &(column, name) in &self.by_name {
             context.insert_value(name, Value::normal_string(field(column)));
         }
@@ -61,9 +61,9 @@ impl Cells {
             context.insert_value("row", Value::from(row.get()));
         }
         if !self.by_header.is_empty() {
-            let entry = |(column, header): &(usize, Key<'static>)| match cell(field(*column)) {
+            let entry = |(column, header): &(usize, Key<'static>)| match cell_value(field(*column)) {
                 Some(value) => Ok((header.clone(), value)),
-                None => Err(Invalid::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
+                None => Err(RenderError::CellTooLong { column: header.as_str().unwrap_or("").to_owned() }),
             };
             let recipient = self.by_header.iter().map(entry).collect::<Result<tera::Map, _>>()?;
             context.insert_value("recipient", Value::from(recipient));
@@ -72,6 +72,6 @@ impl Cells {
     }
 }
 
-fn cell(text: &str) -> Option<Value> {
+fn cell_value(text: &str) -> Option<Value> {
     (text.len() <= MAX_BYTES).then(|| Value::normal_string(text))
 }

@@ -4,23 +4,23 @@ use std::collections::HashMap;
 
 use tera::{Context, Tera, Value};
 
-use super::cells::Cells;
-use super::engine::engine;
+use super::cells::TemplateCells;
+use super::engine::create_engine;
 use super::filled::FilledText;
-use super::judge::{Judge, Needs, wrong_vars};
+use super::judge::{NameChecker, TemplateNeeds, check_vars};
 use super::lex::is_constant;
-use super::library::{Analysis, Library, Load};
-use super::messages::{Messages, Piece, numbered};
+use super::library::{TemplateAnalysis, TemplateLibrary, TextLoader};
+use super::messages::{CompiledMessages, MessagePiece, number_texts};
 use super::meter::MeteredSource;
-use super::metered_text::{MeteredText, MeteredTexts, key, place_of};
-use super::names::{Names, Reach};
-use super::problem::{TextProblem, in_order};
-use super::refused::refused;
+use super::metered_text::{MeteredText, MeteredTexts, error_place, template_key};
+use super::names::{NameScope, TemplateNames};
+use super::problem::{TextProblem, sort_problems};
+use super::refused::check_constants;
 use super::regional::LANGUAGE;
-use super::render::{failing, fill};
-use super::segments::Segments;
+use super::render::{failure_problem, fill_template};
+use super::segments::TextSegments;
 use super::words;
-use crate::domain::{Content, Text};
+use crate::domain::{MessageContent, NamedTemplate};
 use crate::finding::rules;
 
 /// Compiles the texts of a campaign against the names that its recipients and vars have.
@@ -30,13 +30,13 @@ use crate::finding::rules;
 ///
 /// # Errors
 /// All problems of all texts, in the order in which they stand.
-pub fn compile(
-    content: &Content<Text>,
-    names: &Names,
+pub fn compile_messages(
+    content: &MessageContent<NamedTemplate>,
+    names: &TemplateNames,
     load: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Messages, Vec<TextProblem>> {
-    let (texts, mut refused) = (templates(content), refused(content));
-    let compiled = Compilation::of(&texts, names, Reach::Recipient, load);
+) -> Result<CompiledMessages, Vec<TextProblem>> {
+    let (texts, mut refused) = (list_templates(content), check_constants(content));
+    let compiled = Compilation::compile(&texts, names, NameScope::Recipient, load);
     if !refused.is_empty() {
         refused.splice(0..0, compiled.err().unwrap_or_default());
         return Err(refused);
@@ -46,15 +46,17 @@ pub fn compile(
     for (index, text) in texts.iter().enumerate() {
         keys.entry(&text.source).or_insert(index);
     }
-    let piece = |text: &Text| match keys.get(text.source.as_str()) {
-        Some(&index) => {
-            Piece::Template { key: key(index), name: text.name.clone(), segments: Segments::of(&text.source, names) }
-        }
-        None => Piece::Constant(FilledText { filled: text.source.clone(), plain: None }),
+    let piece = |text: &NamedTemplate| match keys.get(text.source.as_str()) {
+        Some(&index) => MessagePiece::Template {
+            key: template_key(index),
+            name: text.name.clone(),
+            segments: TextSegments::parse(&text.source, names),
+        },
+        None => MessagePiece::Constant(FilledText { filled: text.source.clone(), plain: None }),
     };
-    let (content, texts) = numbered(content, piece);
-    let (context, cells) = (context(names, &needs), Cells::of(names, &needs));
-    Ok(Messages { tera, content, texts, metered, context, cells, includes })
+    let (content, texts) = number_texts(content, piece);
+    let (context, cells) = (shared_context(names, &needs), TemplateCells::from_needs(names, &needs));
+    Ok(CompiledMessages { tera, content, texts, metered, context, cells, includes })
 }
 
 /// Renders a text that is the same for the whole campaign: it sees only vars, `campaign` and
@@ -62,23 +64,25 @@ pub fn compile(
 ///
 /// # Errors
 /// All problems of the text.
-pub fn render_constant(text: &Text, names: &Names) -> Result<String, Vec<TextProblem>> {
+pub fn render_constant(text: &NamedTemplate, names: &TemplateNames) -> Result<String, Vec<TextProblem>> {
     let mut load = |_: &str| Err("this value cannot use other templates".to_owned());
     // What is wrong with the vars is told with the texts of recipients.
     let of_text = |problems: Vec<TextProblem>| {
         problems.into_iter().filter(|problem| problem.text == text.name).collect::<Vec<_>>()
     };
-    let compiled = Compilation::of(&[text], names, Reach::Campaign, &mut load).map_err(of_text)?;
+    let compiled = Compilation::compile(&[text], names, NameScope::Campaign, &mut load).map_err(of_text)?;
     let mut buffer = Vec::new();
-    fill(&compiled.tera, &key(0), &context(names, &compiled.needs), &mut buffer).map_err(|error| {
-        let span = place_of(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
-        vec![failing(error.kind(), text, span, &|_| false)]
-    })
+    fill_template(&compiled.tera, &template_key(0), &shared_context(names, &compiled.needs), &mut buffer).map_err(
+        |error| {
+            let span = error_place(&error, &compiled.metered).map_or(0..0, |(_, span)| span);
+            vec![failure_problem(error.kind(), text, span, &|_| false)]
+        },
+    )
 }
 
 /// The texts that are no constants, each once.
-fn templates(content: &Content<Text>) -> Vec<&Text> {
-    let mut texts: Vec<&Text> = Vec::new();
+fn list_templates(content: &MessageContent<NamedTemplate>) -> Vec<&NamedTemplate> {
+    let mut texts: Vec<&NamedTemplate> = Vec::new();
     for (_, text) in content.stages.iter().flat_map(|stage| stage.texts()) {
         if !is_constant(&text.source) && !texts.contains(&text) {
             texts.push(text);
@@ -91,57 +95,61 @@ fn templates(content: &Content<Text>) -> Vec<&Text> {
 pub(super) struct Compilation {
     pub(super) tera: Tera,
     pub(super) metered: MeteredTexts,
-    pub(super) needs: Needs,
+    pub(super) needs: TemplateNeeds,
     includes: Vec<(String, String)>,
 }
 
 impl Compilation {
-    pub(super) fn of(
-        texts: &[&Text],
-        names: &Names,
-        reach: Reach,
-        load: &mut Load<'_>,
+    pub(super) fn compile(
+        texts: &[&NamedTemplate],
+        names: &TemplateNames,
+        reach: NameScope,
+        load: &mut TextLoader<'_>,
     ) -> Result<Self, Vec<TextProblem>> {
-        let mut library = Library::new(load, names);
-        let analyses: Vec<Option<Analysis>> = texts.iter().map(|text| library.read(text)).collect();
-        let mut problems = wrong_vars(names, reach);
+        let mut library = TemplateLibrary::new(load, names);
+        let analyses: Vec<Option<TemplateAnalysis>> = texts.iter().map(|text| library.read_text(text)).collect();
+        let mut problems = check_vars(names, reach);
         problems.append(&mut library.problems);
-        let mut judge = Judge::new(names, &library, reach);
-        analyses.iter().flatten().for_each(|analysis| judge.text(analysis));
-        let Judge { needs, problems: mut judged, .. } = judge;
+        let mut judge = NameChecker::new(names, &library, reach);
+        analyses.iter().flatten().for_each(|analysis| judge.check_text(analysis));
+        let NameChecker { needs, problems: mut judged, .. } = judge;
         problems.append(&mut judged);
         if !problems.is_empty() {
-            return Err(in_order(problems, texts));
+            return Err(sort_problems(problems, texts));
         }
-        let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (key(index), analysis));
+        let mains = analyses.iter().flatten().enumerate().map(|(index, analysis)| (template_key(index), analysis));
         let loaded = library.loaded.iter().map(|(name, analysis)| (name.clone(), analysis));
-        let metered_text = |analysis: &Analysis| MeteredText {
+        let metered_text = |analysis: &TemplateAnalysis| MeteredText {
             text: analysis.text.clone(),
-            metered: MeteredSource::of(analysis, &library),
+            metered: MeteredSource::from_analysis(analysis, &library),
         };
         let metered: MeteredTexts = mains.chain(loaded).map(|(key, analysis)| (key, metered_text(analysis))).collect();
-        let includes =
-            library.loaded.values().map(|Analysis { text, .. }| (text.name.clone(), text.source.clone())).collect();
-        Ok(Self { tera: with_templates(&metered)?, metered, needs, includes })
+        let includes = library
+            .loaded
+            .values()
+            .map(|TemplateAnalysis { text, .. }| (text.name.clone(), text.source.clone()))
+            .collect();
+        Ok(Self { tera: create_tera(&metered)?, metered, needs, includes })
     }
 }
 
-fn with_templates(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
-    let mut tera = engine();
+fn create_tera(metered: &MeteredTexts) -> Result<Tera, Vec<TextProblem>> {
+    let mut tera = create_engine();
     let sources = metered.iter().map(|(key, text)| (key, &text.metered.source));
     let added = tera.add_raw_templates(sources).map_err(|error| {
         let first = || metered.values().next().map(|first| (&first.text, 0..0));
-        let place = place_of(&error, metered).or_else(first);
-        let message = words::refusal(error.kind());
-        let problem =
-            |(text, span): (&Text, _)| TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message);
+        let place = error_place(&error, metered).or_else(first);
+        let message = words::explain_rejection(error.kind());
+        let problem = |(text, span): (&NamedTemplate, _)| {
+            TextProblem::new(&text.name, &text.source, span, &rules::TEXT_SYNTAX, message)
+        };
         place.map(problem).into_iter().collect::<Vec<_>>()
     });
     added.map(|()| tera)
 }
 
 /// The context that all rows share.
-pub(super) fn context(names: &Names, needs: &Needs) -> Context {
+pub(super) fn shared_context(names: &TemplateNames, needs: &TemplateNeeds) -> Context {
     let mut context = Context::new();
     context.insert_value("campaign", Value::from(names.campaign.as_str()));
     context.insert_value("today", Value::from(names.today.as_str()));
@@ -150,7 +158,7 @@ pub(super) fn context(names: &Names, needs: &Needs) -> Context {
         context.insert_value(name.clone(), Value::from(value.as_str()));
     }
     for (name, table) in needs.tables.iter().filter_map(|&index| names.tables.get(index)) {
-        context.insert_value(name.clone(), table.value());
+        context.insert_value(name.clone(), table.to_value());
     }
     context
 }
@@ -158,16 +166,16 @@ pub(super) fn context(names: &Names, needs: &Needs) -> Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Extra, OperationKind, Stage, Telegram, Whatsapp};
+    use crate::domain::{ExtraProperties, OperationKind, Stage, Telegram, Whatsapp};
 
-    fn names() -> Names {
-        Names {
+    fn names() -> TemplateNames {
+        TemplateNames {
             headers: ["phone", "Ім'я", "code", "Last name", "row", "Promo", "Promo", "if"].map(String::from).to_vec(),
             names: ["phone", "first_name", "code", "Last name", "row", "p1", "p2", "if"].map(String::from).to_vec(),
             vars: vec![("shop".into(), "Olena".into())],
             campaign: "autumn".into(),
             today: "2026-11-21".into(),
-            ..Names::default()
+            ..TemplateNames::default()
         }
     }
 
@@ -183,28 +191,32 @@ mod tests {
         ("circle.txt", "{% extends 'circle.txt' %}"),
     ];
 
-    fn text(name: &str, source: &str) -> Text {
-        Text { name: name.into(), source: source.into() }
+    fn text(name: &str, source: &str) -> NamedTemplate {
+        NamedTemplate { name: name.into(), source: source.into() }
     }
 
-    fn content(first: &str, second: &str) -> Content<Text> {
-        let telegram = Telegram { message: text("telegram.message", first), lifetime: None, fields: Extra::new() };
+    fn content(first: &str, second: &str) -> MessageContent<NamedTemplate> {
+        let telegram =
+            Telegram { message: text("telegram.message", first), lifetime: None, fields: ExtraProperties::new() };
         let (signature, message) = (text("whatsapp.signature", "Olena"), text("whatsapp.message", second));
-        let whatsapp = Whatsapp { signature, message, fields: Extra::new() };
-        Content { kind: OperationKind::Pipeline, stages: vec![Stage::Telegram(telegram), Stage::Whatsapp(whatsapp)] }
+        let whatsapp = Whatsapp { signature, message, fields: ExtraProperties::new() };
+        MessageContent {
+            kind: OperationKind::Pipeline,
+            stages: vec![Stage::Telegram(telegram), Stage::Whatsapp(whatsapp)],
+        }
     }
 
-    fn problems(first: &str, second: &str, names: &Names) -> Vec<TextProblem> {
+    fn compile_problems(first: &str, second: &str, names: &TemplateNames) -> Vec<TextProblem> {
         let mut load = |name: &str| {
             let found = TEXTS.iter().find(|(text, _)| *text == name);
             found.map(|(_, source)| (*source).to_owned()).ok_or_else(|| "there is no such file".to_owned())
         };
-        compile(&content(first, second), names, &mut load).err().unwrap_or_default()
+        compile_messages(&content(first, second), names, &mut load).err().unwrap_or_default()
     }
 
     /// `rule line:column+length message; help` of the only problem.
-    fn problem(source: &str) -> String {
-        match problems(source, "x", &names()).as_slice() {
+    fn only_problem(source: &str) -> String {
+        match compile_problems(source, "x", &names()).as_slice() {
             [TextProblem { line, column, length, rule, message, help, .. }] => {
                 format!("{rule} {line}:{column}+{length} {message}; {}", help.as_deref().unwrap_or(""))
             }
@@ -213,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_with_its_place_and_what_was_meant() {
+    fn unknown_name_is_reported_with_place_and_suggestion() {
         let table = [
             (
                 "Привіт,\n  {{ frist_name }}",
@@ -262,13 +274,13 @@ mod tests {
             ("{{ code | __kept }}", "unknown-filter 1:11+6"),
         ];
         for (source, expected) in table {
-            let problem = problem(source);
+            let problem = only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
     }
 
     #[test]
-    fn wrong_grammar_is_told_in_plain_words() {
+    fn syntax_errors_are_explained_in_plain_words() {
         let table = [
             (
                 "{{ code",
@@ -296,13 +308,13 @@ mod tests {
             ("{% component Card() %}{% endcomponent %}", "unsupported 1:4+"),
         ];
         for (source, expected) in table {
-            let problem = problem(source);
+            let problem = only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
     }
 
     #[test]
-    fn a_wrong_include_is_told_where_it_stands() {
+    fn wrong_include_is_reported_at_its_place() {
         let table = [
             ("x\n{% include 'gone.txt' %}", "missing-include 2:12+10 cannot include `gone.txt`: there is no such file"),
             ("{% extends 'gone.txt' %}", "missing-include 1:12+10"),
@@ -322,7 +334,7 @@ mod tests {
             ),
         ];
         for (source, expected) in table {
-            let problem = problem(source);
+            let problem = only_problem(source);
             assert!(problem.contains(expected), "{source}: `{problem}` does not say `{expected}`");
         }
         for source in [
@@ -330,15 +342,15 @@ mod tests {
             "{% for mine in code %}{% include 'local.txt' %}{% endfor %}",
             "{% extends 'base.txt' %}{% block tail %}{{ code }}{% endblock %}",
         ] {
-            assert_eq!(problems(source, "x", &names()), [], "{source}");
+            assert_eq!(compile_problems(source, "x", &names()), [], "{source}");
         }
     }
 
     #[test]
-    fn all_problems_of_all_texts_are_told_at_once_and_in_order() {
-        let names = Names { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
+    fn all_problems_are_reported_at_once_and_in_order() {
+        let names = TemplateNames { vars: vec![("code".into(), "x".into()), ("today".into(), "x".into())], ..names() };
         let first = "{{ zz1 }}{{ code | zz2 }}\n{% include 'zz3' %}{{ zz4 }}{% include 'bad.txt' %}";
-        let found = problems(first, "{{ zz5 }}{{ '", &names);
+        let found = compile_problems(first, "{{ zz5 }}{{ '", &names);
         let shown: Vec<_> = found.iter().map(|p| format!("{} {}:{} {}", p.text, p.line, p.column, p.rule)).collect();
         assert_eq!(
             shown,
@@ -356,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_would_exhaust_the_engine_is_refused() {
+    fn text_that_would_exhaust_the_engine_is_rejected() {
         let elifs = format!("{{% if code %}}{}{{% endif %}}", "{% elif code %}".repeat(5_000));
         let nested = format!("{}{}", "{% if code %}".repeat(3_000), "{% endif %}".repeat(3_000));
         let brackets = format!("{{{{ {}code{} }}}}", "(".repeat(20_000), ")".repeat(20_000));
@@ -366,22 +378,22 @@ mod tests {
         let behind_slip = format!("{{% if\u{a0}code %}}{nested}");
         let sources = [elifs, nested, brackets, sum, blocks, behind_slip];
         for source in sources.into_iter().chain(["x{{ code }}".repeat(7_000), "{{code}}".repeat(8_000)]) {
-            let problem = problem(&source);
+            let problem = only_problem(&source);
             assert!(problem.starts_with("text-"), "{}: {problem}", &source[..40]);
         }
         let chain = |name: &str| Ok(format!("{{% include '{name}x' %}}"));
-        let endless = compile(&content("{% include 'x' %}", "x"), &names(), &mut { chain }).unwrap_err();
+        let endless = compile_messages(&content("{% include 'x' %}", "x"), &names(), &mut { chain }).unwrap_err();
         assert!(endless.iter().any(|problem| problem.message.contains("more than 16 templates")), "{endless:?}");
         let wide = |name: &str| match name.len() {
             15 => Ok(String::new()),
             _ => Ok(format!("{{% include '{name}x' %}}").repeat(9)),
         };
-        let wide = compile(&content("{% include 'x' %}", "x"), &names(), &mut { wide }).unwrap_err();
+        let wide = compile_messages(&content("{% include 'x' %}", "x"), &names(), &mut { wide }).unwrap_err();
         assert!(wide.iter().all(|problem| problem.rule.id == "text-too-long"), "{wide:?}");
     }
 
     #[test]
-    fn a_constant_sees_only_what_is_the_same_for_everybody() {
+    fn constant_sees_only_values_of_the_campaign() {
         let table = [
             ("{{ today }}", "2026-11-21"),
             ("{{ campaign }}-{{ shop | lower }}", "autumn-olena"),

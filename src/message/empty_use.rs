@@ -14,21 +14,21 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
 
-use super::engine::engine;
-use super::instrument::{ColumnUse, FILL, Instrument, STRIP, TRACE, defined_names};
-use super::messages::{Messages, Piece};
-use super::render::fill;
-use crate::domain::variable::OF_ROW;
-use crate::domain::{Channel, Row, Text};
+use super::engine::create_engine;
+use super::instrument::{ColumnUse, FILL, Instrument, STRIP, TRACE, find_defined_names};
+use super::messages::{CompiledMessages, MessagePiece};
+use super::render::fill_template;
+use crate::domain::variable::ROW_VARIABLES;
+use crate::domain::{Channel, NamedTemplate, Row};
 
 /// The first marker; that of a use is its number further. They are private characters of plane 16, which stand in no text.
-const FIRST: u32 = 0x10_0000;
+const FIRST_MARKER: u32 = 0x10_0000;
 /// The most uses that have a marker.
 const MAX_USES: usize = 0xfffd;
 
 /// A use of an empty cell in a text of a message, by the numbers of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EmptyUse {
+pub struct EmptyCellUse {
     /// The text, counted from 0.
     text: usize,
     /// The use, counted from 0 over all texts.
@@ -37,7 +37,7 @@ pub struct EmptyUse {
 
 /// Where a text uses an empty cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EmptyPlace {
+pub struct EmptyCellPlace {
     /// The column, as the text names it.
     pub name: String,
     /// The channel of the message that has the hole.
@@ -45,14 +45,14 @@ pub struct EmptyPlace {
     /// The key of its text, such as `message`.
     pub key: &'static str,
     /// The text that uses the column: that of the channel, or one that it includes.
-    pub text: Text,
+    pub text: NamedTemplate,
     /// The bytes of it.
     pub span: std::ops::Range<usize>,
 }
 
 /// Finds the empty cells that the messages of one row after another show.
-pub struct EmptyUseFinder<'m> {
-    messages: &'m Messages,
+pub struct EmptyCellFinder<'m> {
+    messages: &'m CompiledMessages,
     /// The texts with markers; nothing if tera refuses them.
     tera: Option<Tera>,
     uses: Vec<ColumnUse>,
@@ -61,13 +61,15 @@ pub struct EmptyUseFinder<'m> {
     buffer: Vec<u8>,
 }
 
-impl Messages {
+impl CompiledMessages {
     /// Finds empty cells; make one for many rows.
     #[must_use]
-    pub fn empty_use_finder(&self) -> EmptyUseFinder<'_> {
+    pub fn empty_cell_finder(&self) -> EmptyCellFinder<'_> {
         let headers = self.cells.by_header.iter();
-        let locals: HashSet<String> = self.metered.values().flat_map(|text| defined_names(&text.text.source)).collect();
-        let given = locals.iter().filter(|name| self.context.contains_key(name) || OF_ROW.contains(&name.as_str()));
+        let locals: HashSet<String> =
+            self.metered.values().flat_map(|text| find_defined_names(&text.text.source)).collect();
+        let given =
+            locals.iter().filter(|name| self.context.contains_key(name) || ROW_VARIABLES.contains(&name.as_str()));
         let mut instrument = Instrument {
             columns: self.cells.by_name.iter().map(|(column, name)| (*name, *column)).collect(),
             headers: headers.filter_map(|(column, header)| Some((header.as_str()?, *column))).collect(),
@@ -76,25 +78,25 @@ impl Messages {
             uses: Vec::new(),
         };
         let sources: Vec<(&String, String)> =
-            self.metered.iter().map(|(key, text)| (key, instrument.source(key, &text.text.source))).collect();
+            self.metered.iter().map(|(key, text)| (key, instrument.add_markers(key, &text.text.source))).collect();
         let uses = instrument.uses;
-        let mut tera = engine();
-        tera.register_filter(FILL, marked_if_empty);
-        tera.register_filter(TRACE, traced);
-        tera.register_filter(STRIP, |value: &Value, _: Kwargs, _: &State| stripped(value));
+        let mut tera = create_engine();
+        tera.register_filter(FILL, mark_if_empty);
+        tera.register_filter(TRACE, trace_markers);
+        tera.register_filter(STRIP, |value: &Value, _: Kwargs, _: &State| strip_markers(value));
         let read = tera.add_raw_templates(sources);
         if let Err(error) = &read {
             tracing::debug!("cannot trace empty cells in these templates: {error}");
         }
         let tera = (read.is_ok() && uses.len() <= MAX_USES).then_some(tera);
         let columns = uses.iter().map(|of| of.column).collect();
-        EmptyUseFinder { messages: self, tera, uses, columns, context: self.context.clone(), buffer: Vec::new() }
+        EmptyCellFinder { messages: self, tera, uses, columns, context: self.context.clone(), buffer: Vec::new() }
     }
 }
 
-impl EmptyUseFinder<'_> {
+impl EmptyCellFinder<'_> {
     /// The uses of empty cells that the message of a row shows; `field` gives the cell of a column.
-    pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Vec<EmptyUse> {
+    pub fn find<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Vec<EmptyCellUse> {
         let is_empty = |column: usize| field(column).trim().is_empty();
         if !self.columns.iter().any(|&column| is_empty(column)) {
             return Vec::new();
@@ -103,50 +105,51 @@ impl EmptyUseFinder<'_> {
         let mut known = None;
         let mut found = Vec::new();
         for (text, of) in self.messages.texts.iter().enumerate() {
-            let Piece::Template { key, segments, .. } = &of.piece else { continue };
+            let MessagePiece::Template { key, segments, .. } = &of.piece else { continue };
             let numbers = filled.entry(key).or_insert_with(|| match segments {
                 // Words and names alone: every name is shown.
                 Some(_) => (0..self.uses.len()).filter(|&number| self.uses[number].template == *key).collect(),
                 None => {
                     let context = &mut self.context;
-                    let known = *known.get_or_insert_with(|| self.messages.cells.bring(context, row, &field).is_ok());
+                    let known =
+                        *known.get_or_insert_with(|| self.messages.cells.fill_context(context, row, &field).is_ok());
                     let tera = self.tera.as_ref().filter(|_| known);
-                    let shown = tera.and_then(|tera| fill(tera, key, context, &mut self.buffer).ok());
-                    shown.map(|shown| shown.chars().filter_map(number_of).collect()).unwrap_or_default()
+                    let shown = tera.and_then(|tera| fill_template(tera, key, context, &mut self.buffer).ok());
+                    shown.map(|shown| shown.chars().filter_map(marker_number).collect()).unwrap_or_default()
                 }
             });
             let shown = numbers.iter().filter(|&&number| self.uses.get(number).is_some_and(|of| is_empty(of.column)));
-            found.extend(shown.map(|&number| EmptyUse { text, number }));
+            found.extend(shown.map(|&number| EmptyCellUse { text, number }));
         }
         found
     }
 
     /// Where a use stands.
     #[must_use]
-    pub fn place(&self, EmptyUse { text, number }: EmptyUse) -> Option<EmptyPlace> {
+    pub fn find_place(&self, EmptyCellUse { text, number }: EmptyCellUse) -> Option<EmptyCellPlace> {
         let (of, ColumnUse { name, template, span, .. }) = (self.messages.texts.get(text)?, self.uses.get(number)?);
         let mut source = self.messages.metered.get(template)?.text.clone();
         // Texts that say the same are one template, and each has its own name.
-        if let Piece::Template { key, name, .. } = &of.piece
+        if let MessagePiece::Template { key, name, .. } = &of.piece
             && key == template
         {
             source.name.clone_from(name);
         }
         let channel = self.messages.content.stages.get(of.stage)?.channel();
-        Some(EmptyPlace { name: name.clone(), channel, key: of.field.key, text: source, span: span.clone() })
+        Some(EmptyCellPlace { name: name.clone(), channel, key: of.field.key, text: source, span: span.clone() })
     }
 }
 
 fn marker(number: usize) -> Option<char> {
-    char::from_u32(FIRST + u32::try_from(number).ok()?)
+    char::from_u32(FIRST_MARKER + u32::try_from(number).ok()?)
 }
 
-fn number_of(character: char) -> Option<usize> {
-    usize::try_from(u32::from(character).checked_sub(FIRST)?).ok()
+fn marker_number(character: char) -> Option<usize> {
+    usize::try_from(u32::from(character).checked_sub(FIRST_MARKER)?).ok()
 }
 
 /// The value, or the marker of the use if it is empty.
-fn marked_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
+fn mark_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let number: usize = kwargs.must_get("use")?;
     let is_empty = value.as_str().is_some_and(|text| text.trim().is_empty());
     let marker = marker(number).filter(|_| is_empty);
@@ -154,11 +157,11 @@ fn marked_if_empty(value: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value
 }
 
 /// The real value with the markers of its traced forms, of those that say the same otherwise.
-fn traced(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
+fn trace_markers(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let forms: &[Value] = kwargs.must_get("forms")?;
     let mut shown = String::new();
-    write(real, &mut shown);
-    let real_words = words(&shown);
+    write_value(real, &mut shown);
+    let real_words = plain_words(&shown);
     let list = kwargs.get("list")?.unwrap_or(false);
     if list && real.as_array().is_none() {
         return Ok(real.clone());
@@ -166,9 +169,9 @@ fn traced(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let (mut markers, mut marked, mut most) = (BTreeSet::new(), real, 0);
     for form in forms {
         let mut shown = String::new();
-        write(form, &mut shown);
-        if words(&shown) == real_words {
-            let own: BTreeSet<char> = shown.chars().filter(|&character| number_of(character).is_some()).collect();
+        write_value(form, &mut shown);
+        if plain_words(&shown) == real_words {
+            let own: BTreeSet<char> = shown.chars().filter(|&character| marker_number(character).is_some()).collect();
             (marked, most) = if own.len() > most { (form, own.len()) } else { (marked, most) };
             markers.extend(own);
         }
@@ -180,17 +183,17 @@ fn traced(real: &Value, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
 }
 
 /// Writes what a value says; other than tera's own writing, it leaves markers in lists as they are.
-fn write(value: &Value, text: &mut String) {
+fn write_value(value: &Value, text: &mut String) {
     if let Some(items) = value.as_array() {
         items.iter().for_each(|item| {
-            write(item, text);
+            write_value(item, text);
             text.push('\0');
         });
     } else if let Some(entries) = value.as_map() {
         for (key, item) in entries {
             text.push_str(key.as_str().unwrap_or_default());
             text.push('\0');
-            write(item, text);
+            write_value(item, text);
         }
     } else if let Some(own) = value.as_str() {
         text.push_str(own);
@@ -200,13 +203,15 @@ fn write(value: &Value, text: &mut String) {
 }
 
 /// What a text says without markers and white space.
-fn words(text: &str) -> String {
-    text.chars().filter(|character| number_of(*character).is_none() && !character.is_whitespace()).collect()
+fn plain_words(text: &str) -> String {
+    text.chars().filter(|character| marker_number(*character).is_none() && !character.is_whitespace()).collect()
 }
 
-fn stripped(value: &Value) -> Value {
+fn strip_markers(value: &Value) -> Value {
     match value.as_str() {
-        Some(text) => Value::from(text.chars().filter(|&character| number_of(character).is_none()).collect::<String>()),
+        Some(text) => {
+            Value::from(text.chars().filter(|&character| marker_number(character).is_none()).collect::<String>())
+        }
         None => value.clone(),
     }
 }
@@ -214,17 +219,17 @@ fn stripped(value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Content, Extra, OperationKind, Stage, Telegram};
-    use crate::message::compile;
-    use crate::message::fixtures::{CELLS, messages, names, sms};
+    use crate::domain::{ExtraProperties, MessageContent, OperationKind, Stage, Telegram};
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{CELLS, compile_sms, names, sms_content};
 
     /// The uses of empty cells that a message shows: the text, the byte and the name.
-    fn shown(messages: &Messages, cells: [&str; 4]) -> Vec<(String, usize, String)> {
+    fn shown_uses(messages: &CompiledMessages, cells: [&str; 4]) -> Vec<(String, usize, String)> {
         let row = Row::new(7);
         assert!(messages.renderer().render(row, |column| cells[column]).is_ok(), "a row without a message");
-        let mut finder = messages.empty_use_finder();
+        let mut finder = messages.empty_cell_finder();
         let found = finder.find(row, |column| cells[column]);
-        let places = found.into_iter().filter_map(|of| finder.place(of));
+        let places = found.into_iter().filter_map(|of| finder.find_place(of));
         places.map(|place| (place.text.name, place.span.start, place.name)).collect()
     }
 
@@ -232,12 +237,12 @@ mod tests {
     fn check(source: &str, texts: &[(&str, &str)]) {
         let plain = source.replace('^', "");
         let marks = source.match_indices('^').enumerate().map(|(before, (at, _))| at - before);
-        let found = shown(&messages(&plain, texts), CELLS);
+        let found = shown_uses(&compile_sms(&plain, texts), CELLS);
         assert_eq!(found.iter().map(|(_, at, _)| *at).collect::<Vec<_>>(), marks.collect::<Vec<_>>(), "{source}");
     }
 
     #[test]
-    fn a_condition_protects_only_the_uses_inside_it() {
+    fn condition_protects_only_uses_inside_it() {
         for source in [
             "Hi {{ ^Note }}",
             "x{{ ^Note }} {% if Note %}{{ Note }}{% endif %} {{ ^Note }}",
@@ -262,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_show_an_empty_cell_unless_they_replace_it() {
+    fn expression_shows_an_empty_cell_unless_replaced() {
         for source in [
             "{{ Note | default(value='friend', boolean=true) }}",
             "x{{ Note | default(value='', boolean=true) }}",
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_shows_the_empty_cell_that_it_was_set_by() {
+    fn variable_shows_the_empty_cell_it_was_set_from() {
         for source in [
             "x{% set n = ^Note %}{{ n }}",
             "x{% set n = Note %}{% if n %}{{ n }}{% endif %}",
@@ -319,11 +324,11 @@ mod tests {
             check(source, &[]);
         }
         let endless = "x{% set n = Note %}{% for i in range(end=900) %}{% set_global n = n ~ n %}{% endfor %}";
-        assert_eq!(shown(&messages(endless, &[]), CELLS), [], "markers grow no further than values may");
+        assert_eq!(shown_uses(&compile_sms(endless, &[]), CELLS), [], "markers grow no further than values may");
     }
 
     #[test]
-    fn included_texts_show_empty_cells_at_their_own_place() {
+    fn included_text_reports_empty_cells_at_its_own_place() {
         let texts = [
             ("hi.txt", "Hi {{ Note }}"),
             ("if.txt", "{% if Note %}{{ Note }}{% endif %}"),
@@ -338,24 +343,26 @@ mod tests {
             ("{% extends 'base.txt' %}{% block body %}x{% endblock %}", vec![]),
             ("{% extends 'base.txt' %}{% block body %}x{{ super() }}{% endblock %}", vec![("base.txt", 22)]),
         ] {
-            let found = shown(&messages(source, &texts), CELLS);
+            let found = shown_uses(&compile_sms(source, &texts), CELLS);
             let found: Vec<(&str, usize)> = found.iter().map(|(text, at, _)| (text.as_str(), *at)).collect();
             assert_eq!(found, expected, "{source}");
         }
     }
 
     #[test]
-    fn a_condition_in_one_text_protects_no_other_text() {
+    fn condition_in_one_text_does_not_protect_another() {
         let found = |first: &str, second: &str| {
-            let mut content: Content<Text> = sms("Olena", second);
-            let message = Text { name: "telegram.message".into(), source: first.into() };
-            content.stages.insert(0, Stage::Telegram(Telegram { message, lifetime: None, fields: Extra::new() }));
+            let mut content: MessageContent<NamedTemplate> = sms_content("Olena", second);
+            let message = NamedTemplate { name: "telegram.message".into(), source: first.into() };
+            content
+                .stages
+                .insert(0, Stage::Telegram(Telegram { message, lifetime: None, fields: ExtraProperties::new() }));
             content.kind = OperationKind::Pipeline;
-            let messages = compile(&content, &names(), &mut |_: &str| Err(String::new())).unwrap();
-            let mut finder = messages.empty_use_finder();
+            let messages = compile_messages(&content, &names(), &mut |_: &str| Err(String::new())).unwrap();
+            let mut finder = messages.empty_cell_finder();
             let row = Row::new(7);
             let found = finder.find(row, |column| CELLS[column]);
-            let places = found.into_iter().filter_map(|of| finder.place(of));
+            let places = found.into_iter().filter_map(|of| finder.find_place(of));
             places.map(|place| (place.channel.name(), place.text.name, place.span.start)).collect::<Vec<_>>()
         };
         let guarded = "1234{% if Note %}{{ Note }}{% endif %}";
@@ -368,12 +375,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_of_blanks_is_empty_and_a_filled_one_is_not() {
+    fn blank_cell_counts_as_empty() {
         let blank = [CELLS[0], CELLS[1], CELLS[2], " \t"];
         let filled = [CELLS[0], CELLS[1], CELLS[2], "x"];
         for source in ["Hi {{ Note }}", "Hi {{ Note | upper }}", "{% if Note %}Hi {{ Note }}{% endif %}"] {
-            assert_eq!(shown(&messages(source, &[]), blank).len(), 1, "{source}");
-            assert_eq!(shown(&messages(source, &[]), filled), [], "{source}");
+            assert_eq!(shown_uses(&compile_sms(source, &[]), blank).len(), 1, "{source}");
+            assert_eq!(shown_uses(&compile_sms(source, &[]), filled), [], "{source}");
         }
     }
 }

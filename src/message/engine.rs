@@ -10,7 +10,7 @@ use std::io;
 
 use tera::{Error, Kwargs, State, Tera, TeraResult, Value};
 
-use super::regional::{date, money};
+use super::regional::{format_date, format_money};
 
 /// The most steps of one text, counted as tokens of its tags, each round of a loop anew.
 pub(super) const MAX_STEPS: usize = 10_000;
@@ -32,7 +32,7 @@ pub(super) const OWN_MESSAGES: [&str; 5] = [
 
 /// The function that `meter` calls in each round of a loop, and the filter on each value that is set.
 pub(super) const ROUND: &str = "__round";
-pub(super) const KEPT: &str = "__kept";
+pub(super) const KEEP: &str = "__kept";
 
 /// The filters of messages: those of tera, without those for web pages, and those for amounts and dates.
 pub(super) const FILTERS: [&str; 34] = [
@@ -93,7 +93,7 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
 ];
 
 /// The arguments that a filter requires, and the others that it has.
-pub(super) fn arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
+pub(super) fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     let known = ARGUMENTS.iter().find(|(name, ..)| *name == filter);
     known.map_or((&[], &[]), |(_, required, optional)| (required, optional))
 }
@@ -130,27 +130,27 @@ thread_local! {
 }
 
 /// Gives the next text that is filled on this thread its steps.
-pub(super) fn refill() {
+pub(super) fn reset_steps() {
     STEPS.set(MAX_STEPS);
 }
 
 /// Tera without templates, without escaping and with the limits.
-pub(super) fn engine() -> Tera {
+pub(super) fn create_engine() -> Tera {
     let mut tera = Tera::new();
     tera.autoescape_on(Vec::<&str>::new());
-    tera.register_function(ROUND, |kwargs: Kwargs, _: &State| spend(kwargs.must_get("cost")?).map(|()| ""));
-    tera.register_function("range", range);
-    tera.register_filter(KEPT, kept);
-    tera.register_filter("replace", replace);
-    tera.register_filter("split", split);
-    tera.register_filter("join", join);
-    tera.register_filter("round", round);
-    tera.register_filter("money", money);
-    tera.register_filter("date", date);
+    tera.register_function(ROUND, |kwargs: Kwargs, _: &State| spend_steps(kwargs.must_get("cost")?).map(|()| ""));
+    tera.register_function("range", range_function);
+    tera.register_filter(KEEP, keep_if_small);
+    tera.register_filter("replace", replace_filter);
+    tera.register_filter("split", split_filter);
+    tera.register_filter("join", join_filter);
+    tera.register_filter("round", round_filter);
+    tera.register_filter("money", format_money);
+    tera.register_filter("date", format_date);
     tera
 }
 
-fn spend(steps: usize) -> TeraResult<()> {
+fn spend_steps(steps: usize) -> TeraResult<()> {
     match STEPS.get().checked_sub(steps) {
         Some(left) => {
             STEPS.set(left);
@@ -160,57 +160,57 @@ fn spend(steps: usize) -> TeraResult<()> {
     }
 }
 
-fn too_long() -> Error {
+fn long_value_error() -> Error {
     Error::message(format!("a value is longer than {MAX_BYTES} bytes"))
 }
 
 /// The value itself, if it is small enough to be built upon.
-fn kept(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
+fn keep_if_small(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
     let mut room = MAX_BYTES;
-    fits(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(too_long)
+    measure_value(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
 }
 
-fn fits(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
+fn measure_value(value: &Value, depth: usize, room: &mut usize) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     *room = room.checked_sub(value.as_str().map_or(1, str::len))?;
     if let Some(items) = value.as_array() {
-        return items.iter().try_for_each(|item| fits(item, depth, room));
+        return items.iter().try_for_each(|item| measure_value(item, depth, room));
     }
     let mut entries = value.as_map().into_iter().flatten();
     entries.try_for_each(|(key, item)| {
         *room = room.checked_sub(key.as_str().map_or(1, str::len))?;
-        fits(item, depth, room)
+        measure_value(item, depth, room)
     })
 }
 
-fn replace(text: &str, kwargs: Kwargs, _: &State) -> TeraResult<String> {
+fn replace_filter(text: &str, kwargs: Kwargs, _: &State) -> TeraResult<String> {
     let (from, to): (&str, &str) = (kwargs.must_get("from")?, kwargs.must_get("to")?);
     let places = text.matches(from).count();
     if text.len() + places.saturating_mul(to.len()) > text.len().max(MAX_BYTES) + places * from.len() {
-        return Err(too_long());
+        return Err(long_value_error());
     }
     Ok(text.replace(from, to))
 }
 
-fn split(text: &str, kwargs: Kwargs, _: &State) -> TeraResult<Vec<Value>> {
+fn split_filter(text: &str, kwargs: Kwargs, _: &State) -> TeraResult<Vec<Value>> {
     let pattern: &str = kwargs.must_get("pat")?;
     let pieces: Vec<Value> = text.split(pattern).take(MAX_ITEMS + 1).map(Value::from).collect();
-    at_most_max_items(pieces.len()).map(|()| pieces)
+    check_item_count(pieces.len()).map(|()| pieces)
 }
 
-fn join(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String> {
+fn join_filter(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String> {
     let separator: &str = kwargs.get("sep")?.unwrap_or("");
     let mut room = MAX_BYTES;
     let separators = items.len().saturating_sub(1).saturating_mul(separator.len());
-    let fit = items.iter().try_for_each(|item| fits(item, MAX_DEPTH, &mut room));
+    let fit = items.iter().try_for_each(|item| measure_value(item, MAX_DEPTH, &mut room));
     if fit.is_none() || separators > MAX_BYTES {
-        return Err(too_long());
+        return Err(long_value_error());
     }
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
 }
 
 /// A number with that many decimals; without `precision`, a whole number without a decimal point.
-fn round(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
+fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
     let scale = 10_f64.powi(precision.clamp(-15, 15));
     let rounded = match kwargs.get("method")? {
@@ -224,7 +224,7 @@ fn round(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     Ok(if precision <= 0 && is_exact { Value::from(rounded as i64) } else { Value::from(rounded) })
 }
 
-fn range(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
+fn range_function(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
     let start: i64 = kwargs.get("start")?.unwrap_or(0);
     let end: i64 = kwargs.must_get("end")?;
     let step: i64 = kwargs.get("step_by")?.unwrap_or(1);
@@ -236,10 +236,10 @@ fn range(kwargs: Kwargs, _: &State) -> TeraResult<Vec<i64>> {
         true => (start..end).step_by(stride).take(MAX_ITEMS + 1).collect(),
         false => (end..start).rev().map(|n| n + 1).step_by(stride).take(MAX_ITEMS + 1).collect(),
     };
-    at_most_max_items(numbers.len()).map(|()| numbers)
+    check_item_count(numbers.len()).map(|()| numbers)
 }
 
-fn at_most_max_items(count: usize) -> TeraResult<()> {
+fn check_item_count(count: usize) -> TeraResult<()> {
     if count <= MAX_ITEMS { Ok(()) } else { Err(Error::message(format!("a list has more than {MAX_ITEMS} items"))) }
 }
 
@@ -264,26 +264,27 @@ impl io::Write for CappedWriter<'_> {
 mod tests {
     use super::*;
 
-    fn shown(source: &str) -> Result<String, String> {
-        refill();
-        engine().render_str(source, &tera::Context::new(), false).map_err(|error| error.to_string())
+    fn render_text(source: &str) -> Result<String, String> {
+        reset_steps();
+        create_engine().render_str(source, &tera::Context::new(), false).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn every_name_is_one_that_tera_knows() {
+    fn every_name_is_known_to_tera() {
         for filter in FILTERS.into_iter().chain(WEB_FILTERS) {
             let unknown =
-                shown(&format!("{{{{ 1 | {filter} }}}}")).is_err_and(|error| error.contains("Unknown filter"));
+                render_text(&format!("{{{{ 1 | {filter} }}}}")).is_err_and(|error| error.contains("Unknown filter"));
             assert!(!unknown, "{filter}");
         }
         for test in TESTS {
-            let unknown = shown(&format!("{{{{ 1 is {test} }}}}")).is_err_and(|error| error.contains("Unknown test"));
+            let unknown =
+                render_text(&format!("{{{{ 1 is {test} }}}}")).is_err_and(|error| error.contains("Unknown test"));
             assert!(!unknown, "{test}");
         }
     }
 
     #[test]
-    fn our_filters_do_what_tera_documents() {
+    fn own_filters_behave_as_tera_documents() {
         let table = [
             ("{{ 'a-b' | replace(from='-', to='+') }}", "a+b"),
             ("{{ 'a,b' | split(pat=',') | join(sep=';') }}", "a;b"),
@@ -298,12 +299,12 @@ mod tests {
             ("{{ 12 | round }} {{ 0.4 | round }}", "12 0"),
         ];
         for (source, expected) in table {
-            assert_eq!(shown(source).as_deref(), Ok(expected), "{source}");
+            assert_eq!(render_text(source).as_deref(), Ok(expected), "{source}");
         }
     }
 
     #[test]
-    fn nothing_grows_without_a_limit() {
+    fn values_have_size_limits() {
         let long = "x".repeat(15_000);
         let table = [
             format!("{{{{ '{long}' | replace(from='x', to='yy') }}}}"),
@@ -311,13 +312,13 @@ mod tests {
             format!("{{{{ ['{long}', '{long}'] | join }}}}"),
             format!("{{{{ ['a', 'b', 'c'] | join(sep='{long}') }}}}"),
             format!("{{{{ '{long}' | split(pat='') }}}}"),
-            format!("{{{{ ('{long}' ~ '{long}') | {KEPT} }}}}"),
+            format!("{{{{ ('{long}' ~ '{long}') | {KEEP} }}}}"),
             "{{ range(end=1001) }}".into(),
             "{{ range(start=-9223372036854775807, end=9223372036854775807) }}".into(),
             "{{ range(start=1, end=2, step_by=0) }}".into(),
         ];
         for source in table {
-            assert!(shown(&source).is_err(), "{}", &source[..source.len().min(40)]);
+            assert!(render_text(&source).is_err(), "{}", &source[..source.len().min(40)]);
         }
     }
 }

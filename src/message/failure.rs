@@ -9,58 +9,58 @@ use std::ops::Range;
 
 use tera::ErrorKind;
 
-use spot::{Spot, Subject};
+use spot::{FailurePlace, FailureSubject};
 
 use super::engine::{MAX_BYTES, OWN_MESSAGES};
-use super::lex::{Kind, Token};
+use super::lex::{TemplateToken, TokenKind};
 use super::regional::{NO_AMOUNT, NO_DATE};
 
 /// What fails, and the remedy if one is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct RenderFailure {
     /// What fails.
     pub(super) reason: String,
     /// What to do.
     pub(super) help: Option<String>,
 }
 
-impl Failure {
+impl RenderFailure {
     fn new(reason: impl Into<String>, help: impl Into<String>) -> Self {
         Self { reason: reason.into(), help: Some(help.into()) }
     }
 
-    fn alone(reason: impl Into<String>) -> Self {
+    fn without_help(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), help: None }
     }
 }
 
 /// The failure that tera reports at those bytes of a text, and the bytes of the whole expression. `is_column` decides which
 /// names are columns of the list.
-pub(super) fn explain(
+pub(super) fn explain_failure(
     kind: &ErrorKind,
     source: &str,
     span: Range<usize>,
     is_column: &dyn Fn(&str) -> bool,
-) -> (Failure, Range<usize>) {
+) -> (RenderFailure, Range<usize>) {
     let message = match kind {
         ErrorKind::Io(_) => {
-            return (Failure::alone(format!("the message is longer than {MAX_BYTES} bytes")), span);
+            return (RenderFailure::without_help(format!("the message is longer than {MAX_BYTES} bytes")), span);
         }
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
     };
-    let spot = Spot::new(source, span, is_column);
-    (spot.explain(&message), spot.span)
+    let spot = FailurePlace::new(source, span, is_column);
+    (spot.explain_message(&message), spot.span)
 }
 
 /// The words in the first and in the second pair of backticks.
-fn quoted(message: &str) -> [&str; 2] {
+fn quoted_words(message: &str) -> [&str; 2] {
     let mut pieces = message.split('`');
     [pieces.nth(1).unwrap_or(""), pieces.nth(1).unwrap_or("")]
 }
 
 /// The plain name of a tera type.
-fn kind(theirs: &str) -> &'static str {
+fn describe_type(theirs: &str) -> &'static str {
     match theirs {
         "string" | "&str" => "text",
         "i64" | "u64" | "i128" | "u128" | "usize" | "i32" | "u32" => "a whole number",
@@ -74,42 +74,50 @@ fn kind(theirs: &str) -> &'static str {
 }
 
 fn is_number(theirs: &str) -> bool {
-    matches!(kind(theirs), "a whole number" | "a number")
+    matches!(describe_type(theirs), "a whole number" | "a number")
 }
 
-impl<'s> Spot<'s> {
-    fn explain(&self, message: &str) -> Failure {
-        let [first, second] = quoted(message);
+impl<'s> FailurePlace<'s> {
+    fn explain_message(&self, message: &str) -> RenderFailure {
+        let [first, second] = quoted_words(message);
         let starts = |theirs: &str| message.starts_with(theirs);
         match message {
-            _ if starts("Cannot compare ") => self.comparison(first, second),
-            _ if starts("Math operations can only") => self.arithmetic(first),
-            _ if starts("`+` requires both") => self.sum(message),
-            _ if starts("Cannot divide by 0") => self.division(),
-            _ if starts("Only numbers can be negated") => self.negation(first),
-            _ if starts("The string `") => self.number(message),
-            _ if starts(NO_AMOUNT) => self.no_amount(&message[NO_AMOUNT.len()..]),
-            _ if starts(NO_DATE) => self.no_date(&message[NO_DATE.len()..]),
-            _ if starts("The float ") => self.fraction(),
-            _ if starts("Value of type ") && message.contains("cannot be converted") => self.no_number(message),
-            _ if starts("Invalid type for the value") => self.wrong_kind(first, second),
-            _ if starts("Missing keyword argument") => self.missing_argument(first),
-            _ if starts("pluralize filter requires an integer") => {
-                self.unfit("pluralize", "a whole number", first, "int")
+            _ if starts("Cannot compare ") => self.explain_comparison(first, second),
+            _ if starts("Math operations can only") => self.explain_arithmetic(first),
+            _ if starts("`+` requires both") => self.explain_sum(message),
+            _ if starts("Cannot divide by 0") => self.explain_division(),
+            _ if starts("Only numbers can be negated") => self.explain_negation(first),
+            _ if starts("The string `") => self.explain_number(message),
+            _ if starts(NO_AMOUNT) => self.explain_amount(&message[NO_AMOUNT.len()..]),
+            _ if starts(NO_DATE) => self.explain_date(&message[NO_DATE.len()..]),
+            _ if starts("The float ") => self.explain_fraction(),
+            _ if starts("Value of type ") && message.contains("cannot be converted") => {
+                self.explain_not_a_number(message)
             }
-            _ if starts("This filter can only be used on a number") => self.unfit("abs", "a number", first, "float"),
-            _ if starts("Iteration not possible") => self.loops(first),
+            _ if starts("Invalid type for the value") => self.explain_wrong_type(first, second),
+            _ if starts("Missing keyword argument") => self.explain_missing_argument(first),
+            _ if starts("pluralize filter requires an integer") => {
+                self.explain_unsuitable_value("pluralize", "a whole number", first, "int")
+            }
+            _ if starts("This filter can only be used on a number") => {
+                self.explain_unsuitable_value("abs", "a number", first, "float")
+            }
+            _ if starts("Iteration not possible") => self.explain_loop(first),
             _ if starts("Key/value iteration") => {
-                let Subject { title, .. } = self.subject();
-                Failure::new(
-                    format!("a loop over keys and values needs a map, but {title} is {}", kind(first)),
+                let FailureSubject { title, .. } = self.find_subject();
+                RenderFailure::new(
+                    format!("a loop over keys and values needs a map, but {title} is {}", describe_type(first)),
                     "use one variable, as in `{% for item in items %}`",
                 )
             }
             _ if starts("`in` cannot be used") => {
                 let container = message.split("type `").nth(1).and_then(|rest| rest.split('`').next()).unwrap_or("");
-                Failure::new(
-                    format!("`in` searches in a list or in text, but {} is {}", self.subject().title, kind(container)),
+                RenderFailure::new(
+                    format!(
+                        "`in` searches in a list or in text, but {} is {}",
+                        self.find_subject().title,
+                        describe_type(container)
+                    ),
                     "write a list after `in`, as in `city in [\"Kyiv\", \"Lviv\"]`",
                 )
             }
@@ -120,53 +128,62 @@ impl<'s> Spot<'s> {
                 || starts("Cannot slice an undefined")
                 || starts("Index expression is undefined") =>
             {
-                self.undefined(message)
+                self.explain_undefined(message)
             }
-            _ if starts("Array index must be") || starts("String index must be") || starts("Slice ") => Failure::new(
+            _ if starts("Array index must be") || starts("String index must be") || starts("Slice ") => {
+                RenderFailure::new(
+                    format!(
+                        "`{}` is {}, but a position in a list or text must be a whole number",
+                        self.source_text(),
+                        describe_type(first)
+                    ),
+                    format!("write `{} | int`; the first position is 0", self.source_text()),
+                )
+            }
+            _ if starts("Slicing can only") => RenderFailure::new(
                 format!(
-                    "`{}` is {}, but a position in a list or text must be a whole number",
-                    self.written(),
-                    kind(first)
+                    "`[…]` selects parts of a list or text, but {} is {}",
+                    self.find_subject().title,
+                    describe_type(first)
                 ),
-                format!("write `{} | int`; the first position is 0", self.written()),
+                format!("write `({} | str)[…]`", self.source_text()),
             ),
-            _ if starts("Slicing can only") => Failure::new(
-                format!("`[…]` selects parts of a list or text, but {} is {}", self.subject().title, kind(first)),
-                format!("write `({} | str)[…]`", self.written()),
+            _ if starts("Slicing step") => RenderFailure::new(
+                "the step, which is the third number between `[` and `]`, is 0",
+                "use a different step",
             ),
-            _ if starts("Slicing step") => {
-                Failure::new("the step, which is the third number between `[` and `]`, is 0", "use a different step")
-            }
-            _ if message.contains(" has no length") || message.contains(" cannot be reversed") => Failure::new(
+            _ if message.contains(" has no length") || message.contains(" cannot be reversed") => RenderFailure::new(
                 format!("the filter `{}` needs text or a list", self.own_filter.unwrap_or("length")),
-                format!("write `{} | str | {}`", self.subject().written, self.own_filter.unwrap_or("length")),
+                format!("write `{} | str | {}`", self.find_subject().written, self.own_filter.unwrap_or("length")),
             ),
-            _ if message.contains("is a float; cannot") => Failure::new(
-                format!("{} has decimal places, but the test needs a whole number", self.subject().title),
-                format!("write `{} | round`", self.subject().written),
+            _ if message.contains("is a float; cannot") => RenderFailure::new(
+                format!("{} has decimal places, but the test needs a whole number", self.find_subject().title),
+                format!("write `{} | round`", self.find_subject().written),
             ),
             _ if starts("Map does not have a key") => {
-                Failure::new("the map does not have the key for this row", "write `get(key=…, default=\"…\")`")
+                RenderFailure::new("the map does not have the key for this row", "write `get(key=…, default=\"…\")`")
             }
-            _ if starts("Map keys must be") || starts("Not a valid key") => {
-                Failure::new("a list or a decimal number cannot be a map key", "use text or a whole number as the key")
-            }
-            _ if starts("Cannot sort") => Failure::new(
+            _ if starts("Map keys must be") || starts("Not a valid key") => RenderFailure::new(
+                "a list or a decimal number cannot be a map key",
+                "use text or a whole number as the key",
+            ),
+            _ if starts("Cannot sort") => RenderFailure::new(
                 "a list that mixes text and numbers cannot be sorted",
                 "convert all items to text, or all of them to numbers",
             ),
-            _ if message.contains("does not have an attribute") => Failure::new(
+            _ if message.contains("does not have an attribute") => RenderFailure::new(
                 format!(
                     "an item of the list does not have the attribute that `{}` needs",
                     self.own_filter.unwrap_or("sort")
                 ),
                 "remove `attribute`, or use an attribute that every item has",
             ),
-            _ if starts("Invalid argument for `method`") => {
-                Failure::new("unknown `method` for `round`", "write `\"ceil\"` or `\"floor\"`, or remove `method`")
-            }
+            _ if starts("Invalid argument for `method`") => RenderFailure::new(
+                "unknown `method` for `round`",
+                "write `\"ceil\"` or `\"floor\"`, or remove `method`",
+            ),
             _ if starts("int filter `base`") => {
-                Failure::new("the `base` of `int` must be a number from 2 to 36", "remove `base`")
+                RenderFailure::new("the `base` of `int` must be a number from 2 to 36", "remove `base`")
             }
             _ if starts("Unable to perform")
                 || starts("Operand ")
@@ -174,31 +191,34 @@ impl<'s> Spot<'s> {
                 || starts("Cannot negate ")
                 || starts("Number `") =>
             {
-                Failure::new("the result of a calculation is too large", "check the numbers in the row")
+                RenderFailure::new("the result of a calculation is too large", "check the numbers in the row")
             }
-            _ if starts("Value `") && message.contains("is not a container") => Failure::new(
-                format!("{} is a number, but `containing` searches in text or in a list", self.subject().title),
-                format!("write `{} | str is containing(pat=…)`", self.subject().written),
+            _ if starts("Value `") && message.contains("is not a container") => RenderFailure::new(
+                format!("{} is a number, but `containing` searches in text or in a list", self.find_subject().title),
+                format!("write `{} | str is containing(pat=…)`", self.find_subject().written),
             ),
-            _ if starts("Value `") => Failure::new(
+            _ if starts("Value `") => RenderFailure::new(
                 format!("a number for `{}` is negative or too large", self.own_filter.unwrap_or("the filter")),
                 "write a smaller, non-negative number",
             ),
             _ if starts("super() called") || starts("Tried to use super()") => {
-                Failure::new("`super()` has no parent block", "remove `super()`")
+                RenderFailure::new("`super()` has no parent block", "remove `super()`")
             }
             // Messages that the author or this program wrote.
-            _ if self.written().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
-                Failure::alone(message.trim_end_matches('.'))
+            _ if self.source_text().starts_with("throw") || OWN_MESSAGES.iter().any(|own| message.starts_with(own)) => {
+                RenderFailure::without_help(message.trim_end_matches('.'))
             }
-            _ => Failure::new("this part of the template fails for this row", "check the cells that the template uses"),
+            _ => RenderFailure::new(
+                "this part of the template fails for this row",
+                "check the cells that the template uses",
+            ),
         }
     }
 
-    fn comparison(&self, left_kind: &str, right_kind: &str) -> Failure {
-        let Some((left, operator, right)) = self.sides(&["<", ">", "<=", ">="]) else {
-            return Failure::new(
-                format!("{} and {} cannot be compared", kind(left_kind), kind(right_kind)),
+    fn explain_comparison(&self, left_kind: &str, right_kind: &str) -> RenderFailure {
+        let Some((left, operator, right)) = self.split_operands(&["<", ">", "<=", ">="]) else {
+            return RenderFailure::new(
+                format!("{} and {} cannot be compared", describe_type(left_kind), describe_type(right_kind)),
                 "compare values of the same type; `| int` converts a cell to a whole number",
             );
         };
@@ -206,12 +226,12 @@ impl<'s> Spot<'s> {
             ("string", other) if is_number(other) => (&left, other),
             (other, "string") if is_number(other) => (&right, other),
             _ => {
-                let [left_title, right_title] = [&left, &right].map(|side| side.subject().title);
-                return Failure::new(
+                let [left_title, right_title] = [&left, &right].map(|side| side.find_subject().title);
+                return RenderFailure::new(
                     format!(
                         "{left_title} is {} and {right_title} is {}, which cannot be compared",
-                        kind(left_kind),
-                        kind(right_kind)
+                        describe_type(left_kind),
+                        describe_type(right_kind)
                     ),
                     "compare values of the same type; `| int` converts a cell to a whole number",
                 );
@@ -221,135 +241,151 @@ impl<'s> Spot<'s> {
         let other = if other == "f64" {
             other
         } else if is_left {
-            right.written()
+            right.source_text()
         } else {
-            left.written()
+            left.source_text()
         };
         let (first, second) = match is_left {
-            true => (left.as_number(other), right.written().to_owned()),
-            false => (left.written().to_owned(), right.as_number(other)),
+            true => (left.suggest_number(other), right.source_text().to_owned()),
+            false => (left.source_text().to_owned(), right.suggest_number(other)),
         };
-        Failure::new(
-            format!("{} is text but is compared with a number", text.subject().title),
+        RenderFailure::new(
+            format!("{} is text but is compared with a number", text.find_subject().title),
             format!("write `{first} {operator} {second}`"),
         )
     }
 
-    fn arithmetic(&self, found: &str) -> Failure {
-        let Subject { title, .. } = self.subject();
+    fn explain_arithmetic(&self, found: &str) -> RenderFailure {
+        let FailureSubject { title, .. } = self.find_subject();
         match found {
-            "undefined" | "none" => self.undefined(""),
-            "string" => Failure::new(
+            "undefined" | "none" => self.explain_undefined(""),
+            "string" => RenderFailure::new(
                 format!("{title} is text, but arithmetic needs numbers"),
-                match self.inner() {
-                    [Token { kind: Kind::Text(_), .. }] => format!("write `{}`", self.as_number("")),
-                    _ => format!("write `{0} | int`, or `{0} | float` for decimal numbers", self.written()),
+                match self.inner_tokens() {
+                    [TemplateToken { kind: TokenKind::Text(_), .. }] => format!("write `{}`", self.suggest_number("")),
+                    _ => format!("write `{0} | int`, or `{0} | float` for decimal numbers", self.source_text()),
                 },
             ),
-            other => Failure::new(
-                format!("{title} is {}, but arithmetic needs numbers", kind(other)),
+            other => RenderFailure::new(
+                format!("{title} is {}, but arithmetic needs numbers", describe_type(other)),
                 "calculate with numbers, as in `price | float`",
             ),
         }
     }
 
-    fn sum(&self, message: &str) -> Failure {
+    fn explain_sum(&self, message: &str) -> RenderFailure {
         let found = message.split("found ").nth(1).unwrap_or("");
-        let [left_kind, right_kind] = quoted(found);
-        let Some((left, _, right)) = self.sides(&["+"]) else {
-            return Failure::new(
+        let [left_kind, right_kind] = quoted_words(found);
+        let Some((left, _, right)) = self.split_operands(&["+"]) else {
+            return RenderFailure::new(
                 "`+` adds numbers, but does not join text",
                 "use `~` to join text, and `| int` for numbers",
             );
         };
         let text = if is_number(left_kind) { &right } else { &left };
         let of = if is_number(left_kind) { right_kind } else { left_kind };
-        let number = |side: &Spot<'_>, found: &str, other: &str| match is_number(found) {
-            true => side.written().to_owned(),
-            false => side.as_number(other),
+        let number = |side: &FailurePlace<'_>, found: &str, other: &str| match is_number(found) {
+            true => side.source_text().to_owned(),
+            false => side.suggest_number(other),
         };
-        let added =
-            format!("{} + {}", number(&left, left_kind, right.written()), number(&right, right_kind, left.written()));
-        Failure::new(
-            format!("`+` adds numbers, but {} is {}", text.subject().title, kind(of)),
-            format!("write `{added}` to add numbers, or `{} ~ {}` to join text", left.written(), right.written()),
+        let added = format!(
+            "{} + {}",
+            number(&left, left_kind, right.source_text()),
+            number(&right, right_kind, left.source_text())
+        );
+        RenderFailure::new(
+            format!("`+` adds numbers, but {} is {}", text.find_subject().title, describe_type(of)),
+            format!(
+                "write `{added}` to add numbers, or `{} ~ {}` to join text",
+                left.source_text(),
+                right.source_text()
+            ),
         )
     }
 
-    fn division(&self) -> Failure {
-        let divisor = self.written();
-        Failure::new(
+    fn explain_division(&self) -> RenderFailure {
+        let divisor = self.source_text();
+        RenderFailure::new(
             format!("division by zero: `{divisor}` is 0"),
             format!("put the division between `{{% if {divisor} != 0 %}}` and `{{% endif %}}`"),
         )
     }
 
-    fn negation(&self, found: &str) -> Failure {
-        let Subject { title, written } = self.subject();
-        Failure::new(
-            format!("{title} is {}, but `-` needs a number", kind(found)),
+    fn explain_negation(&self, found: &str) -> RenderFailure {
+        let FailureSubject { title, written } = self.find_subject();
+        RenderFailure::new(
+            format!("{title} is {}, but `-` needs a number", describe_type(found)),
             format!("write `0 - ({written} | int)`"),
         )
     }
 
-    fn wrong_kind(&self, expected: &str, found: &str) -> Failure {
-        let name = self.filter_behind().unwrap_or("it");
+    fn explain_wrong_type(&self, expected: &str, found: &str) -> RenderFailure {
+        let name = self.next_filter().unwrap_or("it");
         let is_test = super::engine::TESTS.contains(&name) && !super::engine::FILTERS.contains(&name);
         let what = if is_test { "test" } else { "filter" };
         match expected {
             "usize" | "i32" | "u32" | "i64" | "i128" | "bool" => {
-                return Failure::new(
-                    format!("an argument of the {what} `{name}` is {}, but must be {}", kind(found), kind(expected)),
+                return RenderFailure::new(
+                    format!(
+                        "an argument of the {what} `{name}` is {}, but must be {}",
+                        describe_type(found),
+                        describe_type(expected)
+                    ),
                     "remove the quotes around numbers, as in `truncate(length=20)`",
                 );
             }
-            _ if matches!(found, "undefined" | "none") => return self.undefined(""),
+            _ if matches!(found, "undefined" | "none") => return self.explain_undefined(""),
             _ => {}
         }
         let joint = if is_test { "is" } else { "|" };
-        let written = self.written();
-        let help = match kind(expected) {
+        let written = self.source_text();
+        let help = match describe_type(expected) {
             "a number" => format!("write `{written} | float {joint} {name}`"),
             "a list" => format!("write `{written} | split(pat=\",\") {joint} {name}`"),
             "text" => format!("write `{written} | str {joint} {name}`"),
             _ => format!("remove `{joint} {name}`"),
         };
-        Failure::new(
-            format!("the {what} `{name}` needs {}, but {} is {}", kind(expected), self.subject().title, kind(found)),
+        RenderFailure::new(
+            format!(
+                "the {what} `{name}` needs {}, but {} is {}",
+                describe_type(expected),
+                self.find_subject().title,
+                describe_type(found)
+            ),
             help,
         )
     }
 
-    fn missing_argument(&self, argument: &str) -> Failure {
-        let function = self.inner().first().and_then(|token| match token.kind {
-            Kind::Name(name) => Some(name),
+    fn explain_missing_argument(&self, argument: &str) -> RenderFailure {
+        let function = self.inner_tokens().first().and_then(|token| match token.kind {
+            TokenKind::Name(name) => Some(name),
             _ => None,
         });
         let name = self.own_filter.or(function).unwrap_or("it");
-        Failure::new(format!("`{name}` needs `{argument}`"), format!("write `{name}({argument}=…)`"))
+        RenderFailure::new(format!("`{name}` needs `{argument}`"), format!("write `{name}({argument}=…)`"))
     }
 
-    fn unfit(&self, filter: &str, needed: &str, found: &str, with: &str) -> Failure {
+    fn explain_unsuitable_value(&self, filter: &str, needed: &str, found: &str, with: &str) -> RenderFailure {
         if matches!(found, "undefined" | "none") {
-            return self.undefined("");
+            return self.explain_undefined("");
         }
-        let Subject { title, written } = self.subject();
-        Failure::new(
-            format!("the filter `{filter}` needs {needed}, but {title} is {}", kind(found)),
+        let FailureSubject { title, written } = self.find_subject();
+        RenderFailure::new(
+            format!("the filter `{filter}` needs {needed}, but {title} is {}", describe_type(found)),
             format!("write `{written} | {with} | {filter}`"),
         )
     }
 
-    fn loops(&self, found: &str) -> Failure {
-        let Subject { title, .. } = self.subject();
-        Failure::new(
-            format!("a loop needs a list, but {title} is {}", kind(found)),
+    fn explain_loop(&self, found: &str) -> RenderFailure {
+        let FailureSubject { title, .. } = self.find_subject();
+        RenderFailure::new(
+            format!("a loop needs a list, but {title} is {}", describe_type(found)),
             "split a cell into a list with `split`, as in `{% for item in items | split(pat=\",\") %}`",
         )
     }
 
-    fn undefined(&self, message: &str) -> Failure {
-        let written = match (self.written(), quoted(message)[0]) {
+    fn explain_undefined(&self, message: &str) -> RenderFailure {
+        let written = match (self.source_text(), quoted_words(message)[0]) {
             (written, name) if !name.is_empty() && !written.contains(name) && !written.contains('[') => name,
             ("", name) => name,
             (written, _) => written,
@@ -364,13 +400,13 @@ impl<'s> Spot<'s> {
         let key = written.trim_end_matches(']');
         let looks_up = key.split_once('[').is_some_and(|(_, key)| key.trim().parse::<i64>().is_err());
         if looks_up && !written.starts_with("recipient") {
-            return Failure::new(
+            return RenderFailure::new(
                 format!("`{key}]` has no value because the table has no row for this key"),
                 "add the row to the table",
             );
         }
         let why = if key.contains('[') && !looks_up { "; the list has fewer items" } else { "" };
-        Failure::new(
+        RenderFailure::new(
             format!("`{written}` has no value in this row{why}"),
             format!(
                 "write `{written} | default(value=\"…\")`, or test whether the value exists with `{{% if {written} \

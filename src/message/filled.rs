@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::messages::Messages;
-use crate::domain::{Channel, Content, Field, Stage};
+use super::messages::CompiledMessages;
+use crate::domain::{Channel, ChannelField, MessageContent, Stage};
 
 /// The message of one row, as long as its renderer fills no other.
 ///
 /// It holds the row's cells, so it has no `Debug`.
 #[derive(Clone, Copy)]
 pub struct FilledMessage<'r> {
-    pub(super) messages: &'r Messages,
+    pub(super) messages: &'r CompiledMessages,
     /// The texts by their places.
     pub(super) texts: &'r [FilledText],
 }
@@ -24,13 +24,13 @@ pub(super) struct FilledText {
 
 impl FilledText {
     /// It as it leaves.
-    pub(super) fn sent(&self) -> &str {
+    pub(super) fn sent_text(&self) -> &str {
         self.plain.as_deref().unwrap_or(&self.filled)
     }
 
     /// Replaces what its author wants replaced of the text of that key.
-    pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &Field) {
-        self.plain = match stage.sent(field, &self.filled) {
+    pub(super) fn make_plain<T>(&mut self, stage: &Stage<T>, field: &ChannelField) {
+        self.plain = match stage.outgoing_text(field, &self.filled) {
             Cow::Owned(plain) => Some(plain),
             Cow::Borrowed(_) => None,
         };
@@ -41,12 +41,12 @@ impl<'r> FilledMessage<'r> {
     /// The text at that place as it leaves; empty where there is none.
     #[must_use]
     pub fn text(self, place: usize) -> &'r str {
-        self.texts.get(place).map_or("", FilledText::sent)
+        self.texts.get(place).map_or("", FilledText::sent_text)
     }
 
     /// The texts with their keys, as they leave.
-    pub fn texts(self) -> impl Iterator<Item = (&'static Field, &'r str)> {
-        self.messages.texts.iter().zip(self.texts).map(|(text, filled)| (text.field, filled.sent()))
+    pub fn texts(self) -> impl Iterator<Item = (&'static ChannelField, &'r str)> {
+        self.messages.texts.iter().zip(self.texts).map(|(text, filled)| (text.field, filled.sent_text()))
     }
 
     /// The text that is billed by its parts, where one is.
@@ -63,9 +63,9 @@ impl<'r> FilledMessage<'r> {
 
     /// What it says on each channel.
     #[must_use]
-    pub fn content(self) -> Content<Cow<'r, str>> {
+    pub fn content(self) -> MessageContent<Cow<'r, str>> {
         let text = |place: &usize| self.texts.get(*place).map_or("", |text| text.filled.as_str());
-        let mut content = self.messages.content.map(|place| Cow::Borrowed(text(place)));
+        let mut content = self.messages.content.map_texts(|place| Cow::Borrowed(text(place)));
         content.stages.iter_mut().for_each(Stage::make_plain);
         content
     }

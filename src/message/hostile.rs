@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::engine::MAX_BYTES;
-use super::fixtures::{CELLS, messages, names, rendered, sms};
-use super::{Messages, compile};
+use super::fixtures::{CELLS, compile_sms, names, render_sms, sms_content};
+use super::{CompiledMessages, compile_messages};
 
 #[test]
-fn a_hostile_text_ends_soon_with_an_error() {
+fn hostile_text_fails_quickly() {
     let cell = "x".repeat(MAX_BYTES);
     let cells = [CELLS[0], CELLS[1], &cell, CELLS[3]];
     let long = "y".repeat(60_000);
@@ -31,29 +31,30 @@ fn a_hostile_text_ends_soon_with_an_error() {
     let include = "{% if code %}{% endif %}".repeat(50);
     for source in table {
         let begun = std::time::Instant::now();
-        let result = rendered(&messages(&source, &[("a.txt", &include)]), &cells);
+        let result = render_sms(&compile_sms(&source, &[("a.txt", &include)]), &cells);
         assert!(result.is_err(), "{}", &source[..source.len().min(80)]);
         assert!(begun.elapsed().as_secs() < 5, "{}", &source[..source.len().min(80)]);
     }
 }
 
 #[test]
-fn a_text_with_thousands_of_names_is_refused_before_each_is_told_with_the_whole_text() {
+fn text_with_thousands_of_names_is_rejected_quickly() {
     for tag in ["{% include 'a.txt' %}", "{{ code | nope }}", "{{ nope() }}", "{% if code is nope %}{% endif %}"] {
         let source = tag.repeat(60_000 / tag.len());
-        let problems = compile(&sms("Olena", &source), &names(), &mut |_| Ok("a".repeat(60_000))).unwrap_err();
+        let problems =
+            compile_messages(&sms_content("Olena", &source), &names(), &mut |_| Ok("a".repeat(60_000))).unwrap_err();
         let told: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
         assert!(matches!(told[..], [one] if one.contains("for the number of tags")), "{tag}: {told:?}");
     }
 }
 
 #[test]
-fn the_deepest_texts_that_are_read_can_be_filled() {
+fn deepest_allowed_texts_can_be_rendered() {
     let nested = |n: usize| format!("{{% if code %}}{{% include '{}' %}}{{% endif %}}", n + 1);
     let texts: Vec<(String, String)> =
         (0..14).map(|n| (n.to_string(), nested(n))).chain([("14".into(), "end".into())]).collect();
     let texts: Vec<(&str, &str)> = texts.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
-    assert_eq!(rendered(&messages("{% include '0' %}", &texts), &CELLS).as_deref(), Ok("end"));
+    assert_eq!(render_sms(&compile_sms("{% include '0' %}", &texts), &CELLS).as_deref(), Ok("end"));
     let parents: Vec<(String, String)> = (0..5)
         .map(|n| {
             (n.to_string(), format!("{{% extends '{}' %}}{{% block a %}}{{{{ super() }}}}{n},{{% endblock %}}", n + 1))
@@ -61,10 +62,10 @@ fn the_deepest_texts_that_are_read_can_be_filled() {
         .chain([("5".into(), "{% block a %}end{% endblock %}".into())])
         .collect();
     let parents: Vec<(&str, &str)> = parents.iter().map(|(name, source)| (name.as_str(), source.as_str())).collect();
-    let filled = rendered(&messages("{% extends '0' %}", &parents), &CELLS);
+    let filled = render_sms(&compile_sms("{% extends '0' %}", &parents), &CELLS);
     assert!(filled.is_ok_and(|text| text.starts_with("end4,3,")));
     let elifs = format!("{{% if Note %}}{}{{% else %}}end{{% endif %}}", "{% elif Note %}".repeat(100));
-    assert_eq!(rendered(&messages(&elifs, &[]), &CELLS).as_deref(), Ok("end"));
+    assert_eq!(render_sms(&compile_sms(&elifs, &[]), &CELLS).as_deref(), Ok("end"));
 }
 
 fn fragment() -> impl Strategy<Value = String> {
@@ -166,40 +167,40 @@ fn fragment() -> impl Strategy<Value = String> {
     })
 }
 
-fn compiled(source: &str) -> Option<Messages> {
-    compile(&sms("Olena", source), &names(), &mut |_| Ok("{{ code }}".into())).ok()
+fn compile_source(source: &str) -> Option<CompiledMessages> {
+    compile_messages(&sms_content("Olena", source), &names(), &mut |_| Ok("{{ code }}".into())).ok()
 }
 
 proptest! {
     #[test]
-    fn no_text_panics(parts in prop::collection::vec(fragment(), 1..4), code in "[ -~я😀]{0,9}") {
+    fn rendering_never_panics(parts in prop::collection::vec(fragment(), 1..4), code in "[ -~я😀]{0,9}") {
         let parts = parts.concat();
         // Every name that the fragments use is there.
         let source = format!("{{% set x = 1 %}}{{% set c = 'x' %}}{{% for i in 'ab' %}}{parts}{{% endfor %}}");
-        if let Some(compiled) = compiled(&source) {
-            let _ = rendered(&compiled, &["1", "Оля", &code, "n"]);
+        if let Some(compiled) = compile_source(&source) {
+            let _ = render_sms(&compiled, &["1", "Оля", &code, "n"]);
         }
     }
 
     #[test]
-    fn no_source_panics(source in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|-|[a-z]{1,3}| |if|for|in|set|endfor|endif|=|\\||'|\"|\\\\|\\(|\\)|\\[|\\]|[0-9.]|<|>|/|я|😀|\n|~|raw|endraw|block|endblock){0,30}") {
-        if let Some(compiled) = compiled(&source) {
-            let _ = rendered(&compiled, &CELLS);
+    fn compiling_never_panics(source in "(\\{\\{|\\}\\}|\\{%|%\\}|\\{#|#\\}|-|[a-z]{1,3}| |if|for|in|set|endfor|endif|=|\\||'|\"|\\\\|\\(|\\)|\\[|\\]|[0-9.]|<|>|/|я|😀|\n|~|raw|endraw|block|endblock){0,30}") {
+        if let Some(compiled) = compile_source(&source) {
+            let _ = render_sms(&compiled, &CELLS);
         }
     }
 
     #[test]
-    fn a_text_without_tags_is_sent_as_it_stands(source in "[^{]{1,50}") {
+    fn text_without_tags_is_sent_unchanged(source in "[^{]{1,50}") {
         prop_assume!(!source.trim().is_empty());
-        let compiled = compiled(&source);
-        prop_assert!(compiled.is_some_and(|c| rendered(&c, &CELLS) == Ok(source)));
+        let compiled = compile_source(&source);
+        prop_assert!(compiled.is_some_and(|c| render_sms(&c, &CELLS) == Ok(source)));
     }
 
     #[test]
-    fn a_cell_arrives_as_it_stands(code in "\\PC{1,60}") {
+    fn cell_is_inserted_unchanged(code in "\\PC{1,60}") {
         prop_assume!(!code.trim().is_empty());
         let cells = ["1", "2", &code, ""];
-        prop_assert_eq!(rendered(&messages("{{ code }}", &[]), &cells), Ok(code.clone()));
-        prop_assert_eq!(rendered(&messages("{{ recipient.code }}", &[]), &cells), Ok(code.clone()));
+        prop_assert_eq!(render_sms(&compile_sms("{{ code }}", &[]), &cells), Ok(code.clone()));
+        prop_assert_eq!(render_sms(&compile_sms("{{ recipient.code }}", &[]), &cells), Ok(code.clone()));
     }
 }

@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::engine::KEPT;
-use super::expression::ends_a_value;
-use super::lex::{Kind, Token, tokens};
-use super::outline::{Outline, Use, What};
+use super::engine::KEEP;
+use super::expression::ends_with_value;
+use super::lex::{TemplateToken, TokenKind, tokenize};
+use super::outline::{Outline, OutlineAction, VariableUse};
 
 /// Gives the marker of a use if its cell is empty.
 pub(super) const FILL: &str = "__fill";
@@ -51,54 +51,57 @@ pub(super) struct Instrument<'n> {
 type Replacement = (Range<usize>, String);
 
 /// The names that a source defines by `set` or `for`.
-pub fn defined_names(source: &str) -> impl Iterator<Item = String> {
-    Outline::of(&tokens(source)).events.into_iter().filter_map(|event| match event.what {
-        What::Define { name, .. } => Some(name),
+pub fn find_defined_names(source: &str) -> impl Iterator<Item = String> {
+    Outline::from_tokens(&tokenize(source)).events.into_iter().filter_map(|event| match event.what {
+        OutlineAction::Define { name, .. } => Some(name),
         _ => None,
     })
 }
 
 impl Instrument<'_> {
     /// The source with markers; `template` is its key.
-    pub(super) fn source(&mut self, template: &str, source: &str) -> String {
-        let tokens = tokens(source);
+    pub(super) fn add_markers(&mut self, template: &str, source: &str) -> String {
+        let tokens = tokenize(source);
         let (mut rest, mut rewritten, mut copied) = (tokens.as_slice(), String::new(), 0);
         // The variables of open blocks of `set`, with the word of the tag.
         let mut blocks: Vec<(&str, &str)> = Vec::new();
-        while let Some(end) = rest.iter().position(|token| matches!(token.kind, Kind::End { .. })) {
+        while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
             let (tag, after) = rest.split_at(end + 1);
             let [opening, inner @ .., closing] = tag else { break };
             let whole = opening.span.start..closing.span.end;
             let (open, close) = (&source[opening.span.clone()], &source[closing.span.clone()]);
-            let uses = self.replacements(template, source, tag);
+            let uses = self.find_replacements(template, source, tag);
             let replaced = match inner {
-                _ if opening.kind == Kind::Print => {
+                _ if opening.kind == TokenKind::Print => {
                     let value = opening.span.end..closing.span.start;
-                    (!uses.is_empty()).then(|| format!("{open} {} {close}", traced(source, value, &uses, false)))
+                    (!uses.is_empty())
+                        .then(|| format!("{open} {} {close}", trace_expression(source, value, &uses, false)))
                 }
-                [Token { kind: Kind::Name(word @ ("set" | "set_global")), .. }, name, value @ ..] => {
+                [TemplateToken { kind: TokenKind::Name(word @ ("set" | "set_global")), .. }, name, value @ ..] => {
                     let local = &source[name.span.clone()];
                     match value.first() {
-                        Some(Token { kind: Kind::Symbol("="), span }) => {
+                        Some(TemplateToken { kind: TokenKind::Symbol("="), span }) => {
                             let value = span.end..closing.span.start;
-                            let traced = traced(source, value, &uses, false);
+                            let traced = trace_expression(source, value, &uses, false);
                             let real = &source[whole.clone()];
-                            Some(format!("{{% {word} {TRACED}{local} = {traced} | {KEPT} %}}{real}"))
+                            Some(format!("{{% {word} {TRACED}{local} = {traced} | {KEEP} %}}{real}"))
                         }
                         _ => {
                             blocks.push((word, local));
                             let filters = &source[name.span.end..closing.span.start];
-                            Some(format!("{open} {word} {TRACED}{local}{filters} | {KEPT} {close}"))
+                            Some(format!("{open} {word} {TRACED}{local}{filters} | {KEEP} {close}"))
                         }
                     }
                 }
-                [Token { kind: Kind::Name("endset"), .. }, ..] => {
+                [TemplateToken { kind: TokenKind::Name("endset"), .. }, ..] => {
                     let real = |(word, local): (&str, &str)| {
                         format!("{}{{% {word} {local} = {TRACED}{local} | {STRIP} %}}", &source[whole.clone()])
                     };
                     blocks.pop().map(real)
                 }
-                [Token { kind: Kind::Name("for"), .. }, head @ ..] => looped(source, whole.clone(), head, &uses),
+                [TemplateToken { kind: TokenKind::Name("for"), .. }, head @ ..] => {
+                    trace_loop(source, whole.clone(), head, &uses)
+                }
                 _ => None,
             };
             if let Some(replaced) = replaced {
@@ -112,17 +115,17 @@ impl Instrument<'_> {
     }
 
     /// What stands for the uses of a tag whose values it passes on.
-    fn replacements(&mut self, template: &str, source: &str, tag: &[Token<'_>]) -> Vec<Replacement> {
-        let followed = followed_as_they_are(tag);
+    fn find_replacements(&mut self, template: &str, source: &str, tag: &[TemplateToken<'_>]) -> Vec<Replacement> {
+        let followed = find_indirect_tokens(tag);
         let mut replacements = Vec::new();
-        for event in Outline::of(tag).events {
+        for event in Outline::from_tokens(tag).events {
             let Some(last) = tag.iter().position(|token| token.span.end == event.span.end) else { continue };
             let Some(first) = tag.iter().position(|token| token.span.start == event.span.start) else { continue };
             if followed[first] || is_key(&tag[..first]) || has_empty_default(&tag[last + 1..]) {
                 continue;
             }
             let (column, text) = match &event.what {
-                What::Use(Use { name, dotted, lookup, .. }) => {
+                OutlineAction::Use(VariableUse { name, dotted, lookup, .. }) => {
                     let (column, local) = (self.columns.get(name.as_str()), self.locals.contains(name));
                     let text = match (column, local) {
                         (None, true) if !self.given.contains(name) => format!("{TRACED}{name}"),
@@ -136,7 +139,7 @@ impl Instrument<'_> {
                     };
                     (column, text)
                 }
-                What::Key { key, .. } if !self.locals.contains("recipient") => {
+                OutlineAction::Key { key, .. } if !self.locals.contains("recipient") => {
                     let Some(column) = self.headers.get(key.as_str()) else { continue };
                     let name = &source[event.span.clone()];
                     (Some(column), format!("({name} | {FILL}(use={}))", self.uses.len()))
@@ -155,7 +158,7 @@ impl Instrument<'_> {
 }
 
 /// An expression for the traced value of the bytes `value`; that of a loop stays a list.
-fn traced(source: &str, value: Range<usize>, uses: &[Replacement], list: bool) -> String {
+fn trace_expression(source: &str, value: Range<usize>, uses: &[Replacement], list: bool) -> String {
     let real = &source[value.clone()];
     if uses.is_empty() {
         return format!("({real})");
@@ -179,17 +182,17 @@ fn traced(source: &str, value: Range<usize>, uses: &[Replacement], list: bool) -
 }
 
 /// A loop whose variable has a traced value: it goes over the traced list.
-fn looped(source: &str, tag: Range<usize>, head: &[Token<'_>], uses: &[Replacement]) -> Option<String> {
-    let at = head.iter().position(|token| token.kind == Kind::Name("in"))?;
+fn trace_loop(source: &str, tag: Range<usize>, head: &[TemplateToken<'_>], uses: &[Replacement]) -> Option<String> {
+    let at = head.iter().position(|token| token.kind == TokenKind::Name("in"))?;
     let names: Vec<&str> = head[..at]
         .iter()
-        .filter_map(|token| if let Kind::Name(name) = token.kind { Some(name) } else { None })
+        .filter_map(|token| if let TokenKind::Name(name) = token.kind { Some(name) } else { None })
         .collect();
     let end = head.last()?.span.end;
     let start = head[at].span.end;
     match names.as_slice() {
         [name] if !uses.is_empty() => {
-            let traced = traced(source, start..end, uses, true);
+            let traced = trace_expression(source, start..end, uses, true);
             let close = source[end..tag.end].trim_start();
             Some(format!("{{% for {TRACED}{name} in {traced} {close}{{% set {name} = {TRACED}{name} | {STRIP} %}}"))
         }
@@ -201,24 +204,24 @@ fn looped(source: &str, tag: Range<usize>, head: &[Token<'_>], uses: &[Replaceme
 }
 
 /// For each token, whether it stands in a condition (`x if CONDITION else y`) or chooses an item (`x[KEY]`).
-fn followed_as_they_are(tag: &[Token<'_>]) -> Vec<bool> {
+fn find_indirect_tokens(tag: &[TemplateToken<'_>]) -> Vec<bool> {
     let (mut open, mut asks) = (Vec::new(), (false, false));
     let mut followed = Vec::with_capacity(tag.len());
     for (at, token) in tag.iter().enumerate() {
         let (outside, condition) = asks;
         followed.push(outside || condition);
         match token.kind {
-            Kind::Symbol("(" | "{") => {
+            TokenKind::Symbol("(" | "{") => {
                 open.push(asks);
                 asks = (outside || condition, false);
             }
-            Kind::Symbol("[" | "?[") => {
+            TokenKind::Symbol("[" | "?[") => {
                 open.push(asks);
-                asks = (outside || condition || ends_a_value(&tag[..at]), false);
+                asks = (outside || condition || ends_with_value(&tag[..at]), false);
             }
-            Kind::Symbol(")" | "]" | "}") => asks = open.pop().unwrap_or(asks),
-            Kind::Name("if") => asks.1 = true,
-            Kind::Name("else") => asks.1 = false,
+            TokenKind::Symbol(")" | "]" | "}") => asks = open.pop().unwrap_or(asks),
+            TokenKind::Name("if") => asks.1 = true,
+            TokenKind::Name("else") => asks.1 = false,
             _ => {}
         }
     }
@@ -226,28 +229,38 @@ fn followed_as_they_are(tag: &[Token<'_>]) -> Vec<bool> {
 }
 
 /// Whether the tokens end with `key=`, so that what follows is the key of `| get(key=…)`.
-fn is_key(before: &[Token<'_>]) -> bool {
-    matches!(before, [.., Token { kind: Kind::Name("key"), .. }, Token { kind: Kind::Symbol("="), .. }])
+fn is_key(before: &[TemplateToken<'_>]) -> bool {
+    matches!(
+        before,
+        [.., TemplateToken { kind: TokenKind::Name("key"), .. }, TemplateToken { kind: TokenKind::Symbol("="), .. }]
+    )
 }
 
 /// Whether filters follow of which one gives nothing for an empty value, as its author wrote: `default(value='', boolean=true)`.
-fn has_empty_default(mut after: &[Token<'_>]) -> bool {
-    while let [Token { kind: Kind::Symbol("|"), .. }, Token { kind: Kind::Name(filter), .. }, rest @ ..] = after {
+fn has_empty_default(mut after: &[TemplateToken<'_>]) -> bool {
+    while let [
+        TemplateToken { kind: TokenKind::Symbol("|"), .. },
+        TemplateToken { kind: TokenKind::Name(filter), .. },
+        rest @ ..,
+    ] = after
+    {
         let mut depth = 0_usize;
         let arguments = rest.iter().take_while(|token| {
             let begins = depth == 0;
-            depth += usize::from(matches!(token.kind, Kind::Symbol("(" | "[" | "{")));
-            depth -= usize::from(matches!(token.kind, Kind::Symbol(")" | "]" | "}")) && depth > 0);
-            !begins || token.kind == Kind::Symbol("(")
+            depth += usize::from(matches!(token.kind, TokenKind::Symbol("(" | "[" | "{")));
+            depth -= usize::from(matches!(token.kind, TokenKind::Symbol(")" | "]" | "}")) && depth > 0);
+            !begins || token.kind == TokenKind::Symbol("(")
         });
         let (arguments, behind) = rest.split_at(arguments.count());
-        let argument = |name: &str, holds: fn(&Kind<'_>) -> bool| {
+        let argument = |name: &str, holds: fn(&TokenKind<'_>) -> bool| {
             arguments.windows(3).any(|three| {
-                three[0].kind == Kind::Name(name) && three[1].kind == Kind::Symbol("=") && holds(&three[2].kind)
+                three[0].kind == TokenKind::Name(name)
+                    && three[1].kind == TokenKind::Symbol("=")
+                    && holds(&three[2].kind)
             })
         };
-        let is_blank = |kind: &Kind<'_>| matches!(kind, Kind::Text(text) if text.trim().is_empty());
-        let is_true = |kind: &Kind<'_>| matches!(kind, Kind::Name("true" | "True"));
+        let is_blank = |kind: &TokenKind<'_>| matches!(kind, TokenKind::Text(text) if text.trim().is_empty());
+        let is_true = |kind: &TokenKind<'_>| matches!(kind, TokenKind::Name("true" | "True"));
         if *filter == "default" && argument("value", is_blank) && argument("boolean", is_true) {
             return true;
         }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind<'s> {
+pub(super) enum TokenKind<'s> {
     /// `{{` or `{{-`
     Print,
     /// `{%` or `{%-`
@@ -30,24 +30,24 @@ pub(super) enum Kind<'s> {
 
 /// A token and the bytes of the source that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token<'s> {
-    pub(super) kind: Kind<'s>,
+pub(super) struct TemplateToken<'s> {
+    pub(super) kind: TokenKind<'s>,
     pub(super) span: Range<usize>,
 }
 
 /// Whether the source has neither tags nor comments, so that every recipient gets it as it stands.
 pub(super) fn is_constant(source: &str) -> bool {
-    next_marker(source, 0).is_none()
+    find_marker(source, 0).is_none()
 }
 
 /// The tokens of all tags.
-pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
-    Lexer::of(source).tokens
+pub(super) fn tokenize(source: &str) -> Vec<TemplateToken<'_>> {
+    Lexer::lex(source).tokens
 }
 
 /// The bytes of a source that are sent as they stand: what is neither tag nor comment.
-pub(super) fn literals(source: &str) -> Vec<Range<usize>> {
-    let mut literals = Lexer::of(source).literals;
+pub(super) fn find_literals(source: &str) -> Vec<Range<usize>> {
+    let mut literals = Lexer::lex(source).literals;
     literals.retain(|literal| !literal.is_empty());
     literals
 }
@@ -58,60 +58,60 @@ const LONG_SYMBOLS: [&str; 10] = ["...", "//", "**", "==", "!=", ">=", "<=", "</
 struct Lexer<'s> {
     source: &'s str,
     at: usize,
-    tokens: Vec<Token<'s>>,
+    tokens: Vec<TemplateToken<'s>>,
     literals: Vec<Range<usize>>,
 }
 
 impl<'s> Lexer<'s> {
-    fn of(source: &'s str) -> Self {
+    fn lex(source: &'s str) -> Self {
         let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), literals: Vec::new() };
         // Reading ends with the source or at the first thing that is no token.
-        let _ = lexer.read();
+        let _ = lexer.read_tags();
         lexer
     }
 
-    fn read(&mut self) -> Option<()> {
-        while let Some(start) = next_marker(self.source, self.at) {
+    fn read_tags(&mut self) -> Option<()> {
+        while let Some(start) = find_marker(self.source, self.at) {
             self.literals.push(self.at..start);
             self.at = start;
             match self.source.as_bytes()[start + 1] {
                 b'#' => self.skip_comment()?,
                 b'%' if self.skip_raw()? => {}
-                b'%' => self.tag(Kind::Tag, "%}")?,
-                _ => self.tag(Kind::Print, "}}")?,
+                b'%' => self.read_tag(TokenKind::Tag, "%}")?,
+                _ => self.read_tag(TokenKind::Print, "}}")?,
             }
         }
         self.literals.push(self.at..self.source.len());
         Some(())
     }
 
-    fn rest(&self) -> &'s str {
+    fn remaining(&self) -> &'s str {
         &self.source[self.at..]
     }
 
-    fn push(&mut self, kind: Kind<'s>, length: usize) {
-        self.tokens.push(Token { kind, span: self.at..self.at + length });
+    fn push_token(&mut self, kind: TokenKind<'s>, length: usize) {
+        self.tokens.push(TemplateToken { kind, span: self.at..self.at + length });
         self.at += length;
     }
 
     /// Goes over an opening marker and its dash.
-    fn opening(&self) -> usize {
-        2 + usize::from(self.rest().as_bytes().get(2) == Some(&b'-'))
+    fn opening_length(&self) -> usize {
+        2 + usize::from(self.remaining().as_bytes().get(2) == Some(&b'-'))
     }
 
     fn skip_comment(&mut self) -> Option<()> {
-        self.at += self.opening();
-        self.at += self.rest().find("#}")? + 2;
+        self.at += self.opening_length();
+        self.at += self.remaining().find("#}")? + 2;
         Some(())
     }
 
     /// Goes over `{% raw %} … {% endraw %}` if it begins here; nothing when it does not end.
     fn skip_raw(&mut self) -> Option<bool> {
-        let Some(begin) = lone_tag(self.rest(), "raw") else { return Some(false) };
+        let Some(begin) = lone_tag_length(self.remaining(), "raw") else { return Some(false) };
         let mut body = begin;
         loop {
-            body += self.rest()[body..].find("{%")?;
-            match lone_tag(&self.rest()[body..], "endraw") {
+            body += self.remaining()[body..].find("{%")?;
+            match lone_tag_length(&self.remaining()[body..], "endraw") {
                 Some(length) => {
                     self.literals.push(self.at + begin..self.at + body);
                     self.at += body + length;
@@ -122,54 +122,54 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn tag(&mut self, kind: Kind<'s>, end: &str) -> Option<()> {
-        self.push(kind, self.opening());
+    fn read_tag(&mut self, kind: TokenKind<'s>, end: &str) -> Option<()> {
+        self.push_token(kind, self.opening_length());
         loop {
-            self.at += self.rest().bytes().take_while(u8::is_ascii_whitespace).count();
-            let rest = self.rest();
+            self.at += self.remaining().bytes().take_while(u8::is_ascii_whitespace).count();
+            let rest = self.remaining();
             let trims = rest.starts_with('-') && rest[1..].starts_with(end);
             if trims || rest.starts_with(end) {
-                self.push(Kind::End { trims }, end.len() + usize::from(trims));
+                self.push_token(TokenKind::End { trims }, end.len() + usize::from(trims));
                 return Some(());
             }
-            self.inner()?;
+            self.read_token()?;
         }
     }
 
-    fn inner(&mut self) -> Option<()> {
-        let rest = self.rest();
+    fn read_token(&mut self) -> Option<()> {
+        let rest = self.remaining();
         if let Some(symbol) = LONG_SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol)) {
-            self.push(Kind::Symbol(&rest[..symbol.len()]), symbol.len());
+            self.push_token(TokenKind::Symbol(&rest[..symbol.len()]), symbol.len());
             return Some(());
         }
         match rest.bytes().next()? {
             b'+' | b'-' | b'*' | b'/' | b'%' | b'!' | b'.' | b',' | b':' | b'~' | b'|' | b'=' | b'>' | b'<' | b'('
-            | b')' | b'[' | b']' | b'{' | b'}' | b'@' => self.push(Kind::Symbol(&rest[..1]), 1),
-            quote @ (b'\'' | b'"' | b'`') => self.string(quote)?,
-            b'0'..=b'9' => self.number(),
+            | b')' | b'[' | b']' | b'{' | b'}' | b'@' => self.push_token(TokenKind::Symbol(&rest[..1]), 1),
+            quote @ (b'\'' | b'"' | b'`') => self.read_string(quote)?,
+            b'0'..=b'9' => self.read_number(),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
                 let length = rest.bytes().take_while(|&byte| byte == b'_' || byte.is_ascii_alphanumeric()).count();
-                self.push(Kind::Name(&rest[..length]), length);
+                self.push_token(TokenKind::Name(&rest[..length]), length);
             }
             _ => return None,
         }
         Some(())
     }
 
-    fn number(&mut self) {
+    fn read_number(&mut self) {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-        let whole = digits(self.rest());
-        let fraction = self.rest()[whole..].strip_prefix('.').map_or(0, |rest| 1 + digits(rest));
-        self.push(Kind::Number, whole + fraction);
+        let whole = digits(self.remaining());
+        let fraction = self.remaining()[whole..].strip_prefix('.').map_or(0, |rest| 1 + digits(rest));
+        self.push_token(TokenKind::Number, whole + fraction);
     }
 
-    fn string(&mut self, quote: u8) -> Option<()> {
+    fn read_string(&mut self, quote: u8) -> Option<()> {
         let mut text = String::new();
-        let mut characters = self.rest().char_indices().skip(1);
+        let mut characters = self.remaining().char_indices().skip(1);
         loop {
             match characters.next()? {
                 (end, c) if c == char::from(quote) => {
-                    self.push(Kind::Text(text), end + 1);
+                    self.push_token(TokenKind::Text(text), end + 1);
                     return Some(());
                 }
                 (_, '\\') => text.push(match characters.next()?.1 {
@@ -185,13 +185,13 @@ impl<'s> Lexer<'s> {
 }
 
 /// Where the next `{{`, `{%` or `{#` begins, from `at` on.
-fn next_marker(source: &str, at: usize) -> Option<usize> {
+fn find_marker(source: &str, at: usize) -> Option<usize> {
     let pairs = source.as_bytes()[at..].windows(2);
     pairs.into_iter().position(|pair| matches!(pair, b"{{" | b"{%" | b"{#")).map(|offset| at + offset)
 }
 
 /// The length of the tag `{% name %}` at the beginning of `text`, if it stands there.
-fn lone_tag(text: &str, name: &str) -> Option<usize> {
+fn lone_tag_length(text: &str, name: &str) -> Option<usize> {
     let rest = text.strip_prefix("{%")?;
     let rest = rest.strip_prefix('-').unwrap_or(rest);
     let rest = rest.trim_ascii_start().strip_prefix(name)?.trim_ascii_start();
@@ -203,30 +203,30 @@ fn lone_tag(text: &str, name: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn shown(source: &str) -> Vec<&str> {
-        tokens(source).into_iter().map(|token| &source[token.span]).collect()
+    fn shown_tokens(source: &str) -> Vec<&str> {
+        tokenize(source).into_iter().map(|token| &source[token.span]).collect()
     }
 
     #[test]
-    fn tags_are_read_and_the_text_between_is_not() {
+    fn only_tags_become_tokens() {
         let source = "Hi {{- name|title }}, {% if a.b != 1.5 -%}x{% endif %} {# {{ no }} #}{{'}}'}}";
         let expected = [
             "{{-", "name", "|", "title", "}}", "{%", "if", "a", ".", "b", "!=", "1.5", "-%}", "{%", "endif", "%}",
             "{{", "'}}'", "}}",
         ];
-        assert_eq!(shown(source), expected);
+        assert_eq!(shown_tokens(source), expected);
     }
 
     #[test]
-    fn a_raw_block_is_text() {
-        assert_eq!(shown("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
-        assert_eq!(shown("{% raw %}{{ a }}"), [""; 0]);
+    fn raw_block_is_text() {
+        assert_eq!(shown_tokens("{% raw %}{{ a }}{% if %}{%- endraw -%}{{ b }}"), ["{{", "b", "}}"]);
+        assert_eq!(shown_tokens("{% raw %}{{ a }}"), [""; 0]);
     }
 
     #[test]
-    fn what_is_sent_as_it_stands_is_neither_tag_nor_comment() {
+    fn literals_exclude_tags_and_comments() {
         let shown =
-            |source: &'static str| -> Vec<&str> { literals(source).into_iter().map(|at| &source[at]).collect() };
+            |source: &'static str| -> Vec<&str> { find_literals(source).into_iter().map(|at| &source[at]).collect() };
         assert_eq!(shown("Hi {{- name }}, {# no #}x{% if a %}y{% endif %}"), ["Hi ", ", ", "x", "y"]);
         assert_eq!(shown("a{% raw %}{{ b }}{% endraw %}c"), ["a", "{{ b }}", "c"]);
         assert_eq!(shown("plain"), ["plain"]);
@@ -235,22 +235,22 @@ mod tests {
 
     #[test]
     fn strings_are_read_without_quotes_and_escapes() {
-        let texts: Vec<_> = tokens(r#"{{ "a\"b" ~ 'я\n' ~ `c` }}"#)
+        let texts: Vec<_> = tokenize(r#"{{ "a\"b" ~ 'я\n' ~ `c` }}"#)
             .into_iter()
-            .filter_map(|token| if let Kind::Text(text) = token.kind { Some(text) } else { None })
+            .filter_map(|token| if let TokenKind::Text(text) = token.kind { Some(text) } else { None })
             .collect();
         assert_eq!(texts, ["a\"b", "я\n", "c"]);
     }
 
     #[test]
-    fn what_cannot_be_read_ends_the_tokens() {
+    fn unreadable_source_ends_the_tokens() {
         for (source, count) in [("{{ № }}", 1), ("{{ 'a", 1), ("{{ a", 2), ("{# a {{ b }}", 0), ("{", 0)] {
-            assert_eq!(tokens(source).len(), count, "{source}");
+            assert_eq!(tokenize(source).len(), count, "{source}");
         }
     }
 
     #[test]
-    fn a_text_without_tags_is_constant() {
+    fn text_without_tags_is_constant() {
         for (source, constant) in [("", true), ("{ a } }} #} %}", true), ("a{#b#}", false), ("{{", false)] {
             assert_eq!(is_constant(source), constant, "{source}");
         }

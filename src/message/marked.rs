@@ -14,12 +14,12 @@ use std::ops::Range;
 
 use tera::{Context, Kwargs, State, Tera, Value};
 
-use super::engine::engine;
-use super::lex::{Kind, tokens};
-use super::messages::{Messages, Piece};
-use super::outline::{Event, Outline, Use, What};
-use super::render::fill;
-use crate::domain::{Content, Plain, Row};
+use super::engine::create_engine;
+use super::lex::{TokenKind, tokenize};
+use super::messages::{CompiledMessages, MessagePiece};
+use super::outline::{Outline, OutlineAction, OutlineEvent, VariableUse};
+use super::render::fill_template;
+use crate::domain::{MessageContent, PlainMode, Row};
 
 /// The filter around expressions, and what it puts around what they print: characters that stand in no text.
 const MARK: &str = "__mark";
@@ -37,7 +37,7 @@ pub struct MarkedText {
 
 /// Marks the messages of one row after another.
 pub struct Marker<'m> {
-    messages: &'m Messages,
+    messages: &'m CompiledMessages,
     /// The texts with their filters; nothing where tera does not take them.
     tera: Option<Tera>,
     context: Context,
@@ -47,19 +47,19 @@ pub struct Marker<'m> {
 impl MarkedText {
     /// One that is the same for everybody.
     #[must_use]
-    pub fn same_for_all(text: &str) -> Self {
+    pub fn from_constant(text: &str) -> Self {
         Self { text: text.to_owned(), from_row: Vec::new() }
     }
 
     /// One of which nobody can tell the parts apart.
-    fn all_of(text: &str) -> Self {
-        let mut all = Self::same_for_all("");
-        all.push(text, true);
+    fn from_row_text(text: &str) -> Self {
+        let mut all = Self::from_constant("");
+        all.push_piece(text, true);
         all
     }
 
     /// Adds a piece of the text.
-    fn push(&mut self, piece: &str, from_row: bool) {
+    fn push_piece(&mut self, piece: &str, from_row: bool) {
         let start = self.text.len();
         self.text.push_str(piece);
         if !from_row || piece.is_empty() {
@@ -72,38 +72,38 @@ impl MarkedText {
     }
 }
 
-impl Content<MarkedText> {
+impl MessageContent<MarkedText> {
     /// A message of which nobody asks what came from where.
     #[must_use]
-    pub fn unmarked(content: &Content<Cow<'_, str>>) -> Self {
-        content.map(|text| MarkedText::same_for_all(text))
+    pub fn unmarked(content: &MessageContent<Cow<'_, str>>) -> Self {
+        content.map_texts(|text| MarkedText::from_constant(text))
     }
 }
 
-impl Messages {
+impl CompiledMessages {
     /// Marks what came from the rows; make one for many rows.
     #[must_use]
     pub fn marker(&self) -> Marker<'_> {
-        let mut tera = engine();
+        let mut tera = create_engine();
         tera.register_filter(MARK, |value: &Value, _: Kwargs, _: &State| format!("{OPEN}{value}{CLOSE}"));
-        let personal = self.names_of_rows();
-        let marked = self.metered.iter().map(|(key, text)| (key, with_marks(&text.metered.source, &personal)));
+        let personal = self.find_row_names();
+        let marked = self.metered.iter().map(|(key, text)| (key, add_marks(&text.metered.source, &personal)));
         let tera = tera.add_raw_templates(marked).is_ok().then_some(tera);
         Marker { messages: self, tera, context: self.context.clone(), buffer: Vec::new() }
     }
 
     /// The names whose values come from the rows, in whatever text they are set.
-    fn names_of_rows(&self) -> HashSet<String> {
+    fn find_row_names(&self) -> HashSet<String> {
         let mut names = HashSet::from(["row".to_owned(), "recipient".to_owned()]);
         names.extend(self.cells.by_name.iter().map(|(_, name)| (*name).to_owned()));
-        let tags: Vec<Vec<Event>> =
-            self.metered.values().flat_map(|text| tags(&text.metered.source)).map(|tag| tag.events).collect();
+        let tags: Vec<Vec<OutlineEvent>> =
+            self.metered.values().flat_map(|text| split_tags(&text.metered.source)).map(|tag| tag.events).collect();
         loop {
             let known = names.len();
             for events in &tags {
-                if events.iter().any(|event| uses(event, &names)) {
+                if events.iter().any(|event| uses_names(event, &names)) {
                     names.extend(events.iter().filter_map(|event| match &event.what {
-                        What::Define { name, .. } => Some(name.clone()),
+                        OutlineAction::Define { name, .. } => Some(name.clone()),
                         _ => None,
                     }));
                 }
@@ -117,66 +117,66 @@ impl Messages {
 
 impl Marker<'_> {
     /// The message of a row with its marks, as it was rendered; `field` gives the cell of a column.
-    pub fn mark<'f>(
+    pub fn mark_content<'f>(
         &mut self,
         row: Row,
         field: impl Fn(usize) -> &'f str,
-        content: &Content<Cow<'_, str>>,
-    ) -> Content<MarkedText> {
-        let known = self.messages.cells.bring(&mut self.context, row, field).is_ok();
+        content: &MessageContent<Cow<'_, str>>,
+    ) -> MessageContent<MarkedText> {
+        let known = self.messages.cells.fill_context(&mut self.context, row, field).is_ok();
         // Texts are numbered in the order in which a content of the same form has them.
         let mut pieces = self.messages.texts.iter().map(|text| &text.piece);
-        content.map(|text| match pieces.next() {
-            Some(Piece::Template { key, .. }) => {
-                let again = if known { self.fill(key) } else { None };
-                again.and_then(|again| fitted(&again, text)).unwrap_or_else(|| MarkedText::all_of(text))
+        content.map_texts(|text| match pieces.next() {
+            Some(MessagePiece::Template { key, .. }) => {
+                let again = if known { self.fill_template(key) } else { None };
+                again.and_then(|again| match_marks(&again, text)).unwrap_or_else(|| MarkedText::from_row_text(text))
             }
-            Some(Piece::Constant(_)) | None => MarkedText::same_for_all(text),
+            Some(MessagePiece::Constant(_)) | None => MarkedText::from_constant(text),
         })
     }
 
-    fn fill(&mut self, key: &str) -> Option<String> {
-        fill(self.tera.as_ref()?, key, &self.context, &mut self.buffer).ok()
+    fn fill_template(&mut self, key: &str) -> Option<String> {
+        fill_template(self.tera.as_ref()?, key, &self.context, &mut self.buffer).ok()
     }
 }
 
 /// A tag: the bytes between its braces, whether it prints, and what it does.
-struct Tag {
+struct SourceTag {
     inner: Range<usize>,
     prints: bool,
-    events: Vec<Event>,
+    events: Vec<OutlineEvent>,
 }
 
-fn tags(source: &str) -> Vec<Tag> {
-    let tokens = tokens(source);
+fn split_tags(source: &str) -> Vec<SourceTag> {
+    let tokens = tokenize(source);
     let mut rest = tokens.as_slice();
     let mut tags = Vec::new();
-    while let Some(end) = rest.iter().position(|token| matches!(token.kind, Kind::End { .. })) {
+    while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
         let (tag, after) = rest.split_at(end + 1);
         let (opening, closing) = (&tag[0], &tag[end]);
-        tags.push(Tag {
+        tags.push(SourceTag {
             inner: opening.span.end..closing.span.start,
-            prints: opening.kind == Kind::Print,
-            events: Outline::of(tag).events,
+            prints: opening.kind == TokenKind::Print,
+            events: Outline::from_tokens(tag).events,
         });
         rest = after;
     }
     tags
 }
 
-fn uses(event: &Event, names: &HashSet<String>) -> bool {
+fn uses_names(event: &OutlineEvent, names: &HashSet<String>) -> bool {
     match &event.what {
-        What::Use(Use { name, .. }) => names.contains(name),
-        What::Key { .. } | What::AnyKey => true,
+        OutlineAction::Use(VariableUse { name, .. }) => names.contains(name),
+        OutlineAction::Key { .. } | OutlineAction::AnyKey => true,
         _ => false,
     }
 }
 
 /// The source with a filter around each expression that prints something of a row.
-fn with_marks(source: &str, names: &HashSet<String>) -> String {
+fn add_marks(source: &str, names: &HashSet<String>) -> String {
     let (mut marked, mut copied) = (String::with_capacity(source.len()), 0);
-    for Tag { inner, prints, events } in tags(source) {
-        if prints && events.iter().any(|event| uses(event, names)) {
+    for SourceTag { inner, prints, events } in split_tags(source) {
+        if prints && events.iter().any(|event| uses_names(event, names)) {
             marked.push_str(&source[copied..inner.start]);
             marked.push_str(&format!("({})|{MARK}", &source[inner.clone()]));
             copied = inner.end;
@@ -186,15 +186,15 @@ fn with_marks(source: &str, names: &HashSet<String>) -> String {
 }
 
 /// The text with its marks, if what was filled once more says the same.
-fn fitted(again: &str, text: &str) -> Option<MarkedText> {
-    let pieces = pieces(again)?;
+fn match_marks(again: &str, text: &str) -> Option<MarkedText> {
+    let pieces = split_marks(again)?;
     // What a message's author wants replaced was replaced after it was filled.
-    let forms = [None].into_iter().chain(Plain::ALL.map(Some));
+    let forms = [None].into_iter().chain(PlainMode::ALL.map(Some));
     let mut forms = forms.map(|plain| {
         let mut fitted = MarkedText::default();
         for (piece, from_row) in &pieces {
-            let replaced = plain.and_then(|plain: Plain| plain.replaced(piece));
-            fitted.push(replaced.as_deref().unwrap_or(piece), *from_row);
+            let replaced = plain.and_then(|plain: PlainMode| plain.replace_in_text(piece));
+            fitted.push_piece(replaced.as_deref().unwrap_or(piece), *from_row);
         }
         fitted
     });
@@ -202,7 +202,7 @@ fn fitted(again: &str, text: &str) -> Option<MarkedText> {
 }
 
 /// The pieces between marks, and whether each came from the row; nothing where the marks do not pair.
-fn pieces(marked: &str) -> Option<Vec<(&str, bool)>> {
+fn split_marks(marked: &str) -> Option<Vec<(&str, bool)>> {
     let (mut pieces, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
     for (at, mark) in marked.match_indices([OPEN, CLOSE]) {
         pieces.push((&marked[begin..at], depth > 0));
@@ -219,11 +219,11 @@ mod tests {
 
     use super::*;
     use crate::domain::Stage;
-    use crate::message::compile;
-    use crate::message::fixtures::{CELLS, messages, names, sms};
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{CELLS, compile_sms, names, sms_content};
 
     /// The text with `[` and `]` around what is marked.
-    fn shown(marked: &MarkedText) -> String {
+    fn show_marks(marked: &MarkedText) -> String {
         let (mut shown, mut copied) = (String::new(), 0);
         for range in &marked.from_row {
             shown += &format!("{}[{}]", &marked.text[copied..range.start], &marked.text[range.clone()]);
@@ -232,26 +232,26 @@ mod tests {
         shown + &marked.text[copied..]
     }
 
-    fn marked_with(messages: &Messages, cells: &[&str]) -> Option<String> {
+    fn mark_cells(messages: &CompiledMessages, cells: &[&str]) -> Option<String> {
         let mut renderer = messages.renderer();
         let content = renderer.render(Row::new(7), |column| cells[column]).ok()?.content();
-        let marked = messages.marker().mark(Row::new(7), |column| cells[column], &content);
+        let marked = messages.marker().mark_content(Row::new(7), |column| cells[column], &content);
         match (&marked.stages[0], &content.stages[0]) {
             (Stage::Sms(marked), Stage::Sms(sent)) => {
                 assert_eq!(marked.message.text, sent.message);
-                assert_eq!(shown(&marked.signature), "Olena");
-                Some(shown(&marked.message))
+                assert_eq!(show_marks(&marked.signature), "Olena");
+                Some(show_marks(&marked.message))
             }
             other => panic!("{other:?}"),
         }
     }
 
-    fn marked(source: &str, texts: &[(&str, &str)]) -> String {
-        marked_with(&messages(source, texts), &CELLS).unwrap()
+    fn mark_source(source: &str, texts: &[(&str, &str)]) -> String {
+        mark_cells(&compile_sms(source, texts), &CELLS).unwrap()
     }
 
     #[test]
-    fn what_came_from_a_column_is_marked_and_what_is_the_same_for_all_is_not() {
+    fn only_text_from_columns_is_marked() {
         let table = [
             ("plain", "plain"),
             ("Hi {{ first_name }}, {{ shop }} {{ today }} {{ campaign }}", "Hi [Оля], Olena & Co 2026-11-21 autumn"),
@@ -273,56 +273,56 @@ mod tests {
             ("{% raw %}{{ x }}{% endraw %}{# {{ first_name }} #}", "{{ x }}"),
         ];
         for (source, expected) in table {
-            assert_eq!(marked(source, &[]), expected, "{source}");
+            assert_eq!(mark_source(source, &[]), expected, "{source}");
         }
     }
 
     #[test]
-    fn marks_go_through_what_texts_include_and_extend() {
+    fn included_and_extended_texts_are_marked() {
         let texts = [
             ("footer.txt", "-- {{ shop }} {{ first_name }}{% if k is defined %} {{ k }}{% endif %}"),
             ("base.txt", "Hi {% block body %}all{% endblock %}"),
         ];
-        assert_eq!(marked("{% set k = code %}{% include 'footer.txt' %}", &texts), "-- Olena & Co [Оля] [<A&B>]");
+        assert_eq!(mark_source("{% set k = code %}{% include 'footer.txt' %}", &texts), "-- Olena & Co [Оля] [<A&B>]");
         let child = "{% extends 'base.txt' %}{% block body %}{{ code }} {{ super() }}{% endblock %}";
-        assert_eq!(marked(child, &texts), "Hi [<A&B>] all");
+        assert_eq!(mark_source(child, &texts), "Hi [<A&B>] all");
     }
 
     #[test]
-    fn where_the_parts_cannot_be_told_apart_all_of_the_text_is_marked() {
+    fn inseparable_text_is_marked_whole() {
         let table = [
             ("{% set a %}{{ code }}{% endset %}Hi {{ a | length }}", "[Hi 5]"),
             ("{% set a %}{{ code }}{% endset %}{% if a == '<A&B>' %}yes{% else %}no{% endif %}", "[yes]"),
         ];
         for (source, expected) in table {
-            assert_eq!(marked(source, &[]), expected, "{source}");
+            assert_eq!(mark_source(source, &[]), expected, "{source}");
         }
         let cells = [CELLS[0], "x\u{fdd1}y\u{fdd0}", CELLS[2], CELLS[3]];
-        assert_eq!(marked_with(&messages("Hi {{ first_name }}", &[]), &cells).unwrap(), "[Hi x\u{fdd1}y\u{fdd0}]");
+        assert_eq!(mark_cells(&compile_sms("Hi {{ first_name }}", &[]), &cells).unwrap(), "[Hi x\u{fdd1}y\u{fdd0}]");
     }
 
     #[test]
-    fn marks_stay_where_characters_were_replaced() {
+    fn marks_survive_replaced_characters() {
         for (plain, expected) in
-            [(Plain::Latin, "Pryvit, [Olia] - \"tak\""), (Plain::Quotes, "Привіт, [Оля] - \"так\"")]
+            [(PlainMode::Latin, "Pryvit, [Olia] - \"tak\""), (PlainMode::Quotes, "Привіт, [Оля] - \"так\"")]
         {
-            let mut content = sms("Olena", "Привіт, {{ first_name }} — «так»");
+            let mut content = sms_content("Olena", "Привіт, {{ first_name }} — «так»");
             if let Stage::Sms(sms) = &mut content.stages[0] {
                 sms.plain = Some(plain);
             }
-            let messages = compile(&content, &names(), &mut |_: &str| Err(String::new())).unwrap();
-            assert_eq!(marked_with(&messages, &CELLS).unwrap(), expected);
+            let messages = compile_messages(&content, &names(), &mut |_: &str| Err(String::new())).unwrap();
+            assert_eq!(mark_cells(&messages, &CELLS).unwrap(), expected);
         }
     }
 
     proptest! {
         #[test]
-        fn a_marked_text_says_what_is_sent_whatever_is_in_the_cells(
+        fn marked_text_equals_the_sent_text(
             name in any::<String>(), code in "[\u{fdd0}\u{fdd1}a-c{}%]{0,8}",
         ) {
             for source in ["Hi {{ first_name }}{{ code }}!", "{% set a %}{{ code | upper }}{% endset %}x{{ a ~ first_name }}"] {
                 // `marked_with` compares the texts.
-                marked_with(&messages(source, &[]), &[CELLS[0], &name, &code, ""]);
+                mark_cells(&compile_sms(source, &[]), &[CELLS[0], &name, &code, ""]);
             }
         }
     }

@@ -3,8 +3,8 @@
 //! `{% for … %}` gets a call that spends the steps of a round, and a value that is set passes a
 //! filter that refuses it when it is too long. What a text prints stays the same.
 
-use super::engine::{KEPT, ROUND};
-use super::library::{Analysis, Library};
+use super::engine::{KEEP, ROUND};
+use super::library::{TemplateAnalysis, TemplateLibrary};
 use super::outline::SetValue;
 
 /// A source with its counting.
@@ -17,11 +17,11 @@ pub(super) struct MeteredSource {
 
 impl MeteredSource {
     /// The metered source of a text.
-    pub(super) fn of(analysis: &Analysis, library: &Library<'_>) -> Self {
+    pub(super) fn from_analysis(analysis: &TemplateAnalysis, library: &TemplateLibrary<'_>) -> Self {
         let outline = &analysis.outline;
         let mut pieces = Vec::new();
         for round in &outline.loops {
-            let steps = library.steps(outline, round.tokens, round.body.len(), round.events.clone());
+            let steps = library.count_steps(outline, round.tokens, round.body.len(), round.events.clone());
             let dash = if round.trims { "-" } else { "" };
             pieces.push((round.body.start, format!("{{{{ {ROUND}(cost={}) {dash}}}}}", steps.max(1))));
         }
@@ -29,9 +29,9 @@ impl MeteredSource {
             match kept {
                 SetValue::Value(value) => {
                     pieces.push((value.start, "(".to_owned()));
-                    pieces.push((value.end, format!(")|{KEPT}")));
+                    pieces.push((value.end, format!(")|{KEEP}")));
                 }
-                SetValue::Block(at) => pieces.push((*at, format!("|{KEPT}"))),
+                SetValue::Block(at) => pieces.push((*at, format!("|{KEEP}"))),
             }
         }
         pieces.sort_by_key(|(at, _)| *at);
@@ -46,7 +46,7 @@ impl MeteredSource {
     }
 
     /// The byte of the author's source for one of the metered source.
-    pub(super) fn original(&self, offset: usize) -> usize {
+    pub(super) fn original_offset(&self, offset: usize) -> usize {
         let mut before = 0;
         for &(at, length) in &self.inserted {
             if offset < at + before {
@@ -64,22 +64,22 @@ impl MeteredSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Text;
-    use crate::message::names::Names;
+    use crate::domain::NamedTemplate;
+    use crate::message::names::TemplateNames;
 
     #[test]
-    fn counting_is_put_in_and_places_are_found_again() {
+    fn metered_source_maps_back_to_the_original() {
         let source = "{% set a = b -%} {% for c in a -%} x{{ c }}{% endfor %}{% set d %}e{% endset %}é";
-        let (names, mut load) = (Names::default(), |_: &str| Err(String::new()));
-        let mut library = Library::new(&mut load, &names);
-        let analysis = library.read(&Text { name: "t".into(), source: source.into() }).unwrap();
-        let metered = MeteredSource::of(&analysis, &library);
+        let (names, mut load) = (TemplateNames::default(), |_: &str| Err(String::new()));
+        let mut library = TemplateLibrary::new(&mut load, &names);
+        let analysis = library.read_text(&NamedTemplate { name: "t".into(), source: source.into() }).unwrap();
+        let metered = MeteredSource::from_analysis(&analysis, &library);
         let expected = "{% set a =( b )|__kept-%} {% for c in a -%}{{ __round(cost=3) -}} x{{ c }}{% endfor %}\
                         {% set d |__kept%}e{% endset %}é";
         assert_eq!(metered.source, expected);
         for word in ["set a", "b ", "c in", "x{{", "endfor", "set d", "endset", "é"] {
             let (from, to) = (metered.source.find(word).unwrap(), source.find(word).unwrap());
-            assert_eq!(metered.original(from), to, "{word}");
+            assert_eq!(metered.original_offset(from), to, "{word}");
         }
     }
 }

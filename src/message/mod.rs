@@ -45,20 +45,20 @@ mod unclosed;
 mod words;
 
 pub use branches::BranchFinder;
-pub use compile::{compile, render_constant};
-pub use condition::{Condition, Sieve, compile_condition};
-pub use empty_use::{EmptyPlace, EmptyUse, EmptyUseFinder};
+pub use compile::{compile_messages, render_constant};
+pub use condition::{Condition, RowFilter, compile_condition};
+pub use empty_use::{EmptyCellFinder, EmptyCellPlace, EmptyCellUse};
 pub use filled::FilledMessage;
-pub use instrument::defined_names;
+pub use instrument::find_defined_names;
 pub use marked::{MarkedText, Marker};
-pub use messages::Messages;
-pub use names::Names;
+pub use messages::CompiledMessages;
+pub use names::TemplateNames;
 pub use notice::{Notice, fill_notice};
 pub use problem::TextProblem;
 pub use reading::{
-    Asked, FilterCall, Mentions, Question, filter_calls, looped_names, masked, mentions, number_orders, problem_at,
-    questions, remedy_of_number, said,
+    ConditionCheck, ConditionKind, FilterCall, Mentions, constant_parts, find_condition_checks, find_filter_calls,
+    find_looped_names, find_mentions, find_number_comparisons, mask_tags, number_remedy, problem_at,
 };
-pub use render::{Invalid, Renderer};
+pub use render::{RenderError, Renderer};
 pub use slips::{cyrillic_lookalike, latin_lookalike};
-pub use table::{Table, load_tables};
+pub use table::{LookupTable, load_tables};

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tera::{Context, Error, Kwargs, State, TeraResult, Value};
 
-use super::engine::{engine, refill};
-use crate::domain::Occasion;
+use super::engine::{create_engine, reset_steps};
+use crate::domain::NotificationEvent;
 
 /// The tags that a text about a run may have: without loops it ends.
-const TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
+const ALLOWED_TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
 /// The name of the text while it is filled.
-const NAME: &str = "notice";
+const TEMPLATE_NAME: &str = "notice";
 
 /// Something that is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// What it is about.
-    pub occasion: Occasion,
+    pub occasion: NotificationEvent,
     /// The campaign's name.
     pub campaign: String,
     /// The run's name, if there is a run.
@@ -43,7 +43,7 @@ impl Notice {
     #[must_use]
     pub fn sample() -> Self {
         Self {
-            occasion: Occasion::Finished,
+            occasion: NotificationEvent::Finished,
             campaign: "autumn-sale".to_owned(),
             run: Some("autumn-sale@3".to_owned()),
             gateway: "production".to_owned(),
@@ -62,33 +62,33 @@ impl Notice {
 /// # Errors
 /// What is wrong with the text, in words.
 pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
-    if let Some(tag) = tags(text).find(|tag| !TAGS.contains(tag)) {
+    if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
         return Err(format!(
             "the tag `{tag}` is not allowed in a notification; the allowed tags are {}",
-            TAGS.join(", ")
+            ALLOWED_TAGS.join(", ")
         ));
     }
-    let mut tera = engine();
-    tera.register_filter("json", json);
-    let mut context = Context::from_serialize(notice).map_err(|error| words(&error))?;
+    let mut tera = create_engine();
+    tera.register_filter("json", json_filter);
+    let mut context = Context::from_serialize(notice).map_err(|error| format_error(&error))?;
     context.insert("count", &count);
-    tera.add_raw_template(NAME, text).map_err(|error| words(&error))?;
-    refill();
-    tera.render(NAME, &context).map_err(|error| words(&error))
+    tera.add_raw_template(TEMPLATE_NAME, text).map_err(|error| format_error(&error))?;
+    reset_steps();
+    tera.render(TEMPLATE_NAME, &context).map_err(|error| format_error(&error))
 }
 
 /// A value as JSON, with its quotation marks.
-fn json(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
+fn json_filter(value: &Value, _: Kwargs, _: &State) -> TeraResult<String> {
     serde_json::to_string(value).map_err(|error| Error::message(error.to_string()))
 }
 
 /// The first word of each tag.
-fn tags(text: &str) -> impl Iterator<Item = &str> {
+fn find_tags(text: &str) -> impl Iterator<Item = &str> {
     text.split("{%").skip(1).filter_map(|tag| tag.trim_start_matches('-').split_whitespace().next())
 }
 
 /// An error of tera in one line.
-fn words(error: &Error) -> String {
+fn format_error(error: &Error) -> String {
     error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_filled_with_what_is_told() {
+    fn notice_text_is_filled_with_its_values() {
         let notice = Notice { text: "it \"stopped\"".to_owned(), ..Notice::sample() };
         for (text, filled) in [
             ("{{ text }}", "it \"stopped\""),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_cannot_be_filled_or_might_not_end_is_refused() {
+    fn unusable_notice_text_is_rejected() {
         for text in ["{{ phone }}", "{{ text", "{% for a in range(end=9) %}{% endfor %}", "{%- include \"a\" %}"] {
             assert!(fill_notice(text, &Notice::sample(), 1).is_err(), "{text}");
         }

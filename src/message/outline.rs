@@ -5,20 +5,20 @@
 
 use std::ops::Range;
 
-use super::lex::{Kind, Token};
+use super::lex::{TemplateToken, TokenKind};
 
 /// One thing that a template does, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) what: What,
+pub(super) struct OutlineEvent {
+    pub(super) what: OutlineAction,
     pub(super) span: Range<usize>,
 }
 
 /// What a template does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum OutlineAction {
     /// Reads a variable.
-    Use(Use),
+    Use(VariableUse),
     /// Asks whether a variable is there: `is defined` or `is undefined`.
     Ask(String),
     /// Reads `recipient["key"]`.
@@ -56,19 +56,19 @@ pub(super) enum What {
 
 /// How a variable is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Use {
+pub(super) struct VariableUse {
     pub(super) name: String,
     /// Whether it may be missing: `| default(…)`.
     pub(super) optional: bool,
     /// Whether a part of it is meant: `name.part`.
     pub(super) dotted: bool,
     /// What of it is looked up: `name[…]`.
-    pub(super) lookup: Option<Lookup>,
+    pub(super) lookup: Option<TableLookup>,
 }
 
 /// What is looked up in a table: `name[key].column`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lookup {
+pub(super) struct TableLookup {
     /// The key, where it is a text and not a name.
     pub(super) key: Option<String>,
     /// The column.
@@ -79,7 +79,7 @@ pub(super) struct Lookup {
 
 /// A loop, for the cost of one of its rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Loop {
+pub(super) struct TemplateLoop {
     /// Bytes of the body.
     pub(super) body: Range<usize>,
     /// Whether the tag drops the white space after it.
@@ -102,8 +102,8 @@ pub(super) enum SetValue {
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
-    pub(super) events: Vec<Event>,
-    pub(super) loops: Vec<Loop>,
+    pub(super) events: Vec<OutlineEvent>,
+    pub(super) loops: Vec<TemplateLoop>,
     pub(super) kept: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
@@ -114,29 +114,30 @@ pub(super) struct Outline {
 
 impl Outline {
     /// The outline of a source's tokens.
-    pub(super) fn of(tokens: &[Token<'_>]) -> Self {
-        let mut reader = Reader { outline: Self { tokens: tokens.len(), ..Self::default() }, ..Reader::default() };
+    pub(super) fn from_tokens(tokens: &[TemplateToken<'_>]) -> Self {
+        let mut reader =
+            OutlineReader { outline: Self { tokens: tokens.len(), ..Self::default() }, ..OutlineReader::default() };
         let mut rest = tokens;
-        while let Some(end) = rest.iter().position(|token| matches!(token.kind, Kind::End { .. })) {
+        while let Some(end) = rest.iter().position(|token| matches!(token.kind, TokenKind::End { .. })) {
             let (tag, after) = rest.split_at(end + 1);
-            reader.tag(tag, tokens.len() - after.len());
+            reader.read_tag(tag, tokens.len() - after.len());
             rest = after;
         }
         reader.outline
     }
 
     /// Texts that are included or extended, with the place of the name.
-    pub(super) fn loads(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
+    pub(super) fn find_loads(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         self.events.iter().filter_map(|event| match &event.what {
-            What::Include(name) | What::Extends(name) => Some((name.as_str(), event.span.clone())),
+            OutlineAction::Include(name) | OutlineAction::Extends(name) => Some((name.as_str(), event.span.clone())),
             _ => None,
         })
     }
 
     /// The parent that the text extends.
-    pub(super) fn parent(&self) -> Option<&str> {
+    pub(super) fn find_parent(&self) -> Option<&str> {
         self.events.iter().find_map(|event| match &event.what {
-            What::Extends(name) => Some(name.as_str()),
+            OutlineAction::Extends(name) => Some(name.as_str()),
             _ => None,
         })
     }
@@ -144,7 +145,7 @@ impl Outline {
 
 /// Reads tags into an outline; what stands in their expressions is read in `expression`.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct OutlineReader {
     outline: Outline,
     /// Open loops: the index in `outline.loops`, and the tokens before the body.
     open_loops: Vec<(usize, usize)>,
@@ -152,9 +153,9 @@ pub(super) struct Reader {
     blocks: usize,
 }
 
-impl Reader {
-    pub(super) fn event(&mut self, what: What, span: &Range<usize>) {
-        self.outline.events.push(Event { what, span: span.clone() });
+impl OutlineReader {
+    pub(super) fn push_event(&mut self, what: OutlineAction, span: &Range<usize>) {
+        self.outline.events.push(OutlineEvent { what, span: span.clone() });
     }
 
     pub(super) fn is_in_loop(&self) -> bool {
@@ -166,94 +167,94 @@ impl Reader {
     }
 
     /// Reads one tag, from its opening to its end; `read` tokens of the source are behind it then.
-    fn tag(&mut self, tag: &[Token<'_>], read: usize) {
+    fn read_tag(&mut self, tag: &[TemplateToken<'_>], read: usize) {
         let [opening, inner @ .., end] = tag else { return };
-        if opening.kind == Kind::Print {
-            return self.expression(inner);
+        if opening.kind == TokenKind::Print {
+            return self.read_expression(inner);
         }
         let [first, arguments @ ..] = inner else { return };
         match first.kind {
-            Kind::Name("for") => self.open_loop(arguments, end, read),
-            Kind::Name("endfor") => self.close_loop(opening, read - tag.len()),
-            Kind::Name("set") => self.set(arguments, end, false),
-            Kind::Name("set_global") => self.set(arguments, end, true),
-            Kind::Name("include") => self.load(arguments, What::Include),
-            Kind::Name("extends") => self.load(arguments, What::Extends),
-            Kind::Name("block") => self.open_block(arguments),
-            Kind::Name("endblock") => self.blocks = self.blocks.saturating_sub(1),
-            Kind::Name("elif") => {
+            TokenKind::Name("for") => self.open_loop(arguments, end, read),
+            TokenKind::Name("endfor") => self.close_loop(opening, read - tag.len()),
+            TokenKind::Name("set") => self.read_set(arguments, end, false),
+            TokenKind::Name("set_global") => self.read_set(arguments, end, true),
+            TokenKind::Name("include") => self.read_load(arguments, OutlineAction::Include),
+            TokenKind::Name("extends") => self.read_load(arguments, OutlineAction::Extends),
+            TokenKind::Name("block") => self.open_block(arguments),
+            TokenKind::Name("endblock") => self.blocks = self.blocks.saturating_sub(1),
+            TokenKind::Name("elif") => {
                 self.outline.elifs += 1;
-                self.expression(arguments);
+                self.read_expression(arguments);
             }
-            Kind::Name("if") => self.expression(arguments),
-            Kind::Name("filter") => self.filters(arguments),
-            Kind::Name("component") | Kind::Symbol("<") => {
+            TokenKind::Name("if") => self.read_expression(arguments),
+            TokenKind::Name("filter") => self.read_filters(arguments),
+            TokenKind::Name("component") | TokenKind::Symbol("<") => {
                 let span = first.span.start..arguments.last().map_or(first.span.end, |last| last.span.end);
-                self.event(What::Unsupported("components"), &span);
+                self.push_event(OutlineAction::Unsupported("components"), &span);
             }
             _ => {}
         }
     }
 
-    fn open_loop(&mut self, arguments: &[Token<'_>], end: &Token<'_>, read: usize) {
-        let Some(at) = arguments.iter().position(|token| token.kind == Kind::Name("in")) else { return };
-        self.expression(&arguments[at + 1..]);
-        self.event(What::Enter, &end.span);
+    fn open_loop(&mut self, arguments: &[TemplateToken<'_>], end: &TemplateToken<'_>, read: usize) {
+        let Some(at) = arguments.iter().position(|token| token.kind == TokenKind::Name("in")) else { return };
+        self.read_expression(&arguments[at + 1..]);
+        self.push_event(OutlineAction::Enter, &end.span);
         for token in &arguments[..at] {
-            if let Kind::Name(name) = token.kind {
-                self.event(What::Define { name: name.to_owned(), global: false }, &token.span);
+            if let TokenKind::Name(name) = token.kind {
+                self.push_event(OutlineAction::Define { name: name.to_owned(), global: false }, &token.span);
             }
         }
         let (start, events) = (end.span.end, self.outline.events.len());
         self.open_loops.push((self.outline.loops.len(), read));
-        let trims = end.kind == Kind::End { trims: true };
-        self.outline.loops.push(Loop { body: start..start, trims, tokens: 0, events: events..events });
+        let trims = end.kind == TokenKind::End { trims: true };
+        self.outline.loops.push(TemplateLoop { body: start..start, trims, tokens: 0, events: events..events });
     }
 
-    fn close_loop(&mut self, opening: &Token<'_>, read: usize) {
+    fn close_loop(&mut self, opening: &TemplateToken<'_>, read: usize) {
         let Some((index, before)) = self.open_loops.pop() else { return };
         let events = self.outline.events.len();
         let closed = &mut self.outline.loops[index];
         closed.body.end = opening.span.start;
         closed.tokens = read.saturating_sub(before);
         closed.events.end = events;
-        self.event(What::Leave, &opening.span);
+        self.push_event(OutlineAction::Leave, &opening.span);
     }
 
-    fn set(&mut self, arguments: &[Token<'_>], end: &Token<'_>, global: bool) {
-        let [Token { kind: Kind::Name(name), span }, value @ ..] = arguments else { return };
+    fn read_set(&mut self, arguments: &[TemplateToken<'_>], end: &TemplateToken<'_>, global: bool) {
+        let [TemplateToken { kind: TokenKind::Name(name), span }, value @ ..] = arguments else { return };
         match value {
-            [Token { kind: Kind::Symbol("="), span }, value @ ..] => {
+            [TemplateToken { kind: TokenKind::Symbol("="), span }, value @ ..] => {
                 self.outline.kept.push(SetValue::Value(span.end..end.span.start));
-                self.expression(value);
+                self.read_expression(value);
             }
             filters => {
                 self.outline.kept.push(SetValue::Block(end.span.start));
-                self.expression(filters);
+                self.read_expression(filters);
             }
         }
-        self.event(What::Define { name: (*name).to_owned(), global }, span);
+        self.push_event(OutlineAction::Define { name: (*name).to_owned(), global }, span);
     }
 
-    fn load(&mut self, arguments: &[Token<'_>], what: impl FnOnce(String) -> What) {
-        if let [Token { kind: Kind::Text(name), span }, ..] = arguments {
-            self.event(what(name.clone()), span);
+    fn read_load(&mut self, arguments: &[TemplateToken<'_>], what: impl FnOnce(String) -> OutlineAction) {
+        if let [TemplateToken { kind: TokenKind::Text(name), span }, ..] = arguments {
+            self.push_event(what(name.clone()), span);
         }
     }
 
-    fn open_block(&mut self, arguments: &[Token<'_>]) {
-        if let [Token { kind: Kind::Name(name), span }, ..] = arguments {
-            self.event(What::Block { name: (*name).to_owned(), outermost: self.blocks == 0 }, span);
+    fn open_block(&mut self, arguments: &[TemplateToken<'_>]) {
+        if let [TemplateToken { kind: TokenKind::Name(name), span }, ..] = arguments {
+            self.push_event(OutlineAction::Block { name: (*name).to_owned(), outermost: self.blocks == 0 }, span);
         }
         self.blocks += 1;
         self.outline.block_depth = self.outline.block_depth.max(self.blocks);
     }
 
     /// The filters of `{% filter a | b %}`; the first has no bar before it.
-    fn filters(&mut self, arguments: &[Token<'_>]) {
-        if let [Token { kind: Kind::Name(name), span }, rest @ ..] = arguments {
-            self.event(What::Filter((*name).to_owned()), span);
-            self.expression(rest);
+    fn read_filters(&mut self, arguments: &[TemplateToken<'_>]) {
+        if let [TemplateToken { kind: TokenKind::Name(name), span }, rest @ ..] = arguments {
+            self.push_event(OutlineAction::Filter((*name).to_owned()), span);
+            self.read_expression(rest);
         }
     }
 }
@@ -261,25 +262,27 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::lex::tokens;
+    use crate::message::lex::tokenize;
 
     fn outline(source: &str) -> Outline {
-        Outline::of(&tokens(source))
+        Outline::from_tokens(&tokenize(source))
     }
 
-    fn used(source: &str) -> Vec<String> {
-        let name = |event: Event| match event.what {
-            What::Use(Use { name, optional, .. }) => Some(if optional { format!("{name}?") } else { name }),
-            What::Key { key, optional } => Some(format!("[{key}]{}", if optional { "?" } else { "" })),
-            What::AnyKey => Some("[]".into()),
-            What::Ask(name) => Some(format!("{name}?")),
+    fn used_names(source: &str) -> Vec<String> {
+        let name = |event: OutlineEvent| match event.what {
+            OutlineAction::Use(VariableUse { name, optional, .. }) => {
+                Some(if optional { format!("{name}?") } else { name })
+            }
+            OutlineAction::Key { key, optional } => Some(format!("[{key}]{}", if optional { "?" } else { "" })),
+            OutlineAction::AnyKey => Some("[]".into()),
+            OutlineAction::Ask(name) => Some(format!("{name}?")),
             _ => None,
         };
         outline(source).events.into_iter().filter_map(name).collect()
     }
 
     #[test]
-    fn variables_are_told_from_everything_else_that_has_a_name() {
+    fn variables_differ_from_other_names() {
         let table: [(&str, &[&str]); 15] = [
             ("{{ a }}{{b.c.d}}{{ 1 + e }}", &["a", "b", "e"]),
             ("{{ a | title | replace(from=b, to='c') }}", &["a", "b"]),
@@ -304,16 +307,17 @@ mod tests {
             ("{% block a %}{% endblock a %}{% raw %}{{ b }}{% endraw %}{# {{ c }} #}d", &[]),
         ];
         for (source, expected) in table {
-            assert_eq!(used(source), expected, "{source}");
+            assert_eq!(used_names(source), expected, "{source}");
         }
     }
 
     #[test]
-    fn filters_tests_and_functions_are_named() {
+    fn filters_tests_and_functions_are_found() {
         let source = "{{ a | f1(x=1) | f2 }}{% filter f3 | f4 %}{% endfilter %}{{ b is t1 or b is not t2 }}{{ g() }}";
         let mut names = Vec::new();
         for event in outline(source).events {
-            if let What::Filter(name) | What::Test(name) | What::Function(name) = event.what {
+            if let OutlineAction::Filter(name) | OutlineAction::Test(name) | OutlineAction::Function(name) = event.what
+            {
                 assert_eq!(name, source[event.span]);
                 names.push(name);
             }
@@ -322,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_messages_do_not_have_is_named() {
+    fn unsupported_constructs_are_named() {
         let table = [
             ("{{ [x for x in a] }}", "list comprehensions"),
             ("{{ [...a] }}", "spreads"),
@@ -332,17 +336,17 @@ mod tests {
         ];
         for (source, expected) in table {
             let found = outline(source).events.into_iter().find_map(|event| match event.what {
-                What::Unsupported(what) => Some(what),
+                OutlineAction::Unsupported(what) => Some(what),
                 _ => None,
             });
             assert_eq!(found, Some(expected), "{source}");
         }
         let compares = outline("{% if a < b and 'c' < d %}{% endif %}").events;
-        assert!(!compares.iter().any(|event| matches!(event.what, What::Unsupported(_))));
+        assert!(!compares.iter().any(|event| matches!(event.what, OutlineAction::Unsupported(_))));
     }
 
     #[test]
-    fn a_loop_knows_its_body() {
+    fn loop_records_its_body() {
         let source = "{% for a in b -%}{{ a }}{% for c in a %}{{ c }}{% endfor %}{% endfor %}";
         let outline = outline(source);
         let bodies: Vec<_> = outline.loops.iter().map(|l| (&source[l.body.clone()], l.tokens, l.trims)).collect();

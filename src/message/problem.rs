@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::Rule;
 
 /// A problem of one text, found before anything is sent.
@@ -27,8 +27,8 @@ pub struct TextProblem {
 impl TextProblem {
     /// A problem of the bytes `span` of `source`.
     pub(super) fn new(text: &str, source: &str, span: Range<usize>, rule: &'static Rule, message: String) -> Self {
-        let start = floor(source, span.start);
-        let meant = &source[start..floor(source, span.end).max(start)];
+        let start = floor_boundary(source, span.start);
+        let meant = &source[start..floor_boundary(source, span.end).max(start)];
         let before = &source[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self {
@@ -43,19 +43,19 @@ impl TextProblem {
     }
 
     /// The same problem with what to do, if that is known.
-    pub(super) fn help(mut self, help: impl Into<Option<String>>) -> Self {
+    pub(super) fn with_help(mut self, help: impl Into<Option<String>>) -> Self {
         self.help = help.into();
         self
     }
 }
 
 /// The character boundary at or before `at`.
-fn floor(source: &str, at: usize) -> usize {
+fn floor_boundary(source: &str, at: usize) -> usize {
     (0..=at.min(source.len())).rev().find(|&at| source.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// Problems by text and place, each once; included texts come after those that include them.
-pub(super) fn in_order(mut problems: Vec<TextProblem>, texts: &[&Text]) -> Vec<TextProblem> {
+pub(super) fn sort_problems(mut problems: Vec<TextProblem>, texts: &[&NamedTemplate]) -> Vec<TextProblem> {
     let position =
         |problem: &TextProblem| texts.iter().position(|text| text.name == problem.text).unwrap_or(texts.len());
     problems.sort_by_cached_key(|problem| (position(problem), problem.text.clone(), problem.line, problem.column));
@@ -69,7 +69,7 @@ mod tests {
     use crate::finding::rules;
 
     #[test]
-    fn a_place_is_told_in_lines_and_characters() {
+    fn place_counts_lines_and_characters() {
         let source = "Привіт\n{{ ім }} x\ny";
         let at = |start, end| {
             let problem = TextProblem::new("t", source, start..end, &rules::TEXT_FAILS, String::new());

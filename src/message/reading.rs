@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::engine::{FILTERS, arguments};
-use super::lex::{Kind, Token, literals, tokens};
+use super::engine::{FILTERS, filter_arguments};
+use super::lex::{TemplateToken, TokenKind, find_literals, tokenize};
 use super::problem::TextProblem;
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::Rule;
 
 /// What a condition asks of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ConditionKind {
     /// Whether it is something: `{% if vip %}`.
-    Whether,
+    IsTruthy,
     /// Whether it is this text: `{% if plan == "gold" %}`.
     IsText(String),
     /// Whether it is `true` or `false` without quotes, which no cell is.
@@ -24,25 +24,25 @@ pub enum Asked {
 
 /// A question that a text asks of a bare name in a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct ConditionCheck {
     /// The name.
     pub name: String,
     /// What is asked.
-    pub asked: Asked,
+    pub kind: ConditionKind,
     /// Where it stands: bytes of the text's source.
     pub span: Range<usize>,
 }
 
 /// The parts of a text that everybody gets as they stand, with their places: bytes of its source.
-pub fn said(text: &Text) -> impl Iterator<Item = (&str, Range<usize>)> {
-    literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
+pub fn constant_parts(text: &NamedTemplate) -> impl Iterator<Item = (&str, Range<usize>)> {
+    find_literals(&text.source).into_iter().map(|at| (&text.source[at.clone()], at))
 }
 
 /// The source with `x` for each byte of its tags, so that positions in it are positions in the source.
 #[must_use]
-pub fn masked(text: &Text) -> String {
+pub fn mask_tags(text: &NamedTemplate) -> String {
     let mut masked = String::with_capacity(text.source.len());
-    for literal in literals(&text.source) {
+    for literal in find_literals(&text.source) {
         masked.extend(std::iter::repeat_n('x', literal.start - masked.len()));
         masked += &text.source[literal];
     }
@@ -61,14 +61,15 @@ pub struct Mentions {
 
 /// What the tags of a text mention.
 #[must_use]
-pub fn mentions(text: &Text) -> Mentions {
+pub fn find_mentions(text: &NamedTemplate) -> Mentions {
     let mut mentions = Mentions::default();
-    for tag in tokens(&text.source).split_inclusive(|token| matches!(token.kind, Kind::End { .. })) {
-        let includes = matches!(tag, [_, Token { kind: Kind::Name("include" | "extends" | "import"), .. }, ..]);
+    for tag in tokenize(&text.source).split_inclusive(|token| matches!(token.kind, TokenKind::End { .. })) {
+        let includes =
+            matches!(tag, [_, TemplateToken { kind: TokenKind::Name("include" | "extends" | "import"), .. }, ..]);
         for token in tag {
             match &token.kind {
-                Kind::Name(name) => drop(mentions.names.insert((*name).to_owned())),
-                Kind::Text(name) if includes => drop(mentions.texts.insert(name.clone())),
+                TokenKind::Name(name) => drop(mentions.names.insert((*name).to_owned())),
+                TokenKind::Text(name) if includes => drop(mentions.texts.insert(name.clone())),
                 _ => {}
             }
         }
@@ -78,89 +79,100 @@ pub fn mentions(text: &Text) -> Mentions {
 
 /// The questions that a text asks of bare names in its conditions, as far as they are simple ones.
 #[must_use]
-pub fn questions(text: &Text) -> Vec<Question> {
-    let tokens = tokens(&text.source);
+pub fn find_condition_checks(text: &NamedTemplate) -> Vec<ConditionCheck> {
+    let tokens = tokenize(&text.source);
     let mut questions = Vec::new();
-    for tag in tokens.split_inclusive(|token| matches!(token.kind, Kind::End { .. })) {
-        let [Token { kind: Kind::Tag, .. }, Token { kind: Kind::Name("if" | "elif"), .. }, condition @ .., _] = tag
+    for tag in tokens.split_inclusive(|token| matches!(token.kind, TokenKind::End { .. })) {
+        let [
+            TemplateToken { kind: TokenKind::Tag, .. },
+            TemplateToken { kind: TokenKind::Name("if" | "elif"), .. },
+            condition @ ..,
+            _,
+        ] = tag
         else {
             continue;
         };
-        questions.extend(simple_questions(condition, &text.source));
+        questions.extend(simple_checks(condition, &text.source));
     }
     questions
 }
 
 /// The questions that a condition asks of bare names, as far as they are simple ones.
-pub(super) fn simple_questions(condition: &[Token<'_>], source: &str) -> Vec<Question> {
-    let joins = |token: &Token<'_>| matches!(token.kind, Kind::Name("and" | "or" | "not") | Kind::Symbol("(" | ")"));
-    let named = |name: &str| condition.iter().filter(|token| token.kind == Kind::Name(name)).count();
-    let asked = condition.split(joins).filter_map(|condition| question(condition, source));
+pub(super) fn simple_checks(condition: &[TemplateToken<'_>], source: &str) -> Vec<ConditionCheck> {
+    let joins = |token: &TemplateToken<'_>| {
+        matches!(token.kind, TokenKind::Name("and" | "or" | "not") | TokenKind::Symbol("(" | ")"))
+    };
+    let named = |name: &str| condition.iter().filter(|token| token.kind == TokenKind::Name(name)).count();
+    let asked = condition.split(joins).filter_map(|condition| parse_check(condition, source));
     // Who asks more of a name in the same breath, such as `points and points | int > 0`, knows what a cell is.
-    asked.filter(|question| question.asked != Asked::Whether || named(&question.name) == 1).collect()
+    asked.filter(|question| question.kind != ConditionKind::IsTruthy || named(&question.name) == 1).collect()
 }
 
 /// The remedy for a name that is compared with a number; `written` is the correct comparison.
 #[must_use]
-pub fn remedy_of_number(name: &str, written: &str) -> String {
+pub fn number_remedy(name: &str, written: &str) -> String {
     format!("write `{written}`, or `{name} != '' and {written}` if some cells are empty")
 }
 
 /// The comparisons of names with numbers by `<` or `>`: no cell is a number, so each of them fails.
 #[must_use]
-pub fn number_orders(text: &Text) -> Vec<Question> {
-    let is_order = |question: &Question| {
+pub fn find_number_comparisons(text: &NamedTemplate) -> Vec<ConditionCheck> {
+    let is_order = |question: &ConditionCheck| {
         let written = &text.source[question.span.clone()];
-        matches!(question.asked, Asked::IsNumber(_)) && written.contains(['<', '>'])
+        matches!(question.kind, ConditionKind::IsNumber(_)) && written.contains(['<', '>'])
     };
-    questions(text).into_iter().filter(is_order).collect()
+    find_condition_checks(text).into_iter().filter(is_order).collect()
 }
 
 /// The question that a condition without `and`, `or` and `not` asks, if it is a simple one.
-fn question(condition: &[Token<'_>], source: &str) -> Option<Question> {
+fn parse_check(condition: &[TemplateToken<'_>], source: &str) -> Option<ConditionCheck> {
     let (first, last) = (condition.first()?, condition.last()?);
     let as_number = || {
         let [left, operator, right] = condition else { return None };
-        let number = [right, left].into_iter().find(|side| side.kind == Kind::Number)?;
+        let number = [right, left].into_iter().find(|side| side.kind == TokenKind::Number)?;
         let number = &source[number.span.clone()];
         let [left_side, right_side] = [left, right].map(|side| match side.kind {
-            Kind::Name(name) => {
+            TokenKind::Name(name) => {
                 let filter = if number.contains('.') { "float" } else { "int" };
                 format!("{name} | {filter}")
             }
             _ => source[side.span.clone()].to_owned(),
         });
-        Some(Asked::IsNumber(format!("{left_side} {} {right_side}", &source[operator.span.clone()])))
+        Some(ConditionKind::IsNumber(format!("{left_side} {} {right_side}", &source[operator.span.clone()])))
     };
     let (name, asked) = match condition {
-        [Token { kind: Kind::Name(name), .. }] => (name, Asked::Whether),
-        [Token { kind: Kind::Name(name), .. }, Token { kind: Kind::Symbol("==" | "!="), .. }, value] => {
-            (name, asked(value).or_else(as_number)?)
-        }
-        [value, Token { kind: Kind::Symbol("==" | "!="), .. }, Token { kind: Kind::Name(name), .. }] => {
-            (name, asked(value).or_else(as_number)?)
-        }
+        [TemplateToken { kind: TokenKind::Name(name), .. }] => (name, ConditionKind::IsTruthy),
+        [
+            TemplateToken { kind: TokenKind::Name(name), .. },
+            TemplateToken { kind: TokenKind::Symbol("==" | "!="), .. },
+            value,
+        ] => (name, parse_kind(value).or_else(as_number)?),
+        [
+            value,
+            TemplateToken { kind: TokenKind::Symbol("==" | "!="), .. },
+            TemplateToken { kind: TokenKind::Name(name), .. },
+        ] => (name, parse_kind(value).or_else(as_number)?),
         // Only numbers are asked for their order: that of texts is seldom meant, and never refused.
         [
-            Token { kind: Kind::Name(name), .. },
-            Token { kind: Kind::Symbol(sign), .. },
-            Token { kind: Kind::Number, .. },
+            TemplateToken { kind: TokenKind::Name(name), .. },
+            TemplateToken { kind: TokenKind::Symbol(sign), .. },
+            TemplateToken { kind: TokenKind::Number, .. },
         ]
         | [
-            Token { kind: Kind::Number, .. },
-            Token { kind: Kind::Symbol(sign), .. },
-            Token { kind: Kind::Name(name), .. },
+            TemplateToken { kind: TokenKind::Number, .. },
+            TemplateToken { kind: TokenKind::Symbol(sign), .. },
+            TemplateToken { kind: TokenKind::Name(name), .. },
         ] if matches!(*sign, "<" | ">" | "<=" | ">=") => (name, as_number()?),
         _ => return None,
     };
-    Some(Question { name: (*name).to_owned(), asked, span: first.span.start..last.span.end })
+    Some(ConditionCheck { name: (*name).to_owned(), kind: asked, span: first.span.start..last.span.end })
 }
 
-fn asked(value: &Token<'_>) -> Option<Asked> {
+fn parse_kind(value: &TemplateToken<'_>) -> Option<ConditionKind> {
     match &value.kind {
-        Kind::Text(text) => Some(Asked::IsText(text.clone())),
-        Kind::Name("true" | "True") => Some(Asked::IsBool(true)),
-        Kind::Name("false" | "False") => Some(Asked::IsBool(false)),
+        TokenKind::Text(text) => Some(ConditionKind::IsText(text.clone())),
+        TokenKind::Name("true" | "True") => Some(ConditionKind::IsBool(true)),
+        TokenKind::Name("false" | "False") => Some(ConditionKind::IsBool(false)),
         _ => None,
     }
 }
@@ -182,12 +194,14 @@ pub struct FilterCall {
 
 /// The calls of existing filters in a text.
 #[must_use]
-pub fn filter_calls(text: &Text) -> Vec<FilterCall> {
-    let tokens = tokens(&text.source);
+pub fn find_filter_calls(text: &NamedTemplate) -> Vec<FilterCall> {
+    let tokens = tokenize(&text.source);
     let calls = tokens.windows(2).enumerate().filter_map(|(at, pair)| match pair {
-        [Token { kind: Kind::Symbol("|"), .. }, Token { kind: Kind::Name(name), span }] if FILTERS.contains(name) => {
-            let (required, optional) = arguments(name);
-            let given = given(&tokens[at + 2..]);
+        [TemplateToken { kind: TokenKind::Symbol("|"), .. }, TemplateToken { kind: TokenKind::Name(name), span }]
+            if FILTERS.contains(name) =>
+        {
+            let (required, optional) = filter_arguments(name);
+            let given = argument_names(&tokens[at + 2..]);
             Some(FilterCall { name: (*name).to_owned(), span: span.clone(), arguments: given, required, optional })
         }
         _ => None,
@@ -196,14 +210,15 @@ pub fn filter_calls(text: &Text) -> Vec<FilterCall> {
 }
 
 /// The names of the arguments in the brackets that some tokens begin with.
-fn given(tokens: &[Token<'_>]) -> Vec<(String, Range<usize>)> {
+fn argument_names(tokens: &[TemplateToken<'_>]) -> Vec<(String, Range<usize>)> {
     let (mut depth, mut given) = (0_usize, Vec::new());
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            Kind::Symbol("(" | "[" | "{") => depth += 1,
-            Kind::Symbol(")" | "]" | "}") => depth = depth.saturating_sub(1),
-            Kind::Name(name)
-                if depth == 1 && matches!(tokens.get(at + 1).map(|token| &token.kind), Some(Kind::Symbol("="))) =>
+            TokenKind::Symbol("(" | "[" | "{") => depth += 1,
+            TokenKind::Symbol(")" | "]" | "}") => depth = depth.saturating_sub(1),
+            TokenKind::Name(name)
+                if depth == 1
+                    && matches!(tokens.get(at + 1).map(|token| &token.kind), Some(TokenKind::Symbol("="))) =>
             {
                 given.push((name.to_owned(), token.span.clone()));
             }
@@ -218,17 +233,17 @@ fn given(tokens: &[Token<'_>]) -> Vec<(String, Range<usize>)> {
 
 /// The plain names that loops of a text go over, with their places.
 #[must_use]
-pub fn looped_names(text: &Text) -> Vec<(String, Range<usize>)> {
-    let tokens = tokens(&text.source);
-    let tags = tokens.split_inclusive(|token| matches!(token.kind, Kind::End { .. }));
-    let name = |tag: &[Token<'_>]| match tag {
+pub fn find_looped_names(text: &NamedTemplate) -> Vec<(String, Range<usize>)> {
+    let tokens = tokenize(&text.source);
+    let tags = tokens.split_inclusive(|token| matches!(token.kind, TokenKind::End { .. }));
+    let name = |tag: &[TemplateToken<'_>]| match tag {
         [
-            Token { kind: Kind::Tag, .. },
-            Token { kind: Kind::Name("for"), .. },
+            TemplateToken { kind: TokenKind::Tag, .. },
+            TemplateToken { kind: TokenKind::Name("for"), .. },
             ..,
-            Token { kind: Kind::Name("in"), .. },
-            Token { kind: Kind::Name(name), span },
-            Token { kind: Kind::End { .. }, .. },
+            TemplateToken { kind: TokenKind::Name("in"), .. },
+            TemplateToken { kind: TokenKind::Name(name), span },
+            TemplateToken { kind: TokenKind::End { .. }, .. },
         ] => Some(((*name).to_owned(), span.clone())),
         _ => None,
     };
@@ -237,37 +252,43 @@ pub fn looped_names(text: &Text) -> Vec<(String, Range<usize>)> {
 
 /// A problem of some bytes of a text.
 #[must_use]
-pub fn problem_at(text: &Text, span: Range<usize>, rule: &'static Rule, message: String, help: &str) -> TextProblem {
-    TextProblem::new(&text.name, &text.source, span, rule, message).help(help.to_owned())
+pub fn problem_at(
+    text: &NamedTemplate,
+    span: Range<usize>,
+    rule: &'static Rule,
+    message: String,
+    help: &str,
+) -> TextProblem {
+    TextProblem::new(&text.name, &text.source, span, rule, message).with_help(help.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked_by(source: &str) -> Vec<(String, Asked)> {
-        let text = Text { name: "t".into(), source: source.into() };
-        questions(&text).into_iter().map(|question| (question.name, question.asked)).collect()
+    fn check_kinds(source: &str) -> Vec<(String, ConditionKind)> {
+        let text = NamedTemplate { name: "t".into(), source: source.into() };
+        find_condition_checks(&text).into_iter().map(|question| (question.name, question.kind)).collect()
     }
 
     #[test]
-    fn masked_text_keeps_the_places_of_its_words() {
+    fn masked_text_keeps_word_positions() {
         for (source, shown) in [("Hi", "Hi"), ("a{{ b }}є{# c #}", "axxxxxxxєxxxxxxx"), ("{{ b }}c", "xxxxxxxc")] {
-            assert_eq!(masked(&Text { name: "t".into(), source: source.into() }), shown);
+            assert_eq!(mask_tags(&NamedTemplate { name: "t".into(), source: source.into() }), shown);
         }
     }
 
     #[test]
-    fn the_simple_questions_of_conditions_are_read() {
-        let whether = |name: &str| (name.to_owned(), Asked::Whether);
-        let is = |name: &str, text: &str| (name.to_owned(), Asked::IsText(text.to_owned()));
+    fn simple_condition_checks_are_found() {
+        let whether = |name: &str| (name.to_owned(), ConditionKind::IsTruthy);
+        let is = |name: &str, text: &str| (name.to_owned(), ConditionKind::IsText(text.to_owned()));
         assert_eq!(
-            asked_by("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
+            check_kinds("{% if vip %}a{% elif not old and plan == \"gold\" %}b{% endif %}"),
             [whether("vip"), whether("old"), is("plan", "gold"),]
         );
         assert_eq!(
-            asked_by("{% if 'x' != a or b == true %}{% endif %}"),
-            [is("a", "x"), ("b".to_owned(), Asked::IsBool(true)),]
+            check_kinds("{% if 'x' != a or b == true %}{% endif %}"),
+            [is("a", "x"), ("b".to_owned(), ConditionKind::IsBool(true)),]
         );
         for other in [
             "{{ a == 'x' }}",
@@ -277,7 +298,7 @@ mod tests {
             "{% for a in b %}",
             "{% if a and a | int > 0 %}",
         ] {
-            assert_eq!(asked_by(other), [], "{other}");
+            assert_eq!(check_kinds(other), [], "{other}");
         }
     }
 }

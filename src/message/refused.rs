@@ -2,19 +2,19 @@
 
 use super::lex::is_constant;
 use super::problem::TextProblem;
-use crate::domain::{Content, Text, TextLimit, text_violation};
+use crate::domain::{MessageContent, NamedTemplate, TextLimit, find_text_violation};
 use crate::finding::rules;
 
 /// The limits of the channels that constant texts break.
-pub(super) fn refused(content: &Content<Text>) -> Vec<TextProblem> {
+pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<TextProblem> {
     let mut problems = Vec::new();
     for stage in &content.stages {
         for (field, text) in stage.texts().filter(|(_, text)| is_constant(&text.source)) {
-            let violation = text_violation(stage, field, &stage.sent(field, &text.source));
+            let violation = find_text_violation(stage, field, &stage.outgoing_text(field, &text.source));
             problems.extend(violation.map(|violation| {
                 let (whole, message) = (0..text.source.len(), violation.to_string());
-                let help = help(field.limit, &text.source);
-                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message).help(help)
+                let help = limit_help(field.limit, &text.source);
+                TextProblem::new(&text.name, &text.source, whole, &rules::TEXT_REFUSED, message).with_help(help)
             }));
         }
     }
@@ -22,7 +22,7 @@ pub(super) fn refused(content: &Content<Text>) -> Vec<TextProblem> {
 }
 
 /// How a text comes within its limit.
-fn help(limit: TextLimit, text: &str) -> Option<String> {
+fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
     let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {
         TextLimit::NotEmpty => None,
@@ -42,13 +42,14 @@ fn help(limit: TextLimit, text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::message::compile;
-    use crate::message::fixtures::{names, sms};
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{names, sms_content};
 
     #[test]
-    fn what_a_channel_would_not_take_is_told_with_all_else_that_is_wrong_with_texts() {
+    fn channel_limits_are_reported_with_other_problems() {
         let problems =
-            compile(&sms("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned())).unwrap_err();
+            compile_messages(&sms_content("Olena & Company", "{{ nope }}"), &names(), &mut |_| Err("none".to_owned()))
+                .unwrap_err();
         let told: Vec<&str> = problems.iter().map(|problem| problem.rule.id).collect();
         assert_eq!(told, ["unknown-variable", "text-refused"]);
     }

@@ -13,10 +13,10 @@ pub(super) const NO_AMOUNT: &str = "No amount: ";
 pub(super) const NO_DATE: &str = "No date: ";
 
 /// The spellings of dates in cells.
-const DATES: [&str; 3] = ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d"];
+const DATE_FORMATS: [&str; 3] = ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d"];
 
 /// The language that the filter names, or the campaign's.
-fn language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
+fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
     let named: Option<&str> = kwargs.get("language")?;
     match named {
         Some(code) => Language::from_code(code).ok_or_else(|| {
@@ -33,11 +33,11 @@ fn language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
 }
 
 /// An amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
-pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
-    let language = language(&kwargs, state)?;
+pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
+    let language = choose_language(&kwargs, state)?;
     let hundredths = match value.as_str() {
-        Some(cell) => hundredths(cell),
-        None => hundredths_of_number(&value.to_string()),
+        Some(cell) => parse_hundredths(cell),
+        None => number_to_hundredths(&value.to_string()),
     };
     let hundredths = hundredths.map_err(|why| Error::message(format!("{NO_AMOUNT}{why}")))?;
     let (thousands, fraction) = language.separators();
@@ -60,7 +60,7 @@ pub(super) fn money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<
 ///
 /// Groups of three digits stand between the same sign, and the fraction behind another one. A comma or a point before three
 /// digits can be either, so such an amount is refused.
-fn hundredths(text: &str) -> Result<i128, &'static str> {
+fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
     if text.is_empty() {
         return Err("empty");
@@ -110,15 +110,15 @@ fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bo
 }
 
 /// The hundredths of a number that a text calculated.
-fn hundredths_of_number(text: &str) -> Result<i128, &'static str> {
+fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     // More digits than three can be no thousands.
-    hundredths(&format!("{whole}.{fraction:0<6}"))
+    parse_hundredths(&format!("{whole}.{fraction:0<6}"))
 }
 
 /// A date in words, or in the digits of `format`: `2026-12-05` is `5 грудня 2026` in Ukrainian.
-pub(super) fn date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
-    let language = language(&kwargs, state)?;
+pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
+    let language = choose_language(&kwargs, state)?;
     let text = value.to_string();
     let refuse = |why: &str| Error::message(format!("{NO_DATE}{why}"));
     let (day, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
@@ -127,13 +127,13 @@ pub(super) fn date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<S
     }
     let is_time = time.is_empty()
         || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
-    let read = DATES.into_iter().find_map(|format| Date::strptime(format, day).ok());
+    let read = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
     // A year of two digits would be one of the first century.
     let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| refuse("letters"))?;
     let format: Option<&str> = kwargs.get("format")?;
     match format {
         Some(format) => strtime::format(format, date).map_err(|_| refuse("format")),
-        None => Ok(language.date((date.day(), date.month(), date.year()))),
+        None => Ok(language.format_date((date.day(), date.month(), date.year()))),
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_as_people_write_them() {
+    fn amounts_are_read_in_common_spellings() {
         for (text, expected) in [
             ("4392.66", Ok(439_266)),
             ("4 392,66", Ok(439_266)),
@@ -173,8 +173,8 @@ mod tests {
             ("12 34", Err("letters")),
             ("1.234,567,890", Err("letters")),
         ] {
-            assert_eq!(hundredths(text), expected, "{text}");
+            assert_eq!(parse_hundredths(text), expected, "{text}");
         }
-        assert_eq!((hundredths_of_number("2.125"), hundredths_of_number("1200")), (Ok(213), Ok(120_000)));
+        assert_eq!((number_to_hundredths("2.125"), number_to_hundredths("1200")), (Ok(213), Ok(120_000)));
     }
 }

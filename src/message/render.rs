@@ -4,21 +4,21 @@ use std::ops::Range;
 
 use tera::{Context, Error, Tera};
 
-use super::cells::Cells;
-use super::engine::{CappedWriter, MAX_BYTES, refill};
-use super::failure::{Failure, explain};
+use super::cells::TemplateCells;
+use super::engine::{CappedWriter, MAX_BYTES, reset_steps};
+use super::failure::{RenderFailure, explain_failure};
 use super::filled::{FilledMessage, FilledText};
-use super::messages::{MessageText, Messages, Piece};
-use super::metered_text::{MeteredTexts, place_of};
+use super::messages::{CompiledMessages, MessagePiece, MessageText};
+use super::metered_text::{MeteredTexts, error_place};
 use super::problem::TextProblem;
-use crate::domain::{Row, Text, Violation, text_violation};
+use crate::domain::{NamedTemplate, Row, TextViolation, find_text_violation};
 use crate::finding::rules;
 
 /// Fills the messages for one row after another.
 ///
 /// It holds the last row's cells, so it has no `Debug`.
 pub struct Renderer<'m> {
-    messages: &'m Messages,
+    messages: &'m CompiledMessages,
     context: Context,
     buffer: Vec<u8>,
     /// The texts of the last row by their places, and those that everybody gets.
@@ -29,10 +29,10 @@ pub struct Renderer<'m> {
 
 /// Why a row has no message; `Display` gives the reason in plain words, without any cell.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Invalid {
+pub enum RenderError {
     /// A template fails with this row's values.
     #[error("{} (`{}`, line {}, column {})", .0.message, .0.text, .0.line, .0.column)]
-    Fails(Box<TextProblem>),
+    TemplateFails(Box<TextProblem>),
     /// A message would be longer than any channel takes.
     #[error("`{text}` is longer than {MAX_BYTES} bytes, which is too long for every channel")]
     TooLong {
@@ -53,17 +53,18 @@ pub enum Invalid {
     },
     /// A channel would not take the text.
     #[error("{0}")]
-    Refused(Violation),
+    Refused(TextViolation),
 }
 
 impl<'m> Renderer<'m> {
-    pub(super) fn new(messages: &'m Messages) -> Self {
+    pub(super) fn new(messages: &'m CompiledMessages) -> Self {
         let text = |text: &MessageText| match &text.piece {
-            Piece::Constant(constant) => constant.clone(),
-            Piece::Template { .. } => FilledText::default(),
+            MessagePiece::Constant(constant) => constant.clone(),
+            MessagePiece::Template { .. } => FilledText::default(),
         };
         let texts = messages.texts.iter().map(text).collect();
-        let interprets = messages.texts.iter().any(|text| matches!(text.piece, Piece::Template { segments: None, .. }));
+        let interprets =
+            messages.texts.iter().any(|text| matches!(text.piece, MessagePiece::Template { segments: None, .. }));
         Self { messages, context: messages.context.clone(), buffer: Vec::new(), texts, interprets }
     }
 
@@ -73,33 +74,33 @@ impl<'m> Renderer<'m> {
     ///
     /// # Errors
     /// Why this row has no message.
-    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, Invalid> {
+    pub fn render<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<FilledMessage<'_>, RenderError> {
         let Self { messages, context, buffer, texts, interprets } = self;
         if *interprets {
-            messages.cells.bring(context, row, &field)?;
+            messages.cells.fill_context(context, row, &field)?;
         } else {
-            messages.cells.fit(&field)?;
+            messages.cells.check_lengths(&field)?;
         }
         for (text, filled) in messages.texts.iter().zip(&mut *texts) {
             match &text.piece {
-                Piece::Constant(_) => {}
-                Piece::Template { segments: Some(segments), name, .. } => {
+                MessagePiece::Constant(_) => {}
+                MessagePiece::Template { segments: Some(segments), name, .. } => {
                     if !segments.fill(row, &field, &mut filled.filled) {
-                        return Err(Invalid::TooLong { text: name.clone() });
+                        return Err(RenderError::TooLong { text: name.clone() });
                     }
                 }
-                Piece::Template { key, name, segments: None } => {
-                    let text = fill(&messages.tera, key, context, buffer);
-                    filled.filled = text.map_err(|error| invalid(&error, name, messages))?;
+                MessagePiece::Template { key, name, segments: None } => {
+                    let text = fill_template(&messages.tera, key, context, buffer);
+                    filled.filled = text.map_err(|error| render_error(&error, name, messages))?;
                 }
             }
         }
         for (text, filled) in messages.texts.iter().zip(&mut *texts) {
-            if matches!(text.piece, Piece::Template { .. }) {
+            if matches!(text.piece, MessagePiece::Template { .. }) {
                 let stage = &messages.content.stages[text.stage];
                 filled.make_plain(stage, text.field);
-                if let Some(violation) = text_violation(stage, text.field, filled.sent()) {
-                    return Err(Invalid::Refused(violation));
+                if let Some(violation) = find_text_violation(stage, text.field, filled.sent_text()) {
+                    return Err(RenderError::Refused(violation));
                 }
             }
         }
@@ -108,54 +109,58 @@ impl<'m> Renderer<'m> {
 }
 
 /// Has tera fill a template; `buffer` is reused.
-pub(super) fn fill(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u8>) -> Result<String, Error> {
-    refill();
+pub(super) fn fill_template(tera: &Tera, key: &str, context: &Context, buffer: &mut Vec<u8>) -> Result<String, Error> {
+    reset_steps();
     buffer.clear();
     tera.render_to(key, context, CappedWriter(buffer))?;
     Ok(std::str::from_utf8(buffer).map_err(Error::message)?.to_owned())
 }
 
 /// The reason why a row has no message, if tera cannot render the text of that name.
-fn invalid(error: &Error, name: &str, messages: &Messages) -> Invalid {
-    invalid_in(error, name, (&messages.metered, &messages.cells))
+fn render_error(error: &Error, name: &str, messages: &CompiledMessages) -> RenderError {
+    render_error_in(error, name, (&messages.metered, &messages.cells))
 }
 
 /// The same of texts with these cells.
-pub(super) fn invalid_in(error: &Error, name: &str, (metered, cells): (&MeteredTexts, &Cells)) -> Invalid {
+pub(super) fn render_error_in(
+    error: &Error,
+    name: &str,
+    (metered, cells): (&MeteredTexts, &TemplateCells),
+) -> RenderError {
     if matches!(error.kind(), tera::ErrorKind::Io(_)) {
-        return Invalid::TooLong { text: name.to_owned() };
+        return RenderError::TooLong { text: name.to_owned() };
     }
     let is_column = |name: &str| cells.by_name.iter().any(|(_, column)| *column == name);
-    Invalid::Fails(Box::new(match place_of(error, metered) {
+    RenderError::TemplateFails(Box::new(match error_place(error, metered) {
         // A shared template has the name of the first text that has its source.
-        Some((text, span)) => failing(error.kind(), text, span, &is_column),
+        Some((text, span)) => failure_problem(error.kind(), text, span, &is_column),
         None => {
-            let text = Text { name: name.to_owned(), source: String::new() };
-            failing(error.kind(), &text, 0..0, &is_column)
+            let text = NamedTemplate { name: name.to_owned(), source: String::new() };
+            failure_problem(error.kind(), &text, 0..0, &is_column)
         }
     }))
 }
 
 /// The problem of a text that cannot be rendered.
-pub(super) fn failing(
+pub(super) fn failure_problem(
     kind: &tera::ErrorKind,
-    text: &Text,
+    text: &NamedTemplate,
     span: Range<usize>,
     is_column: &dyn Fn(&str) -> bool,
 ) -> TextProblem {
-    let (Failure { reason, help }, span) = explain(kind, &text.source, span, is_column);
-    TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, reason).help(help)
+    let (RenderFailure { reason, help }, span) = explain_failure(kind, &text.source, span, is_column);
+    TextProblem::new(&text.name, &text.source, span, &rules::TEXT_FAILS, reason).with_help(help)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Extra, OperationKind, Stage, Telegram};
-    use crate::message::compile;
-    use crate::message::fixtures::{CELLS, messages, names, rendered, sms as sms_content};
+    use crate::domain::{ExtraProperties, OperationKind, Stage, Telegram};
+    use crate::message::compile_messages;
+    use crate::message::fixtures::{CELLS, compile_sms, names, render_sms, sms_content};
 
     #[test]
-    fn a_text_sees_columns_vars_and_our_own_names_and_nothing_is_escaped() {
+    fn text_sees_all_names_and_nothing_is_escaped() {
         let table = [
             ("plain", "plain"),
             ("{{ first_name }}, {{ code }} & {{ shop }}", "Оля, <A&B> & Olena & Co"),
@@ -177,7 +182,7 @@ mod tests {
             ("{% filter upper %}{{ shop }}{% endfilter %}", "OLENA & CO"),
         ];
         for (source, expected) in table {
-            assert_eq!(rendered(&messages(source, &[]), &CELLS).as_deref(), Ok(expected), "{source}");
+            assert_eq!(render_sms(&compile_sms(source, &[]), &CELLS).as_deref(), Ok(expected), "{source}");
         }
     }
 
@@ -199,21 +204,21 @@ mod tests {
             ),
         ];
         for (source, expected) in table {
-            let messages = messages(source, &texts);
-            assert_eq!(rendered(&messages, &CELLS).as_deref(), Ok(expected), "{source}");
+            let messages = compile_sms(source, &texts);
+            assert_eq!(render_sms(&messages, &CELLS).as_deref(), Ok(expected), "{source}");
             assert!(messages.includes().iter().any(|(name, _)| name == "footer.txt"));
         }
     }
 
     #[test]
-    fn a_message_is_judged_by_each_of_its_stages() {
+    fn message_is_checked_for_each_stage() {
         let judged = |sms: &str, code: &str| {
             let mut content = sms_content("Olena", sms);
-            let message = Text { name: "telegram.message".into(), source: code.into() };
-            let telegram = Telegram { message, lifetime: None, fields: Extra::new() };
+            let message = NamedTemplate { name: "telegram.message".into(), source: code.into() };
+            let telegram = Telegram { message, lifetime: None, fields: ExtraProperties::new() };
             (content.kind, content.stages) =
                 (OperationKind::Pipeline, content.stages.into_iter().chain([Stage::Telegram(telegram)]).collect());
-            let messages = compile(&content, &names(), &mut |_| Err("there is none".to_owned())).unwrap();
+            let messages = compile_messages(&content, &names(), &mut |_| Err("there is none".to_owned())).unwrap();
             let rendered = messages.renderer().render(Row::new(2), |_| "?").map(drop);
             rendered.map_err(|invalid| invalid.to_string())
         };
@@ -229,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_columns_that_are_used_are_asked_for() {
+    fn only_used_columns_are_read() {
         let used = |source| {
             let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
             let field = |column: usize| {
@@ -237,7 +242,7 @@ mod tests {
                 CELLS[column]
             };
             // Whether the row has a message does not matter here.
-            let _ = messages(source, &[("i.txt", "{{ Note }}")]).renderer().render(Row::new(2), field);
+            let _ = compile_sms(source, &[("i.txt", "{{ Note }}")]).renderer().render(Row::new(2), field);
             asked.into_inner().into_iter().collect::<Vec<_>>()
         };
         assert_eq!(used("{{ code }} {% include 'i.txt' %} {{ recipient['phone'] }} {{ code }}"), [0, 2, 3]);
@@ -246,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn a_row_leaves_nothing_behind_for_the_next_one() {
-        let compiled = messages("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
+    fn row_leaves_nothing_for_the_next_row() {
+        let compiled = compile_sms("{% if code %}{% set x = code %}{% else %}{% set x = '-' %}{% endif %}{{ x }}", &[]);
         let mut renderer = compiled.renderer();
         let long = "x".repeat(MAX_BYTES + 1);
         let mut message =
@@ -259,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_a_message_says_why_and_shows_no_cell() {
+    fn row_without_a_message_has_a_reason_without_cells() {
         let long = "x".repeat(MAX_BYTES + 1);
         let cells = |code: &'static str| [CELLS[0], CELLS[1], code, CELLS[3]];
         let table = [
@@ -280,14 +285,14 @@ mod tests {
             ),
         ];
         for (source, cells, expected) in table {
-            let invalid = rendered(&messages(source, &[]), &cells).unwrap_err();
+            let invalid = render_sms(&compile_sms(source, &[]), &cells).unwrap_err();
             let shown = invalid.to_string();
             assert!(shown.contains(expected), "{source}: `{shown}` does not say `{expected}`");
             assert!(!format!("{shown}{invalid:?}").contains("050123"), "{shown}");
         }
         let cells = [CELLS[0], CELLS[1], &long, CELLS[3]];
         for source in ["{{ code }}", "{{ recipient['code'] }}"] {
-            let shown = rendered(&messages(source, &[]), &cells).unwrap_err().to_string();
+            let shown = render_sms(&compile_sms(source, &[]), &cells).unwrap_err().to_string();
             assert!(shown.contains("the cell in `code` is longer than"), "{shown}");
         }
     }

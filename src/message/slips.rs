@@ -6,9 +6,9 @@ mod pieces;
 
 use std::ops::Range;
 
-use pieces::{OPERATORS, Piece, Sort, opening, pieces};
+use pieces::{OPERATORS, PieceKind, TagPiece, find_opening, split_pieces};
 
-use super::names::{Names, Reach};
+use super::names::{NameScope, TemplateNames};
 use super::words::TAGS;
 use crate::domain::variable::is_variable;
 
@@ -18,7 +18,7 @@ const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
 const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 
 /// How many slips of a text are reported at most.
-const MOST: usize = 20;
+const MAX_SLIPS: usize = 20;
 /// The tags that take a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
 /// The Latin letter that a Cyrillic one looks like.
@@ -35,7 +35,7 @@ pub fn cyrillic_lookalike(c: char) -> Option<char> {
 
 /// Syntax that the template language writes differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Slip {
+pub(super) struct SyntaxSlip {
     /// The bytes of the source.
     pub(super) span: Range<usize>,
     /// What is wrong.
@@ -46,26 +46,26 @@ pub(super) struct Slip {
 
 /// The slips of a source, and the source without those that have one correction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Slips {
+pub(super) struct SyntaxSlips {
     /// What to correct, each message once.
-    pub(super) slips: Vec<Slip>,
+    pub(super) slips: Vec<SyntaxSlip>,
     /// The replacements, in the order of their bytes.
     edits: Vec<(Range<usize>, String)>,
 }
 
-impl Slips {
+impl SyntaxSlips {
     /// The slips of a source that tera does not read.
-    pub(super) fn of(source: &str, names: &Names) -> Self {
-        let mut reader = Reader { source, names, blocks: Vec::new(), found: Self::default() };
+    pub(super) fn find(source: &str, names: &TemplateNames) -> Self {
+        let mut reader = SlipFinder { source, names, blocks: Vec::new(), found: Self::default() };
         let mut at = 0;
-        while let Some(start) = opening(source, at) {
+        while let Some(start) = find_opening(source, at) {
             let is_print = source.as_bytes()[start + 1] == b'{';
             let begin = start + 2 + usize::from(source[start + 2..].starts_with('-'));
-            let Some((pieces, end)) = pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
+            let Some((pieces, end)) = split_pieces(source, begin, if is_print { "}}" } else { "%}" }) else { break };
             let inner = source[begin..end].trim_end_matches('-').trim();
             // The headers of columns are handled elsewhere.
             if is_variable(inner) || names.help_for_inner(inner).is_none() {
-                reader.tag(is_print, &pieces);
+                reader.check_tag(is_print, &pieces);
             }
             at = end + 2;
         }
@@ -74,7 +74,7 @@ impl Slips {
     }
 
     /// The source with all corrections.
-    pub(super) fn corrected(&self, source: &str) -> String {
+    pub(super) fn apply_corrections(&self, source: &str) -> String {
         let (mut corrected, mut copied) = (String::with_capacity(source.len()), 0);
         for (span, instead) in &self.edits {
             corrected += source.get(copied..span.start).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Slips {
     }
 
     /// The place in the source of a place in the corrected one.
-    pub(super) fn original(&self, at: usize) -> usize {
+    pub(super) fn original_offset(&self, at: usize) -> usize {
         let (mut corrected, mut original) = (0, 0);
         for (span, instead) in &self.edits {
             let kept = span.start.saturating_sub(original);
@@ -101,65 +101,67 @@ impl Slips {
     }
 
     /// Whether a slip overlaps those bytes of the source.
-    pub(super) fn stand_at(&self, span: &Range<usize>) -> bool {
+    pub(super) fn overlap(&self, span: &Range<usize>) -> bool {
         self.slips
             .iter()
             .any(|slip| slip.span.start <= span.start && span.start < slip.span.end.max(slip.span.start + 1))
     }
 
-    fn push(&mut self, span: Range<usize>, message: String, help: String) {
-        if self.slips.len() < MOST && !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help)) {
-            self.slips.push(Slip { span, message, help });
+    fn push_slip(&mut self, span: Range<usize>, message: String, help: String) {
+        if self.slips.len() < MAX_SLIPS
+            && !self.slips.iter().any(|slip| (&slip.message, &slip.help) == (&message, &help))
+        {
+            self.slips.push(SyntaxSlip { span, message, help });
         }
     }
 }
 
 /// Reads one tag after another.
-struct Reader<'s> {
+struct SlipFinder<'s> {
     source: &'s str,
-    names: &'s Names,
+    names: &'s TemplateNames,
     /// The blocks that are open.
     blocks: Vec<&'s str>,
-    found: Slips,
+    found: SyntaxSlips,
 }
 
-impl<'s> Reader<'s> {
-    fn written(&self, piece: &Piece) -> &'s str {
+impl<'s> SlipFinder<'s> {
+    fn source_of(&self, piece: &TagPiece) -> &'s str {
         &self.source[piece.span.clone()]
     }
 
     /// The piece in lower case, if it is a word.
-    fn word(&self, piece: Option<&Piece>) -> Option<String> {
-        piece.filter(|piece| piece.sort == Sort::Word).map(|piece| self.written(piece).to_lowercase())
+    fn lowercase_word(&self, piece: Option<&TagPiece>) -> Option<String> {
+        piece.filter(|piece| piece.kind == PieceKind::Word).map(|piece| self.source_of(piece).to_lowercase())
     }
 
     /// Replaces some bytes, and says why.
-    fn replace(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
+    fn push_edit(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
         self.found.edits.push((span.clone(), instead.to_owned()));
-        self.found.push(span, message, help);
+        self.found.push_slip(span, message, help);
     }
 
-    fn tag(&mut self, is_print: bool, pieces: &[Piece]) {
-        self.blanks(pieces);
-        pieces.iter().filter(|piece| piece.sort == Sort::CurlyText).for_each(|piece| self.curly_text(piece));
-        let pieces: Vec<Piece> = pieces.iter().filter(|piece| piece.sort != Sort::Blank).cloned().collect();
-        let name = if is_print { None } else { Some(self.word(pieces.first()).unwrap_or_default()) };
+    fn check_tag(&mut self, is_print: bool, pieces: &[TagPiece]) {
+        self.check_blanks(pieces);
+        pieces.iter().filter(|piece| piece.kind == PieceKind::CurlyText).for_each(|piece| self.check_curly_text(piece));
+        let pieces: Vec<TagPiece> = pieces.iter().filter(|piece| piece.kind != PieceKind::Blank).cloned().collect();
+        let name = if is_print { None } else { Some(self.lowercase_word(pieces.first()).unwrap_or_default()) };
         let rest = match &name {
-            Some(name) => self.tag_name(name, &pieces),
+            Some(name) => self.correct_tag_name(name, &pieces),
             None => 0,
         };
-        pieces[rest..].iter().for_each(|piece| self.letters(piece));
+        pieces[rest..].iter().for_each(|piece| self.check_letters(piece));
         let asks = name.as_deref().is_none_or(|name| CONDITIONAL.contains(&name) || name == "else");
         let sets = name.as_deref().is_some_and(|name| name.starts_with("set"));
         if asks || sets {
-            self.expression(&pieces[rest..], sets);
+            self.check_expression(&pieces[rest..], sets);
         }
     }
 
     /// Reports blanks other than plain spaces.
-    fn blanks(&mut self, pieces: &[Piece]) {
-        for piece in pieces.iter().filter(|piece| piece.sort == Sort::Blank) {
-            let blank = self.written(piece).chars().next().unwrap_or(' ');
+    fn check_blanks(&mut self, pieces: &[TagPiece]) {
+        for piece in pieces.iter().filter(|piece| piece.kind == PieceKind::Blank) {
+            let blank = self.source_of(piece).chars().next().unwrap_or(' ');
             let title = match blank {
                 '\u{a0}' => "no-break space",
                 '\u{202f}' => "narrow no-break space",
@@ -169,12 +171,12 @@ impl<'s> Reader<'s> {
             let message = format!("a {title} (U+{:04X}) is not allowed in a tag", u32::from(blank));
             let help = "replace it with an ordinary space in each tag".to_owned();
             let instead = if piece.span.len() == blank.len_utf8() && blank == '\u{200b}' { "" } else { " " };
-            self.replace(piece.span.clone(), instead, message, help);
+            self.push_edit(piece.span.clone(), instead, message, help);
         }
     }
 
-    fn curly_text(&mut self, piece: &Piece) {
-        let written = self.written(piece);
+    fn check_curly_text(&mut self, piece: &TagPiece) {
+        let written = self.source_of(piece);
         let mut characters = written.chars();
         let (Some(first), Some(_)) = (characters.next(), characters.next_back()) else { return };
         let inner = characters.as_str();
@@ -183,19 +185,19 @@ impl<'s> Reader<'s> {
         let straight = format!("{quote}{inner}{quote}");
         let message = format!("`{first}` is not allowed in a tag");
         let help = format!("use straight quotes: `{straight}`");
-        self.replace(piece.span.clone(), &straight, message, help);
+        self.push_edit(piece.span.clone(), &straight, message, help);
     }
 
     /// A word with Cyrillic letters that look like Latin ones.
-    fn letters(&mut self, piece: &Piece) {
-        let written = self.written(piece);
-        if piece.sort != Sort::Word || written.is_ascii() {
+    fn check_letters(&mut self, piece: &TagPiece) {
+        let written = self.source_of(piece);
+        if piece.kind != PieceKind::Word || written.is_ascii() {
             return;
         }
         let latin: Option<String> =
             written.chars().map(|c| if c.is_ascii() { Some(c) } else { latin_lookalike(c) }).collect();
         let is_mixed = written.contains(|c: char| c.is_ascii_alphabetic());
-        let is_name = |name: &str| !self.names.meanings(name, Reach::Recipient).is_empty();
+        let is_name = |name: &str| !self.names.find_meanings(name, NameScope::Recipient).is_empty();
         let Some(latin) = latin.filter(|latin| is_mixed || is_name(latin)) else { return };
         let mut cyrillic: Vec<String> = Vec::new();
         for c in written.chars().filter(|c| !c.is_ascii()) {
@@ -207,13 +209,13 @@ impl<'s> Reader<'s> {
         let letters = if cyrillic.len() == 1 { "letter" } else { "letters" };
         let message = format!("`{written}` contains the Cyrillic {letters} {}", cyrillic.join(" and "));
         let help = format!("write `{latin}` in Latin letters only");
-        self.replace(piece.span.clone(), &latin, message, help);
+        self.push_edit(piece.span.clone(), &latin, message, help);
     }
 
     /// Corrects the name of a tag; gives how many pieces belong to it.
-    fn tag_name(&mut self, name: &str, pieces: &[Piece]) -> usize {
-        let second = self.word(pieces.get(1)).unwrap_or_default();
-        let slash = pieces.first().is_some_and(|first| self.written(first) == "/");
+    fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
+        let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
+        let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
         let (count, instead) = match (name, second.as_str()) {
             ("elseif" | "elsif", _) => (1, "elif".to_owned()),
             ("else", "if") => (2, "elif".to_owned()),
@@ -243,32 +245,32 @@ impl<'s> Reader<'s> {
         // Unknown tags are reported elsewhere.
         if TAGS.contains(&instead.as_str()) && written != instead {
             let message = format!("unknown tag `{written}`");
-            self.replace(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
+            self.push_edit(span, &instead, message, format!("write `{instead}`, as in `{example}`"));
         }
         count
     }
 
     /// Corrects the operators of an expression; the first `=` of a tag that sets a value is right.
-    fn expression(&mut self, pieces: &[Piece], mut sets: bool) {
+    fn check_expression(&mut self, pieces: &[TagPiece], mut sets: bool) {
         // For each open bracket, whether arguments stand in it.
         let mut brackets: Vec<bool> = Vec::new();
         let mut at = 0;
         while at < pieces.len() {
-            let (piece, written) = (&pieces[at], self.written(&pieces[at]));
-            let count = match piece.sort {
-                Sort::Word => self.word_operator(&pieces[at..]),
-                Sort::Sign => {
+            let (piece, written) = (&pieces[at], self.source_of(&pieces[at]));
+            let count = match piece.kind {
+                PieceKind::Word => self.correct_word_operator(&pieces[at..]),
+                PieceKind::Sign => {
                     match written {
                         "(" => {
                             let calls =
-                                at > 0 && pieces[at - 1].sort == Sort::Word && !self.is_operator(&pieces[at - 1]);
+                                at > 0 && pieces[at - 1].kind == PieceKind::Word && !self.is_operator(&pieces[at - 1]);
                             brackets.push(calls);
                         }
                         "[" | "{" => brackets.push(false),
                         ")" | "]" | "}" => drop(brackets.pop()),
                         "=" if sets => sets = false,
                         "=" if brackets.last() == Some(&true) => {}
-                        _ => self.sign(pieces, at),
+                        _ => self.correct_sign(pieces, at),
                     }
                     1
                 }
@@ -278,19 +280,19 @@ impl<'s> Reader<'s> {
         }
     }
 
-    fn is_operator(&self, piece: &Piece) -> bool {
+    fn is_operator(&self, piece: &TagPiece) -> bool {
         ["and", "or", "not", "in", "is", "if", "elif", "elseif"]
-            .contains(&self.word(Some(piece)).unwrap_or_default().as_str())
+            .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
     }
 
     /// Corrects an operator that is a word; gives how many pieces it has.
-    fn word_operator(&mut self, pieces: &[Piece]) -> usize {
-        let written = self.written(&pieces[0]);
-        let word = |at: usize| self.word(pieces.get(at)).unwrap_or_default();
+    fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
+        let written = self.source_of(&pieces[0]);
+        let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
         // `none` is also a test of the template language.
-        let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.written(piece) == "none");
+        let is_own = |at: usize| pieces.get(at).is_some_and(|piece| self.source_of(piece) == "none");
         let is_null = |at: usize| ["null", "none", "empty"].contains(&word(at).as_str()) && !is_own(at);
-        let is_name = !self.names.meanings(written, Reach::Recipient).is_empty();
+        let is_name = !self.names.find_meanings(written, NameScope::Recipient).is_empty();
         let (count, instead) = match word(0).as_str() {
             "is" if word(1) == "not" && is_null(2) => (3, "!= ''"),
             "is" if is_null(1) => (2, "== ''"),
@@ -302,7 +304,11 @@ impl<'s> Reader<'s> {
             "like" if !is_name => {
                 let help =
                     "write `is containing(pat=\"…\")`, `is starting_with(pat=\"…\")` or `is ending_with(pat=\"…\")`";
-                self.found.push(pieces[0].span.clone(), format!("`{written}` is not an operator"), help.to_owned());
+                self.found.push_slip(
+                    pieces[0].span.clone(),
+                    format!("`{written}` is not an operator"),
+                    help.to_owned(),
+                );
                 return 1;
             }
             _ => return 1,
@@ -313,21 +319,22 @@ impl<'s> Reader<'s> {
             1 => format!("write `{instead}` in lower case"),
             _ => format!("write `{instead}`; an empty cell is `''`"),
         };
-        self.replace(span, instead, message, help);
+        self.push_edit(span, instead, message, help);
         count
     }
 
     /// Corrects an operator that is a sign.
-    fn sign(&mut self, pieces: &[Piece], at: usize) {
-        let (span, written) = (pieces[at].span.clone(), self.written(&pieces[at]));
+    fn correct_sign(&mut self, pieces: &[TagPiece], at: usize) {
+        let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
             // `{{ name! }}` denies nothing.
-            let is_denial = pieces.get(at + 1).is_some_and(|next| next.sort == Sort::Word || self.written(next) == "(");
+            let is_denial =
+                pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
             if !is_denial {
                 return;
             }
             let instead = if self.source[span.end..].starts_with(' ') { "not" } else { "not " };
-            self.replace(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
+            self.push_edit(span, instead, "`!` is not an operator".to_owned(), "write `not`".to_owned());
             return;
         }
         let Some((_, instead)) = OPERATORS.into_iter().find(|(theirs, _)| *theirs == written) else { return };
@@ -336,17 +343,18 @@ impl<'s> Reader<'s> {
         let blank = |is_missing: bool| if is_word && is_missing { " " } else { "" };
         let spaced = format!("{}{instead}{}", blank(!before.ends_with(' ')), blank(!after.starts_with(' ')));
         let (message, help) = match (written, at.checked_sub(1).and_then(|left| pieces.get(left)), pieces.get(at + 1)) {
-            ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.sort != Sort::Sign) => {
-                let right = self.written(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
+            ("=", Some(left), Some(right)) if [left, right].iter().all(|side| side.kind != PieceKind::Sign) => {
+                let right =
+                    self.source_of(right).replace(['“', '”', '„', '«', '»'], "\"").replace(['‘', '’', '‚'], "'");
                 (
                     "`=` is not a comparison operator".to_owned(),
-                    format!("write `==`, as in `{} == {right}`", self.written(left)),
+                    format!("write `==`, as in `{} == {right}`", self.source_of(left)),
                 )
             }
             ("=", ..) => ("`=` is not a comparison operator".to_owned(), "write `==`".to_owned()),
             _ => (format!("`{written}` is not an operator"), format!("write `{instead}`")),
         };
-        self.replace(span, &spaced, message, help);
+        self.push_edit(span, &spaced, message, help);
     }
 }
 

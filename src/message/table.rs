@@ -12,14 +12,14 @@ use crate::finding::rules;
 
 /// Rows by what stands in one of their columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Table {
+pub struct LookupTable {
     /// The headers.
     pub columns: Vec<String>,
     /// The cells of each row, one per column, by its key.
     pub rows: BTreeMap<String, Vec<String>>,
 }
 
-impl Table {
+impl LookupTable {
     /// The name under which the table of that name is kept among the texts of a campaign; no text file is called so.
     #[must_use]
     pub fn source_name(name: &str) -> String {
@@ -34,7 +34,7 @@ impl Table {
 
     /// The text as which it is kept.
     #[must_use]
-    pub fn source(&self) -> String {
+    pub fn to_source(&self) -> String {
         // A map of texts can always be written.
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -46,7 +46,7 @@ impl Table {
     }
 
     /// What texts see of it.
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         let key = |text: &String| -> Key<'static> { text.clone().into() };
         let row = |cells: &Vec<String>| {
             let cells = self.columns.iter().zip(cells).map(|(column, cell)| (key(column), Value::normal_string(cell)));
@@ -63,10 +63,10 @@ impl Table {
 pub fn load_tables(
     names: &[String],
     load: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Vec<(String, Arc<Table>)>, Vec<TextProblem>> {
+) -> Result<Vec<(String, Arc<LookupTable>)>, Vec<TextProblem>> {
     let table = |name: &String| {
-        let table = load(&Table::source_name(name)).and_then(|source| {
-            Table::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
+        let table = load(&LookupTable::source_name(name)).and_then(|source| {
+            LookupTable::from_source(&source).ok_or_else(|| "the table saved with the run is not valid".to_owned())
         });
         let problem = |why| {
             let message = format!("cannot use the table `{name}`: {why}");
@@ -88,18 +88,18 @@ pub fn load_tables(
 mod tests {
     use super::*;
     use crate::domain::Row;
-    use crate::message::{Names, compile, fixtures};
+    use crate::message::{TemplateNames, compile_messages, fixtures};
 
-    fn names() -> Names {
+    fn names() -> TemplateNames {
         let row = |city: &str, address: &str| (city.to_owned(), vec![city.to_owned(), address.to_owned()]);
         let rows = BTreeMap::from([row("Kyiv", "Khreshchatyk 1"), row("Lviv", "Rynok 2")]);
-        let table = Table { columns: vec!["city".into(), "address".into()], rows };
-        Names { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        TemplateNames { tables: vec![("stores".into(), Arc::new(table))], ..fixtures::names() }
     }
 
-    fn filled(message: &str, code: &str) -> Result<String, String> {
+    fn render_message(message: &str, code: &str) -> Result<String, String> {
         let mut load = |_: &str| Err(String::new());
-        let messages = match compile(&fixtures::sms("Olena", message), &names(), &mut load) {
+        let messages = match compile_messages(&fixtures::sms_content("Olena", message), &names(), &mut load) {
             Ok(messages) => messages,
             Err(problems) => {
                 let said = |problem: &TextProblem| {
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_says_which_row_of_a_table_is_meant() {
+    fn cell_selects_a_row_of_a_table() {
         for (message, expected) in [
             ("{{ stores[code].address }}", "Khreshchatyk 1"),
             ("{{ stores[code]['address'] }}", "Khreshchatyk 1"),
@@ -125,9 +125,9 @@ mod tests {
             ("{% if stores[code] is defined %}{{ stores[code].city }}{% endif %}", "Kyiv"),
             ("{{ stores['Odesa']?.address | default(value='none') }}", "none"),
         ] {
-            assert_eq!(filled(message, "Kyiv").as_deref(), Ok(expected), "{message}");
+            assert_eq!(render_message(message, "Kyiv").as_deref(), Ok(expected), "{message}");
         }
-        let nobody = filled("{{ stores[code].address }}", "Odesa").unwrap_err();
+        let nobody = render_message("{{ stores[code].address }}", "Odesa").unwrap_err();
         assert!(
             nobody.starts_with("`stores[code]` has no value because the table has no row for this key"),
             "{nobody}"
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_table_has_is_told_before_anybody_gets_a_message() {
+    fn missing_table_entry_is_reported_before_sending() {
         for (message, expected) in [
             ("{{ stores }}", "`stores` is a whole table, so the message would show every row"),
             ("{{ stores | length }}", "`stores` is a "),
@@ -152,16 +152,16 @@ mod tests {
             ("{{ store[code].address }}", "unknown variable `store`; did you mean `stores`?"),
             ("{{ stores[cod].address }}", "unknown variable `cod`"),
         ] {
-            let said = filled(message, "Kyiv").unwrap_err();
+            let said = render_message(message, "Kyiv").unwrap_err();
             assert!(said.contains(expected), "{message}: {said}");
         }
     }
 
     #[test]
-    fn a_table_is_kept_as_a_text_and_comes_back() {
+    fn table_survives_being_stored_as_text() {
         let rows = BTreeMap::from([("Kyiv".to_owned(), vec!["Kyiv".to_owned(), "\"1\", \\ Khreshchatyk".to_owned()])]);
-        let table = Table { columns: vec!["city".into(), "address".into()], rows };
-        assert_eq!(Table::from_source(&table.source()), Some(table));
-        assert_eq!(Table::from_source("Hello"), None);
+        let table = LookupTable { columns: vec!["city".into(), "address".into()], rows };
+        assert_eq!(LookupTable::from_source(&table.to_source()), Some(table));
+        assert_eq!(LookupTable::from_source("Hello"), None);
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use tera::{ErrorKind, ReportError};
 
-use super::names::Names;
-use super::unclosed::unclosed;
+use super::names::TemplateNames;
+use super::unclosed::find_unclosed;
 use crate::finding::did_you_mean;
 
 /// The tags that a text may use.
@@ -34,13 +34,13 @@ pub(super) const TAGS: [&str; 19] = [
 const UNEXPECTED_END: &str = "Unexpected end of input";
 
 /// What is wrong with a source that tera cannot read, and what to do.
-pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (String, Option<String>) {
+pub(super) fn explain_syntax(report: &ReportError, source: &str, names: &TemplateNames) -> (String, Option<String>) {
     let span = &report.span().range;
     let meant = source.get(span.clone()).unwrap_or("");
-    let header = around(source, span).and_then(|inner| names.help_for_inner(inner));
+    let header = enclosing_tag(source, span).and_then(|inner| names.help_for_inner(inner));
     match report.message() {
         UNEXPECTED_END => {
-            let Some((opened, closes)) = unclosed(source) else {
+            let Some((opened, closes)) = find_unclosed(source) else {
                 let help = "close `{{` with `}}`, `{%` with `%}`, and each block with its `{% end… %}`";
                 return ("the template ends inside a tag or block".into(), Some(help.into()));
             };
@@ -79,7 +79,7 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
                     "%}" => Some("close the tag with `%}`, as in `{% endif %}`".to_owned()),
                     _ => argument.then(|| "name the arguments, as in `default(value=\"friend\")`".to_owned()),
                 };
-                (format!("`{meant}` is not allowed here; expected {}", quoted(&expected)), header.or(help))
+                (format!("`{meant}` is not allowed here; expected {}", quote_token(&expected)), header.or(help))
             }
             None => (lowercase_first(message.trim_end_matches('.')), header),
         },
@@ -87,13 +87,13 @@ pub(super) fn syntax(report: &ReportError, source: &str, names: &Names) -> (Stri
 }
 
 /// The bytes of a source that tera means; where it ends too soon, its end.
-pub(super) fn span(report: &ReportError) -> Range<usize> {
+pub(super) fn error_span(report: &ReportError) -> Range<usize> {
     let Range { start, end } = report.span().range;
     if report.message() == UNEXPECTED_END { end..end } else { start..end }
 }
 
 /// Why tera does not take a template that could be read.
-pub(super) fn refusal(kind: &ErrorKind) -> String {
+pub(super) fn explain_rejection(kind: &ErrorKind) -> String {
     let message = match kind {
         ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report) => report.message().to_owned(),
         other => other.to_string(),
@@ -102,14 +102,14 @@ pub(super) fn refusal(kind: &ErrorKind) -> String {
 }
 
 /// What stands in the tag around a place, without its braces.
-fn around<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
+fn enclosing_tag<'s>(source: &'s str, span: &Range<usize>) -> Option<&'s str> {
     let start = source.get(..span.start)?.rfind("{{")? + 2;
     let end = start + source[start..].find("}}")?;
     Some(source[start..end].trim_matches('-').trim())
 }
 
 /// A token that tera names as it is, such as `]`, in backticks.
-fn quoted(expected: &str) -> String {
+fn quote_token(expected: &str) -> String {
     let bare = !expected.contains([' ', '`']) && !expected.bytes().any(|byte| byte.is_ascii_alphabetic());
     if bare { format!("`{expected}`") } else { expected.to_owned() }
 }

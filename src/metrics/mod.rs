@@ -27,13 +27,13 @@ pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; chars
 const COMMIT_TIMES: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
 
 /// A name of ours as a label.
-type Word = [(&'static str, &'static str); 1];
+type StaticLabel = [(&'static str, &'static str); 1];
 /// A name of the user's as a label.
-type Name = [(&'static str, String); 1];
+type NameLabel = [(&'static str, String); 1];
 
 /// How things stand in the ledger when somebody asks.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
+pub struct LedgerFigures {
     /// Messages of live runs, by gateway and state.
     pub messages: BTreeMap<(String, &'static str), u64>,
     /// Live runs, by what they do.
@@ -57,14 +57,14 @@ pub struct AccountUse {
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
-    receipts: Family<Word, Counter>,
-    occurrences: Family<Word, Counter>,
-    notifications: Family<Word, Counter>,
+    receipts: Family<StaticLabel, Counter>,
+    occurrences: Family<StaticLabel, Counter>,
+    notifications: Family<StaticLabel, Counter>,
     commits: Histogram,
     messages: Family<[(&'static str, String); 2], Gauge>,
-    runs: Family<Word, Gauge>,
-    taken: Family<Name, Counter>,
-    allowed: Family<Name, Gauge<f64, AtomicU64>>,
+    runs: Family<StaticLabel, Gauge>,
+    taken: Family<NameLabel, Counter>,
+    allowed: Family<NameLabel, Gauge<f64, AtomicU64>>,
     /// One standing is written at a time.
     standing: Mutex<()>,
 }
@@ -117,23 +117,23 @@ impl Default for Metrics {
 
 impl Metrics {
     /// A receipt came, and this became of it.
-    pub fn receipt(&self, result: ReceiptResult) {
-        self.receipts.get_or_create(&[("result", result.word())]).inc();
+    pub fn count_receipt(&self, result: ReceiptResult) {
+        self.receipts.get_or_create(&[("result", result.name())]).inc();
     }
 
     /// An occurrence was due, and this became of it.
-    pub fn occurrence(&self, result: OccurrenceResult) {
-        self.occurrences.get_or_create(&[("result", result.word())]).inc();
+    pub fn count_occurrence(&self, result: OccurrenceResult) {
+        self.occurrences.get_or_create(&[("result", result.name())]).inc();
     }
 
     /// A notification was tried; whether it was taken.
-    pub fn notification(&self, taken: bool) {
+    pub fn count_notification(&self, taken: bool) {
         let result = if taken { "taken" } else { "failed" };
         self.notifications.get_or_create(&[("result", result)]).inc();
     }
 
     /// A commit took so long.
-    pub fn commit(&self, time: Duration) {
+    pub fn observe_commit(&self, time: Duration) {
         self.commits.observe(time.as_secs_f64());
     }
 
@@ -141,7 +141,7 @@ impl Metrics {
     ///
     /// # Errors
     /// Never with the kinds of counters that there are.
-    pub fn text(&self, standing: &Standing) -> Result<String, std::fmt::Error> {
+    pub fn encode_text(&self, standing: &LedgerFigures) -> Result<String, std::fmt::Error> {
         let _alone = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         self.messages.clear();
         for ((gateway, state), count) in &standing.messages {
@@ -169,19 +169,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_told_and_how_things_stand_is_in_the_text() {
+    fn text_has_counters_and_ledger_figures() {
         let metrics = Metrics::default();
-        metrics.receipt(ReceiptResult::Kept);
-        metrics.receipt(ReceiptResult::Kept);
-        metrics.receipt(ReceiptResult::Forged);
-        metrics.occurrence(OccurrenceResult::Missed);
-        metrics.notification(false);
-        metrics.commit(Duration::from_millis(3));
-        let mut standing = Standing::default();
+        metrics.count_receipt(ReceiptResult::Kept);
+        metrics.count_receipt(ReceiptResult::Kept);
+        metrics.count_receipt(ReceiptResult::Forged);
+        metrics.count_occurrence(OccurrenceResult::Missed);
+        metrics.count_notification(false);
+        metrics.observe_commit(Duration::from_millis(3));
+        let mut standing = LedgerFigures::default();
         standing.messages.insert(("production".to_owned(), "accepted"), 7);
         standing.runs.insert("sending", 1);
         standing.accounts.push(AccountUse { account: "a.example".to_owned(), taken: 12, allowed: 2.5 });
-        let text = metrics.text(&standing).unwrap();
+        let text = metrics.encode_text(&standing).unwrap();
         for line in [
             "campaign_receipts_total{result=\"kept\"} 2",
             "campaign_receipts_total{result=\"forged\"} 1",
@@ -196,7 +196,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|told| told == line), "no `{line}` in:\n{text}");
         }
-        let later = metrics.text(&Standing::default()).unwrap();
+        let later = metrics.encode_text(&LedgerFigures::default()).unwrap();
         assert!(
             !later.contains("production") && later.contains("campaign_receipts_total"),
             "what stood before is gone"

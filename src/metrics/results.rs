@@ -24,7 +24,7 @@ pub enum ReceiptResult {
 }
 
 impl ReceiptResult {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
             Self::Repeated => "repeated",
@@ -55,7 +55,7 @@ pub enum OccurrenceResult {
 }
 
 impl OccurrenceResult {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Fired => "fired",
             Self::Missed => "missed",

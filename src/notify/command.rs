@@ -9,7 +9,7 @@ use tokio::process::Command;
 use crate::message::{Notice, fill_notice};
 
 /// What a program gets of the environment; keys and addresses may stand in all else.
-const PASSED_ON: [&str; 9] = [
+const PASSED_VARIABLES: [&str; 9] = [
     "PATH",
     "HOME",
     "LANG",
@@ -22,12 +22,17 @@ const PASSED_ON: [&str; 9] = [
 ];
 
 /// Starts the program with what is told, as its arguments say it and as JSON on its standard input, and waits so long.
-pub(super) async fn start(words: &[String], notice: &Notice, all: &[Notice], patience: Duration) -> Result<(), String> {
+pub(super) async fn run_program(
+    words: &[String],
+    notice: &Notice,
+    all: &[Notice],
+    patience: Duration,
+) -> Result<(), String> {
     let words = words.iter().map(|word| fill_notice(word, notice, all.len())).collect::<Result<Vec<_>, _>>()?;
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().kill_on_drop(true);
-    command.envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command.envs(PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))?;
     let told = serde_json::to_vec(all).unwrap_or_default();
@@ -50,19 +55,19 @@ pub(super) async fn start(words: &[String], notice: &Notice, all: &[Notice], pat
 mod tests {
     use super::*;
 
-    async fn started(words: &[&str], patience: Duration) -> Result<(), String> {
+    async fn run_words(words: &[&str], patience: Duration) -> Result<(), String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let notice = Notice { text: "a; touch /nowhere $(x) `y`".to_owned(), ..Notice::sample() };
-        start(&words, &notice, std::slice::from_ref(&notice), patience).await
+        run_program(&words, &notice, std::slice::from_ref(&notice), patience).await
     }
 
     #[tokio::test]
-    async fn a_program_gets_its_arguments_to_the_letter_and_the_rest_as_json() {
+    async fn program_gets_exact_arguments_and_json_on_stdin() {
         let folder = tempfile::tempdir().unwrap();
         let (out, input) = (folder.path().join("out"), folder.path().join("in"));
         let script =
             format!("printf %s \"$1\" > {}; cat > {}; env >> {}.env", out.display(), input.display(), out.display());
-        started(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
+        run_words(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "a; touch /nowhere $(x) `y`");
         let told: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
         assert_eq!(told.len(), 1);
@@ -71,9 +76,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_fails_is_missing_or_does_not_end_is_told() {
-        assert!(started(&["false"], Duration::from_secs(30)).await.is_err());
-        assert!(started(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
-        assert!(started(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
+    async fn failing_missing_or_hanging_program_is_reported() {
+        assert!(run_words(&["false"], Duration::from_secs(30)).await.is_err());
+        assert!(run_words(&["/nowhere/at/all"], Duration::from_secs(30)).await.unwrap_err().contains("cannot start"));
+        assert!(run_words(&["sleep", "600"], Duration::from_millis(50)).await.unwrap_err().contains("was stopped"));
     }
 }

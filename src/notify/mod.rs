@@ -14,6 +14,6 @@ mod notice;
 mod post;
 mod round;
 
-pub use notice::{about_run, notification};
-pub(crate) use post::{NearAddress, PublicNames};
-pub use round::{OnTold, Programs, keep_telling, tell_at_end};
+pub use notice::{create_notification, run_notice};
+pub(crate) use post::{PrivateAddressError, PublicResolver};
+pub use round::{AllowedPrograms, OnNotified, notify_at_run_end, notify_until_shutdown};

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::MsgId;
-use crate::gateway::{AskStatus, InquiryFailure, MessageRecord, Sender, SmsTemplate, ViberTemplate};
+use crate::domain::GatewayMessageId;
+use crate::gateway::{AskStatus, InquiryFailure, MessageRecord, SenderName, SmsTemplate, ViberTemplate};
 
 /// A sender name.
 #[must_use]
-pub fn sender_json(sender: &Sender) -> Value {
+pub fn sender_json(sender: &SenderName) -> Value {
     json!({ "name": sender.name, "status": sender.status })
 }
 
@@ -28,7 +28,7 @@ pub fn viber_template_json(template: &ViberTemplate) -> Value {
 /// What the gateway knows of a message, under the identifier that it was asked with, or why it does not tell.
 #[must_use]
 pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFailure>) -> Value {
-    let (ours, theirs) = (asked.ours(), asked.theirs());
+    let (ours, theirs) = (asked.own_id(), asked.gateway_id());
     match answer {
         Ok(record) => json!({
             "id": id_json(record.id.as_ref().or(ours.as_ref())),
@@ -44,10 +44,10 @@ pub fn message_json(asked: &AskStatus, answer: &Result<MessageRecord, InquiryFai
 }
 
 /// An identifier as the gateway wrote it: a number, a text or nothing.
-fn id_json(id: Option<&MsgId>) -> Value {
+fn id_json(id: Option<&GatewayMessageId>) -> Value {
     match id {
-        Some(MsgId::Number(number)) => (*number).into(),
-        Some(MsgId::Text(text)) => text.as_str().into(),
+        Some(GatewayMessageId::Number(number)) => (*number).into(),
+        Some(GatewayMessageId::Text(text)) => text.as_str().into(),
         None => Value::Null,
     }
 }

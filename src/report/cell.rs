@@ -5,7 +5,7 @@ use std::borrow::Cow;
 /// The cell, with a leading `'` where a spreadsheet would take it for a formula.
 ///
 /// `+` and `-` begin phone numbers and amounts too; they are left alone when only digits follow.
-pub(super) fn harmless(cell: &str) -> Cow<'_, str> {
+pub(super) fn escape_formula(cell: &str) -> Cow<'_, str> {
     let dangerous = match cell.as_bytes() {
         [b'=' | b'@' | b'\t' | b'\r', ..] => true,
         [b'+' | b'-', rest @ ..] => rest.is_empty() || !rest.iter().all(u8::is_ascii_digit),
@@ -18,16 +18,16 @@ pub(super) fn harmless(cell: &str) -> Cow<'_, str> {
 ///
 /// Excel shows 12 digits and more as a power of ten, and saves what it shows; it drops zeros and a plus sign in front.
 /// LibreOffice keeps the formula, or what it gives. Other readers of lists take the signs for decoration.
-pub(super) fn exact(cell: &str) -> Option<String> {
+pub(super) fn preserve_digits(cell: &str) -> Option<String> {
     let digits = cell.strip_prefix('+').unwrap_or(cell);
     let number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let changed =
-        digits.len() >= SHOWN_AS_POWER || digits.len() > 1 && digits.starts_with('0') || digits.len() < cell.len();
+        digits.len() >= EXPONENT_DIGITS || digits.len() > 1 && digits.starts_with('0') || digits.len() < cell.len();
     (number && changed).then(|| format!("=\"{cell}\""))
 }
 
 /// From so many digits on a spreadsheet shows a number as a power of ten.
-const SHOWN_AS_POWER: usize = 12;
+const EXPONENT_DIGITS: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -49,17 +49,17 @@ mod tests {
             ("", ""),
         ];
         for (cell, expected) in table {
-            assert_eq!(harmless(cell), expected, "{cell:?}");
+            assert_eq!(escape_formula(cell), expected, "{cell:?}");
         }
     }
 
     #[test]
-    fn numbers_that_a_spreadsheet_would_change_are_formulas_that_give_their_text() {
+    fn numbers_that_excel_would_change_become_formulas() {
         for cell in ["380501234567", "+380501234567", "0501234567", "00", "+1", "123456789012345678901"] {
-            assert_eq!(exact(cell), Some(format!("=\"{cell}\"")));
+            assert_eq!(preserve_digits(cell), Some(format!("=\"{cell}\"")));
         }
         for cell in ["", "0", "7", "12345678901", "-5", "+", "1.5", "38050123456a", "Olena", "=1+1"] {
-            assert_eq!(exact(cell), None, "{cell:?}");
+            assert_eq!(preserve_digits(cell), None, "{cell:?}");
         }
     }
 }

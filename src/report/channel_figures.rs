@@ -11,18 +11,19 @@ use serde_json::{Map, Value, json};
 
 use super::message_delivery::{MessageDelivery, TimeCertainty};
 use super::row_records::RowRecord;
-use super::{counts_json, counts_line_in_part, duration, plural, thousands};
+use super::{counts_json, format_count, format_counts_in_part, format_duration, format_thousands};
 use crate::domain::Channel;
-use crate::ledger::{State, StateCounts};
+use crate::ledger::{RowState, StateCounts};
 
 /// The states of messages that channels report.
-pub(super) const TAKEN: [State; 5] = [State::Queued, State::Accepted, State::Delivered, State::Read, State::Failed];
+pub(super) const ACCEPTED_STATES: [RowState; 5] =
+    [RowState::Queued, RowState::Accepted, RowState::Delivered, RowState::Read, RowState::Failed];
 
 /// The longest time that is told apart from longer ones, in milliseconds: some thirteen months.
-const LONGEST: u64 = 400 * 24 * 3_600_000;
+const MAX_DELIVERY_MS: u64 = 400 * 24 * 3_600_000;
 
 /// The longest time of each span in which messages are counted exactly, in seconds; the last span is of all that took longer.
-const SPANS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
+const SPAN_SECONDS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_200, 86_400];
 
 /// What became of the messages that the gateway took, by channel.
 ///
@@ -32,7 +33,7 @@ const SPANS: [u64; 13] = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3_600, 10_800, 43_
 pub struct ChannelFigures {
     pub(super) channels: BTreeMap<Channel, ChannelFigure>,
     /// The messages of which nobody told the channel.
-    pub(super) untold: ChannelFigure,
+    pub(super) unknown_channel: ChannelFigure,
 }
 
 /// What became of the messages of one channel.
@@ -53,7 +54,7 @@ pub struct ChannelFigure {
 pub struct DeliveryTimes {
     times: Histogram<u64>,
     /// How many took a time of each span.
-    spans: [u64; SPANS.len() + 1],
+    spans: [u64; SPAN_SECONDS.len() + 1],
     /// How many of these times are upper bounds.
     at_latest: u64,
     /// Delivered messages whose reported time cannot be right.
@@ -62,8 +63,8 @@ pub struct DeliveryTimes {
 
 impl Default for DeliveryTimes {
     fn default() -> Self {
-        let times = Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram");
-        Self { times, spans: [0; SPANS.len() + 1], at_latest: 0, uncertain: 0 }
+        let times = Histogram::new_with_max(MAX_DELIVERY_MS, 3).expect("these bounds are those of a histogram");
+        Self { times, spans: [0; SPAN_SECONDS.len() + 1], at_latest: 0, uncertain: 0 }
     }
 }
 
@@ -71,21 +72,21 @@ impl DeliveryTimes {
     /// Adds a delivered message.
     fn add_delivery(&mut self, delivery: &MessageDelivery) {
         match delivery.time {
-            Some(time) => self.add(time),
+            Some(time) => self.record_time(time),
             None => self.uncertain += 1,
         }
         self.at_latest += u64::from(delivery.certainty == TimeCertainty::AtLatest);
     }
 
     /// Adds the time of a message.
-    fn add(&mut self, time: Duration) {
-        self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
-        self.spans[SPANS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
+    fn record_time(&mut self, time: Duration) {
+        self.times.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_DELIVERY_MS));
+        self.spans[SPAN_SECONDS.partition_point(|longest| Duration::from_secs(*longest) < time)] += 1;
     }
 
     /// How many messages have a time.
     #[must_use]
-    pub fn messages(&self) -> u64 {
+    pub fn count_messages(&self) -> u64 {
         self.times.len()
     }
 
@@ -104,33 +105,33 @@ impl DeliveryTimes {
     /// The time within which half of the messages arrived; nothing where none has a time.
     #[must_use]
     pub fn median(&self) -> Option<Duration> {
-        self.within(0.5)
+        self.quantile(0.5)
     }
 
     /// The time within which 95 of 100 messages arrived; nothing where none has a time.
     #[must_use]
     pub fn p95(&self) -> Option<Duration> {
-        self.within(0.95)
+        self.quantile(0.95)
     }
 
     /// How many messages took which time, in milliseconds, to a thousandth; only times that occur.
-    pub(super) fn pairs(&self) -> Vec<(u64, u64)> {
+    pub(super) fn time_counts(&self) -> Vec<(u64, u64)> {
         self.times.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect()
     }
 
     /// How many messages took a time of each span, the shortest first.
-    pub(super) fn spans(&self) -> &[u64] {
+    pub(super) fn span_counts(&self) -> &[u64] {
         &self.spans
     }
 
     /// The spans, the shortest first: the longest time of each in seconds, and how many messages took one of it. The last has no
     /// longest.
-    pub fn each_span(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
-        SPANS.into_iter().map(Some).chain([None]).zip(self.spans)
+    pub fn iter_spans(&self) -> impl Iterator<Item = (Option<u64>, u64)> {
+        SPAN_SECONDS.into_iter().map(Some).chain([None]).zip(self.spans)
     }
 
     /// Times as they were told in pairs and by span.
-    pub(super) fn from_pairs(pairs: &[(u64, u64)], spans: &[u64]) -> Self {
+    pub(super) fn from_counts(pairs: &[(u64, u64)], spans: &[u64]) -> Self {
         let mut times = Self::default();
         pairs.iter().for_each(|(time, messages)| times.times.saturating_record_n(*time, *messages));
         times.spans.iter_mut().zip(spans).for_each(|(span, messages)| *span = *messages);
@@ -143,67 +144,67 @@ impl DeliveryTimes {
     }
 
     /// The shortest time within which that share of the messages arrived.
-    fn within(&self, share: f64) -> Option<Duration> {
-        (self.messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
+    fn quantile(&self, share: f64) -> Option<Duration> {
+        (self.count_messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
     }
 }
 
 impl ChannelFigures {
     /// Adds the record of a row.
-    pub(super) fn add(&mut self, record: &RowRecord) {
-        if !TAKEN.contains(&record.state) {
+    pub(super) fn add_record(&mut self, record: &RowRecord) {
+        if !ACCEPTED_STATES.contains(&record.state) {
             return;
         }
         let (channel, reading) = (record.channel(), record.reading_channel());
-        let is_read = record.state == State::Read;
-        let figure = self.of(channel);
-        figure.counts.add(if is_read && reading != channel { State::Delivered } else { record.state }, 1);
+        let is_read = record.state == RowState::Read;
+        let figure = self.channel_mut(channel);
+        figure.counts.add(if is_read && reading != channel { RowState::Delivered } else { record.state }, 1);
         if let Some(delivery) = record.delivery() {
             figure.in_part += u64::from(delivery.in_part);
             figure.times.add_delivery(delivery);
         }
         if is_read {
-            self.of(reading).read += 1;
+            self.channel_mut(reading).read += 1;
         }
     }
 
     /// The figures of a channel, or of the messages without a reported channel.
-    fn of(&mut self, channel: Option<Channel>) -> &mut ChannelFigure {
+    fn channel_mut(&mut self, channel: Option<Channel>) -> &mut ChannelFigure {
         match channel {
             Some(channel) => self.channels.entry(channel).or_default(),
-            None => &mut self.untold,
+            None => &mut self.unknown_channel,
         }
     }
 
     /// How many messages were delivered only in part.
     #[must_use]
-    pub fn in_part(&self) -> u64 {
+    pub fn count_partial(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.in_part).sum()
     }
 
     /// How many delivered messages have no delivery time, because the reported one cannot be right.
     #[must_use]
-    pub fn uncertain_times(&self) -> u64 {
+    pub fn count_uncertain_times(&self) -> u64 {
         self.iter().map(|(_, figure)| figure.times.uncertain).sum()
     }
 
     /// The channels with their figures, the one that nobody told last and without a name.
     pub fn iter(&self) -> impl Iterator<Item = (Option<Channel>, &ChannelFigure)> {
         let named = self.channels.iter().map(|(channel, figure)| (Some(*channel), figure));
-        named.chain([(None, &self.untold)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
+        named.chain([(None, &self.unknown_channel)]).filter(|(_, figure)| figure.counts.total() + figure.read > 0)
     }
 
     /// The figures for programs, by the channel's name; `unknown` for the messages whose channel nobody told.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
         let figure = |ChannelFigure { counts, read, in_part, times }: &ChannelFigure| {
             json!({
                 "counts": counts_json(counts),
                 "read": read,
                 "in_part": in_part,
-                "delivery": (times.messages() > 0).then(|| json!({
-                    "messages": times.messages(),
+                "delivery": (times.count_messages() > 0).then(|| json!({
+                    "messages": times.count_messages(),
                     "at_latest": times.at_latest,
                     "median_seconds": seconds(times.median()),
                     "p95_seconds": seconds(times.p95()),
@@ -217,27 +218,28 @@ impl ChannelFigures {
 
     /// The figures for a person, a line per channel.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn format_lines(&self) -> Vec<String> {
         let line = |(channel, figure): (Option<Channel>, &ChannelFigure)| {
             let ChannelFigure { counts, read, in_part, times } = figure;
             let mut parts = Vec::new();
             if counts.total() > 0 {
-                parts.push(counts_line_in_part(counts, *in_part));
+                parts.push(format_counts_in_part(counts, *in_part));
             }
-            let elsewhere = read.saturating_sub(counts.get(State::Read));
+            let elsewhere = read.saturating_sub(counts.get(RowState::Read));
             if elsewhere > 0 {
-                parts.push(format!("{} read, but delivered by another channel first", thousands(elsewhere)));
+                parts.push(format!("{} read, but delivered by another channel first", format_thousands(elsewhere)));
             }
             if let (Some(median), Some(p95)) = (times.median(), times.p95()) {
-                let mut within = format!("half delivered within {}, 95 % within {}", duration(median), duration(p95));
+                let mut within =
+                    format!("half delivered within {}, 95 % within {}", format_duration(median), format_duration(p95));
                 if times.at_latest > 0 {
                     // Writing into a string cannot fail.
-                    let _ = write!(within, " (an upper bound for {})", plural(times.at_latest, "message"));
+                    let _ = write!(within, " (an upper bound for {})", format_count(times.at_latest, "message"));
                 }
                 parts.push(within);
             }
             if times.uncertain > 0 {
-                parts.push(format!("{} with an uncertain delivery time", thousands(times.uncertain)));
+                parts.push(format!("{} with an uncertain delivery time", format_thousands(times.uncertain)));
             }
             format!("{}: {}", channel.map_or("channel not reported", Channel::name), parts.join(" · "))
         };
@@ -252,40 +254,40 @@ mod tests {
     use super::*;
 
     /// The time within which so many of 100 arrived, by looking at all of them.
-    fn exactly(times: &mut [u64], of_100: usize) -> u64 {
+    fn exact_quantile(times: &mut [u64], of_100: usize) -> u64 {
         times.sort_unstable();
         times[(times.len() * of_100).div_ceil(100).max(1) - 1]
     }
 
     proptest! {
         #[test]
-        fn so_many_of_a_hundred_arrived_within_the_time_that_is_told_to_a_thousandth(
-            mut times in proptest::collection::vec(prop_oneof![0..2_000_u64, 0..LONGEST], 1..300),
+        fn quantiles_are_exact_to_a_thousandth(
+            mut times in proptest::collection::vec(prop_oneof![0..2_000_u64, 0..MAX_DELIVERY_MS], 1..300),
         ) {
             let mut told = DeliveryTimes::default();
-            times.iter().for_each(|time| told.add(Duration::from_millis(*time)));
-            prop_assert_eq!(told.messages(), times.len() as u64);
-            let kept = DeliveryTimes::from_pairs(&told.pairs(), told.spans());
-            prop_assert_eq!(kept.spans(), told.spans());
-            for (longest, within) in told.each_span().scan(0, |sum, (longest, messages)| {
+            times.iter().for_each(|time| told.record_time(Duration::from_millis(*time)));
+            prop_assert_eq!(told.count_messages(), times.len() as u64);
+            let kept = DeliveryTimes::from_counts(&told.time_counts(), told.span_counts());
+            prop_assert_eq!(kept.span_counts(), told.span_counts());
+            for (longest, within) in told.iter_spans().scan(0, |sum, (longest, messages)| {
                 *sum += messages;
                 Some((longest.map_or(u64::MAX, |seconds| seconds * 1_000), *sum))
             }) {
                 prop_assert_eq!(within, times.iter().filter(|time| **time <= longest).count() as u64);
             }
-            prop_assert_eq!((kept.messages(), kept.median(), kept.p95()), (told.messages(), told.median(), told.p95()));
+            prop_assert_eq!((kept.count_messages(), kept.median(), kept.p95()), (told.count_messages(), told.median(), told.p95()));
             for (of_100, told) in [(50, told.median()), (95, told.p95())] {
-                let (exact, told) = (exactly(&mut times, of_100), told.expect("there are times").as_millis() as u64);
+                let (exact, told) = (exact_quantile(&mut times, of_100), told.expect("there are times").as_millis() as u64);
                 prop_assert!((exact..=exact + exact / 1_000).contains(&told), "{of_100}: {told} and exactly {exact}");
             }
         }
     }
 
     #[test]
-    fn no_message_has_no_time_and_a_time_beyond_all_bounds_is_the_longest() {
+    fn no_messages_have_no_median_and_long_times_are_capped() {
         let mut times = DeliveryTimes::default();
         assert_eq!((times.median(), times.p95()), (None, None));
-        times.add(Duration::MAX);
-        assert!(times.median().is_some_and(|time| time.as_millis() >= u128::from(LONGEST)));
+        times.record_time(Duration::MAX);
+        assert!(times.median().is_some_and(|time| time.as_millis() >= u128::from(MAX_DELIVERY_MS)));
     }
 }

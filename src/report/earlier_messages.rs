@@ -9,22 +9,22 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::frozen_list::{FrozenList, ListSource};
-use super::list_ahead::ListAhead;
+use super::list_ahead::ReadAheadList;
 use super::row_records::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
-use crate::audience::{PhoneColumns, Reader};
-use crate::check::{ALREADY_SENT, TextHash, equal_range, settings};
-use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
-use crate::domain::{MessageId, MsgId, Phone, Region, Row};
-use crate::ledger::{Copies, Ledger, LedgerError, LeftOut, Progress, Run, RunFilter, State, Walk};
-use crate::manifest::{Brief, Duplicates};
+use crate::audience::{PhoneColumns, RecipientReader};
+use crate::check::{ALREADY_SENT, TextHash, find_equal_range, reader_settings};
+use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
+use crate::domain::{GatewayMessageId, MessageId, Phone, Region, Row};
+use crate::ledger::{Copies, EnvelopeReader, ExcludedRows, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress};
+use crate::manifest::{CampaignBrief, DuplicatePolicy};
 
 /// How many rows are looked up at once.
-const BATCH: usize = 500_000;
+const BATCH_ROWS: usize = 500_000;
 /// Up to this many rows, the envelopes of a run are read one by one.
-const FEW: u64 = 5_000;
+const SINGLE_READ_ROWS: u64 = 5_000;
 /// How many rows of a run are reached at once.
-const STEP: u32 = 4_096;
+const STEP_ROWS: u32 = 4_096;
 
 /// A message that a skipped row refers to.
 #[derive(Clone, Debug)]
@@ -32,11 +32,11 @@ pub(super) struct EarlierMessage {
     /// The run that sent it.
     pub(super) run: Arc<str>,
     /// Its state. `None` if the run was purged.
-    pub(super) state: Option<State>,
+    pub(super) state: Option<RowState>,
     /// Our identifier.
     pub(super) id: Option<MessageId>,
     /// The gateway's identifier of the message.
-    pub(super) msg_id: Option<MsgId>,
+    pub(super) msg_id: Option<GatewayMessageId>,
     /// The gateway's identifier of the request.
     pub(super) request_id: Option<Arc<str>>,
 }
@@ -50,23 +50,23 @@ pub struct EarlierRuns<'a> {
     rows: RoaringBitmap,
     /// The list of the run.
     copies: &'a Copies,
-    brief: &'a Brief,
+    brief: &'a CampaignBrief,
 }
 
 impl<'a> EarlierRuns<'a> {
     /// The earlier messages of a run. `None` if no row refers to a message.
-    pub(super) async fn of(
+    pub(super) async fn load(
         ledger: &'a dyn Ledger,
         run: &Run,
-        left_out: &LeftOut,
-        (copies, brief): (&'a Copies, &'a Brief),
+        left_out: &ExcludedRows,
+        (copies, brief): (&'a Copies, &'a CampaignBrief),
     ) -> Result<Option<Self>, ResultsError> {
-        let Some(rows) = already_sent(left_out).filter(|_| run.live) else { return Ok(None) };
-        let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
+        let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
+        let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
         // A run of another edition counts if this run replaced it.
         let is_of_edition = |other: &Run| (&other.edition, other.round) == (&run.edition, run.round);
         runs.retain(|other| {
-            let counts = is_of_edition(other) || other.progress == Progress::Replaced;
+            let counts = is_of_edition(other) || other.progress == RunProgress::Replaced;
             other.live && other.key.0 < run.key.0 && other.shares_recipients(run) && counts
         });
         runs.sort_by_key(|other| (!is_of_edition(other), Reverse(other.key)));
@@ -74,11 +74,11 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// The messages, looked up while the list is read.
-    pub(super) fn messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
+    pub(super) fn open_messages(self) -> Result<EarlierMessages<'a>, ResultsError> {
         let list = FrozenList::open(ListSource::Copies(self.copies))?;
-        let reader = Reader::open(list, self.copies.place().as_ref(), &settings(self.brief))?;
+        let reader = RecipientReader::open(list, self.copies.place().as_ref(), &reader_settings(self.brief))?;
         let columns = reader.header().phones().clone();
-        let list = ListAhead::of(reader);
+        let list = ReadAheadList::spawn(reader);
         Ok(EarlierMessages { runs: self, list, columns, through: 0, found: VecDeque::new() })
     }
 
@@ -91,8 +91,8 @@ impl<'a> EarlierRuns<'a> {
             }
             let before = found.len();
             match run.purged_at {
-                Some(_) => self.add_purged(run, &wanted, &mut found).await?,
-                None => self.add(run, &wanted, &mut found).await?,
+                Some(_) => self.add_purged_run(run, &wanted, &mut found).await?,
+                None => self.add_run_messages(run, &wanted, &mut found).await?,
             }
             let known: RoaringBitmap = found[before..].iter().map(|(row, _)| *row).collect();
             wanted.retain(|(_, row)| !known.contains(*row));
@@ -102,13 +102,13 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// Of a purged run only the numbers are known, as hashes.
-    async fn add_purged(
+    async fn add_purged_run(
         &self,
         run: &Run,
         wanted: &[WantedRow],
         found: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
-        let numbers = self.ledger.numbers_sent_to(&[run.key]).await?;
+        let numbers = self.ledger.load_sent_numbers(&[run.key]).await?;
         let name: Arc<str> = run.name().into();
         let message = |row| {
             (row, EarlierMessage { run: Arc::clone(&name), state: None, id: None, msg_id: None, request_id: None })
@@ -118,45 +118,46 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// Adds the messages of a run that these rows refer to.
-    async fn add(
+    async fn add_run_messages(
         &self,
         run: &Run,
         wanted: &[WantedRow],
         found: &mut Vec<(u32, EarlierMessage)>,
     ) -> Result<(), ResultsError> {
         let ledger = self.ledger;
-        let sent = ledger.rows_sent(run.key).await?;
+        let sent = ledger.load_sent_rows(run.key).await?;
         if sent.is_empty() {
             return Ok(());
         }
         let mut pairs = match self.brief.duplicates {
-            Duplicates::Allow => self.pairs_by_text(run, sent, wanted).await?,
-            Duplicates::Skip | Duplicates::Refuse => self.pairs_by_number(run, sent, wanted).await?,
+            DuplicatePolicy::Allow => self.match_by_text(run, sent, wanted).await?,
+            DuplicatePolicy::Skip | DuplicatePolicy::Refuse => self.match_by_number(run, sent, wanted).await?,
         };
         pairs.sort_unstable();
         let there: RoaringBitmap = pairs.iter().map(|(there, _)| *there).collect();
         let Some(last) = there.max() else { return Ok(()) };
         let (name, owned): (Arc<str>, bool) = (run.name().into(), is_owned(ledger, run).await?);
-        let is_few = there.len() <= FEW;
+        let is_few = there.len() <= SINGLE_READ_ROWS;
         let mut records = match is_few {
-            true => RowRecords::of_few(ledger, run, owned, &there).await?,
-            false => RowRecords::new(ledger, run, owned).await?,
+            true => RowRecords::open_for_rows(ledger, run, owned, &there).await?,
+            false => RowRecords::open(ledger, run, owned).await?,
         };
         let steps: Vec<(u32, u32)> = match is_few {
             true => there.iter().map(|row| (row, row)).collect(),
             false => (Row::FIRST.get()..=last)
-                .step_by(STEP as usize)
-                .map(|first| (first, first.saturating_add(STEP - 1).min(last)))
+                .step_by(STEP_ROWS as usize)
+                .map(|first| (first, first.saturating_add(STEP_ROWS - 1).min(last)))
                 .collect(),
         };
         let mut pairs = pairs.into_iter().peekable();
         for (first, last) in steps {
-            records.reach(Row::new(first), Row::new(last)).await?;
+            records.read_through(Row::new(first), Row::new(last)).await?;
             for row in first..=last {
                 // Each record is removed, so that memory does not keep it.
-                let record = records.take_reached(Row::new(row));
+                let record = records.take_loaded(Row::new(row));
                 while let Some((_, here)) = pairs.next_if(|(there, _)| *there == row) {
-                    found.extend(record.as_ref().map(|record| (here, message(run, &name, Row::new(row), record))));
+                    found
+                        .extend(record.as_ref().map(|record| (here, build_message(run, &name, Row::new(row), record))));
                 }
             }
         }
@@ -164,18 +165,18 @@ impl<'a> EarlierRuns<'a> {
     }
 
     /// The rows of a run that have a message, with the rows of the same number that refer to it.
-    async fn pairs_by_number(
+    async fn match_by_number(
         &self,
         run: &Run,
         mut sent: RoaringBitmap,
         wanted: &[WantedRow],
-    ) -> Result<Vec<Pair>, ResultsError> {
-        let (mut pairs, mut envelopes) = (Vec::new(), Walk::over(self.ledger, run.key));
-        while let Some(envelope) = envelopes.next().await? {
+    ) -> Result<Vec<RowPair>, ResultsError> {
+        let (mut pairs, mut envelopes) = (Vec::new(), EnvelopeReader::new(self.ledger, run.key));
+        while let Some(envelope) = envelopes.next_envelope().await? {
             for row in &envelope.rows {
                 // A row can have several attempts.
-                let Some(phone) = row.to.number().filter(|_| sent.remove(row.row.get())) else { continue };
-                let here = &wanted[equal_range(wanted, |(other, _)| other.cmp(&phone))];
+                let Some(phone) = row.to.phone().filter(|_| sent.remove(row.row.get())) else { continue };
+                let here = &wanted[find_equal_range(wanted, |(other, _)| other.cmp(&phone))];
                 pairs.extend(here.iter().map(|(_, here)| (row.row.get(), *here)));
             }
         }
@@ -184,35 +185,36 @@ impl<'a> EarlierRuns<'a> {
 
     /// The rows of a run that have a message, with the rows of the same number and text that refer to it. Several rows with
     /// the same text refer to one message each, as long as there are enough.
-    async fn pairs_by_text(
+    async fn match_by_text(
         &self,
         run: &Run,
         sent: RoaringBitmap,
         wanted: &[WantedRow],
-    ) -> Result<Vec<Pair>, ResultsError> {
-        let there = match self.ledger.copies(run).await {
+    ) -> Result<Vec<RowPair>, ResultsError> {
+        let there = match self.ledger.load_copies(run).await {
             Ok(there) => there,
             // Without them, nobody knows which rows the messages are of.
-            Err(LedgerError::Copies { .. }) => return Ok(Vec::new()),
+            Err(LedgerError::CopiesUnreadable { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
         let here = self.copies.clone();
         let rows: RoaringBitmap = wanted.iter().map(|(_, row)| *row).collect();
         let read = tokio::task::spawn_blocking(move || {
             // Damaged copies of an earlier run do not keep the results of this one from being written.
-            let earlier =
-                FrozenInputs::of(&there).ok().and_then(|frozen| Some((texts(&frozen, &there, &sent).ok()??, frozen)));
+            let earlier = FrozenInputs::from_copies(&there)
+                .ok()
+                .and_then(|frozen| Some((load_texts(&frozen, &there, &sent).ok()??, frozen)));
             let Some((there, frozen)) = earlier else { return Ok(Vec::new()) };
-            let here = texts(&frozen, &here, &rows)?;
-            Ok(here.map_or_else(Vec::new, |here| pairs(&there, &here)))
+            let here = load_texts(&frozen, &here, &rows)?;
+            Ok(here.map_or_else(Vec::new, |here| match_rows(&there, &here)))
         });
         read.await.map_err(|error| ResultsError::Recipients(error.to_string()))?
     }
 }
 
 /// The rows that are skipped because their recipients have a message.
-fn already_sent(left_out: &LeftOut) -> Option<RoaringBitmap> {
-    let mut sets = left_out.sets().filter(|(state, reason, _)| *state == State::Skipped && *reason == ALREADY_SENT);
+fn find_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
+    let mut sets = left_out.sets().filter(|(state, reason, _)| *state == RowState::Skipped && *reason == ALREADY_SENT);
     sets.next().map(|(.., rows)| rows.clone())
 }
 
@@ -220,7 +222,7 @@ fn already_sent(left_out: &LeftOut) -> Option<RoaringBitmap> {
 pub(super) struct EarlierMessages<'a> {
     runs: EarlierRuns<'a>,
     /// The list, read ahead.
-    list: ListAhead,
+    list: ReadAheadList,
     columns: PhoneColumns,
     /// The last row that was looked up.
     through: u32,
@@ -232,11 +234,11 @@ pub(super) struct EarlierMessages<'a> {
 type WantedRow = (Phone, u32);
 
 /// A row of an earlier run, and the row that refers to it.
-type Pair = (u32, u32);
+type RowPair = (u32, u32);
 
 impl EarlierMessages<'_> {
     /// Looks up the messages of the rows up to this one, which come after those before.
-    pub(super) async fn reach(&mut self, last: Row) -> Result<(), ResultsError> {
+    pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
         while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
             let wanted = self.next_batch().await;
             if wanted.is_empty() {
@@ -249,7 +251,7 @@ impl EarlierMessages<'_> {
     }
 
     /// The message that a row refers to, if it is known. Rows are asked for in ascending order.
-    pub(super) fn take(&mut self, row: Row) -> Option<EarlierMessage> {
+    pub(super) fn take_message(&mut self, row: Row) -> Option<EarlierMessage> {
         while self.found.front().is_some_and(|(before, _)| *before < row.get()) {
             self.found.pop_front();
         }
@@ -260,12 +262,12 @@ impl EarlierMessages<'_> {
     async fn next_batch(&mut self) -> Vec<WantedRow> {
         let region: Option<Region> = self.runs.brief.region;
         let mut wanted = Vec::new();
-        while wanted.len() < BATCH {
-            let Some(chunk) = self.list.next().await else { break };
+        while wanted.len() < BATCH_ROWS {
+            let Some(chunk) = self.list.next_chunk().await else { break };
             for record in chunk.iter() {
                 self.through = record.row.get();
                 if self.runs.rows.contains(record.row.get())
-                    && let Ok(phone) = self.columns.phone(record.fields, region)
+                    && let Ok(phone) = self.columns.choose_phone(record.fields, region)
                 {
                     wanted.push((phone, record.row.get()));
                 }
@@ -280,11 +282,15 @@ impl EarlierMessages<'_> {
 type RowText = ((Phone, TextHash), u32);
 
 /// The texts of a run for these rows of a list, in the order of numbers and texts. `None` if they do not fit the list.
-fn texts(frozen: &FrozenInputs, list: &Copies, rows: &RoaringBitmap) -> Result<Option<Vec<RowText>>, ResultsError> {
+fn load_texts(
+    frozen: &FrozenInputs,
+    list: &Copies,
+    rows: &RoaringBitmap,
+) -> Result<Option<Vec<RowText>>, ResultsError> {
     let opened = FrozenList::open(ListSource::Copies(list))?;
-    let Ok(compiled) = compile_for_everybody(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
+    let Ok(compiled) = compile_without_condition(frozen, (opened, list.place().as_ref())) else { return Ok(None) };
     let mut texts = Vec::new();
-    each_text(compiled, |row, phone, text| {
+    for_each_text(compiled, |row, phone, text| {
         let text = text.filter(|_| rows.contains(row.get()));
         texts.extend(text.map(|text| ((phone, text), row.get())));
     })
@@ -294,22 +300,22 @@ fn texts(frozen: &FrozenInputs, list: &Copies, rows: &RoaringBitmap) -> Result<O
 }
 
 /// The rows of the same number and text in two lists.
-fn pairs(there: &[RowText], here: &[RowText]) -> Vec<Pair> {
+fn match_rows(there: &[RowText], here: &[RowText]) -> Vec<RowPair> {
     let mut pairs = Vec::new();
     for same in here.chunk_by(|(one, _), (other, _)| one == other) {
         let Some((text, _)) = same.first() else { continue };
-        let known = &there[equal_range(there, |(other, _)| other.cmp(text))];
+        let known = &there[find_equal_range(there, |(other, _)| other.cmp(text))];
         let Some(last) = known.last() else { continue };
         pairs.extend(same.iter().enumerate().map(|(index, (_, row))| (known.get(index).unwrap_or(last).1, *row)));
     }
     pairs
 }
 
-fn message(run: &Run, name: &Arc<str>, row: Row, record: &RowRecord) -> EarlierMessage {
+fn build_message(run: &Run, name: &Arc<str>, row: Row, record: &RowRecord) -> EarlierMessage {
     EarlierMessage {
         run: Arc::clone(name),
         state: Some(record.state),
-        id: run.id(row, record.order()),
+        id: run.message_id(row, record.order()),
         msg_id: record.msg_id().cloned(),
         request_id: record.request_id().cloned(),
     }

@@ -8,7 +8,7 @@ use crate::check::Tee;
 use crate::ledger::{Copies, ListReader};
 
 /// How much of the list is read at once.
-const BUFFER: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 
 /// Where a list of recipients is.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ pub enum ListSource<'a> {
     /// Where the user has it.
     Outside {
         /// As it is called.
-        place: &'a Path,
+        path: &'a Path,
         /// What opens it as text in UTF-8.
         open: &'a (dyn Fn() -> io::Result<ListReader> + Sync),
     },
@@ -26,9 +26,9 @@ pub enum ListSource<'a> {
 
 impl<'a> ListSource<'a> {
     /// The place, as people find it.
-    pub(super) fn place(self) -> &'a Path {
+    pub(super) fn path(self) -> &'a Path {
         match self {
-            Self::Outside { place, .. } => place,
+            Self::Outside { path: place, .. } => place,
             Self::Copies(copies) => copies.place().as_ref(),
         }
     }
@@ -36,7 +36,7 @@ impl<'a> ListSource<'a> {
     fn open(self) -> io::Result<ListReader> {
         match self {
             Self::Outside { open, .. } => open(),
-            Self::Copies(copies) => copies.list(),
+            Self::Copies(copies) => copies.open_list(),
         }
     }
 }
@@ -44,21 +44,21 @@ impl<'a> ListSource<'a> {
 /// A list of recipients that is hashed while it is read.
 pub(super) struct FrozenList {
     /// As people find it.
-    place: PathBuf,
+    path: PathBuf,
     tee: Tee<BufReader<ListReader>, Sink>,
 }
 
 impl FrozenList {
     /// Opens the list.
     pub(super) fn open(source: ListSource<'_>) -> Result<Self, ResultsError> {
-        let list = source.open().map_err(unreadable)?;
-        Ok(Self { place: source.place().to_owned(), tee: Tee::new(BufReader::with_capacity(BUFFER, list), None) })
+        let list = source.open().map_err(list_read_error)?;
+        Ok(Self { path: source.path().to_owned(), tee: Tee::new(BufReader::with_capacity(BUFFER_BYTES, list), None) })
     }
 
     /// Reads what is left of it, and makes sure that it is the list with this SHA-256 in hexadecimal.
-    pub(super) fn finish(mut self, sha256: &str) -> Result<(), ResultsError> {
-        let read = self.tee.finish().map_err(unreadable)?;
-        if read == sha256 { Ok(()) } else { Err(ResultsError::Changed(self.place)) }
+    pub(super) fn verify_hash(mut self, sha256: &str) -> Result<(), ResultsError> {
+        let read = self.tee.finish().map_err(list_read_error)?;
+        if read == sha256 { Ok(()) } else { Err(ResultsError::ListChanged(self.path)) }
     }
 }
 
@@ -68,6 +68,6 @@ impl Read for FrozenList {
     }
 }
 
-fn unreadable(error: io::Error) -> ResultsError {
+fn list_read_error(error: io::Error) -> ResultsError {
     ResultsError::Recipients(error.to_string())
 }

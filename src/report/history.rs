@@ -3,20 +3,20 @@
 use jiff::Timestamp;
 
 use super::Recipient;
-use super::rows_page::{ListedRow, listed_rows};
+use super::rows_page::{RowSummary, load_row_summaries};
 use crate::delivery::Snapshot;
-use crate::domain::{MessageId, Outcome, Phone, Receipt, Row};
-use crate::ledger::{AskedRow, Change, EnvelopeRecord, Ledger, LedgerError, RowEvents, Run, State};
+use crate::domain::{MessageId, OperationOutcome, Phone, Receipt, Row};
+use crate::ledger::{AskedRow, EnvelopeRecord, Ledger, LedgerError, RowChange, RowEvents, RowState, Run};
 
 /// What is known of one message, and how it came to that.
 #[derive(Clone, Debug)]
-pub struct History {
+pub struct MessageHistory {
     /// The row of its recipient.
     pub row: Row,
     /// Its number, if the list has one there.
     pub phone: Option<Phone>,
     /// Its state now.
-    pub state: State,
+    pub state: RowState,
     /// Why it is never sent.
     pub left_out: Option<String>,
     /// What happened, in the order of time.
@@ -29,12 +29,12 @@ pub struct HistoryEntry {
     /// When.
     pub at: Timestamp,
     /// What.
-    pub what: Incident,
+    pub event: HistoryEvent,
 }
 
 /// What can happen to a message.
 #[derive(Clone, Debug)]
-pub enum Incident {
+pub enum HistoryEvent {
     /// It was sent in an envelope.
     Attempt {
         /// The envelope.
@@ -49,7 +49,7 @@ pub enum Incident {
         /// The envelope.
         envelope: u32,
         /// The outcome.
-        outcome: Outcome,
+        outcome: OperationOutcome,
     },
     /// The gateway's answer to an envelope, where it was kept for a person to look at.
     Answer {
@@ -67,28 +67,28 @@ pub enum Incident {
         /// The envelope.
         envelope: u32,
         /// What.
-        change: Change,
+        change: RowChange,
     },
 }
 
-impl History {
+impl MessageHistory {
     /// The history of the message to one of these recipients: the first that was sent to, else the first.
     ///
     /// Nothing when there is none of them. `owned` tells whether a process is sending the run.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn read(
+    pub async fn load_for_recipients(
         ledger: &dyn Ledger,
         run: &Run,
         owned: bool,
         recipients: &[Recipient],
     ) -> Result<Option<Self>, LedgerError> {
-        let snapshot = Snapshot::read(ledger, run, owned).await?;
+        let snapshot = Snapshot::load(ledger, run, owned).await?;
         // A number that is there more than once was sent to in one of its rows.
-        let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded(recipient.row).is_some());
+        let sent_to = recipients.iter().find(|recipient| snapshot.states.recorded_state(recipient.row).is_some());
         match sent_to.or(recipients.first()) {
-            Some(recipient) => Self::of_recipient(ledger, run, &snapshot, *recipient).await.map(Some),
+            Some(recipient) => Self::load_recipient(ledger, run, &snapshot, *recipient).await.map(Some),
             None => Ok(None),
         }
     }
@@ -97,30 +97,31 @@ impl History {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn read_all(
+    pub async fn load_all(
         ledger: &dyn Ledger,
         run: &Run,
         owned: bool,
         recipients: &[Recipient],
     ) -> Result<Vec<Self>, LedgerError> {
-        let snapshot = Snapshot::read(ledger, run, owned).await?;
+        let snapshot = Snapshot::load(ledger, run, owned).await?;
         let mut histories = Vec::with_capacity(recipients.len());
         for recipient in recipients {
-            histories.push(Self::of_recipient(ledger, run, &snapshot, *recipient).await?);
+            histories.push(Self::load_recipient(ledger, run, &snapshot, *recipient).await?);
         }
         Ok(histories)
     }
 
-    async fn of_recipient(
+    async fn load_recipient(
         ledger: &dyn Ledger,
         run: &Run,
         snapshot: &Snapshot,
         Recipient { row, phone }: Recipient,
     ) -> Result<Self, LedgerError> {
-        let state = snapshot.state(row);
+        let state = snapshot.row_state(row);
         // One that was left out after an attempt may have come to something else since.
-        let left_out = snapshot.left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
-        let entries = entries(ledger, run, row, snapshot.states.events()).await?;
+        let left_out =
+            snapshot.left_out.find_reason(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        let entries = load_entries(ledger, run, row, snapshot.states.events()).await?;
         Ok(Self { row, phone, state, left_out, entries })
     }
 
@@ -128,84 +129,85 @@ impl History {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn of_row(ledger: &dyn Ledger, run: &Run, owned: bool, row: Row) -> Result<Option<Self>, LedgerError> {
-        let Some(ListedRow { phone, state, .. }) = listed_rows(ledger, run, owned, &[row]).await?.pop() else {
+    pub async fn load_row(ledger: &dyn Ledger, run: &Run, owned: bool, row: Row) -> Result<Option<Self>, LedgerError> {
+        let Some(RowSummary { phone, state, .. }) = load_row_summaries(ledger, run, owned, &[row]).await?.pop() else {
             return Ok(None);
         };
-        let left_out = ledger.left_out(run.key).await?;
-        let events = RowEvents::from(ledger.events(run.key).await?).leaving_out(&left_out);
-        let left_out = left_out.of(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
-        let entries = entries(ledger, run, row, &events).await?;
+        let left_out = ledger.load_excluded_rows(run.key).await?;
+        let events = RowEvents::from(ledger.load_events(run.key).await?).with_excluded_rows(&left_out);
+        let left_out = left_out.find_reason(row).filter(|(out, _)| *out == state).map(|(_, why)| why.to_owned());
+        let entries = load_entries(ledger, run, row, &events).await?;
         Ok(Some(Self { row, phone, state, left_out, entries }))
     }
 
     /// How often the message was sent.
     #[must_use]
-    pub fn attempts(&self) -> usize {
-        self.entries.iter().filter(|entry| matches!(entry.what, Incident::Attempt { .. })).count()
+    pub fn count_attempts(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
 
     /// What the gateway answered to a lookup or a code call, as JSON.
     #[must_use]
-    pub fn answer(&self) -> Option<&str> {
-        self.entries.iter().rev().find_map(|entry| match &entry.what {
-            Incident::Outcome { outcome: Outcome::Accepted { answer, .. }, .. } => answer.as_deref(),
+    pub fn find_answer(&self) -> Option<&str> {
+        self.entries.iter().rev().find_map(|entry| match &entry.event {
+            HistoryEvent::Outcome { outcome: OperationOutcome::Accepted { answer, .. }, .. } => answer.as_deref(),
             _ => None,
         })
     }
 
     /// The questions about it, if there were any.
     #[must_use]
-    pub fn questions(&self) -> Option<&AskedRow> {
-        self.entries.iter().find_map(|entry| match &entry.what {
-            Incident::Questions(question) => Some(question),
+    pub fn find_questions(&self) -> Option<&AskedRow> {
+        self.entries.iter().find_map(|entry| match &entry.event {
+            HistoryEvent::Questions(question) => Some(question),
             _ => None,
         })
     }
 }
 
 /// What happened to the message of a row, in the order of time.
-async fn entries(
+async fn load_entries(
     ledger: &dyn Ledger,
     run: &Run,
     row: Row,
     events: &RowEvents,
 ) -> Result<Vec<HistoryEntry>, LedgerError> {
-    let mut entries = attempts(ledger, run, row, events).await?;
-    let questions = ledger.asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
-    entries
-        .extend(questions.map(|question| HistoryEntry { at: question.last_at, what: Incident::Questions(question) }));
-    entries.extend(events.of(row).iter().map(|event| HistoryEntry {
+    let mut entries = load_attempts(ledger, run, row, events).await?;
+    let questions = ledger.load_asked_rows(run.key).await?.into_iter().filter(|question| question.row == row);
+    entries.extend(
+        questions.map(|question| HistoryEntry { at: question.last_at, event: HistoryEvent::Questions(question) }),
+    );
+    entries.extend(events.for_row(row).iter().map(|event| HistoryEntry {
         at: event.at,
-        what: Incident::Change { envelope: event.envelope, change: event.change.clone() },
+        event: HistoryEvent::Change { envelope: event.envelope, change: event.change.clone() },
     }));
     let rows = row.get()..row.get().saturating_add(1);
-    let told = ledger.receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
-    entries.extend(told.map(|kept| HistoryEntry { at: kept.at, what: Incident::Receipt(kept.receipt) }));
+    let told = ledger.load_receipts(run.key, rows).await?.into_iter().flat_map(|(_, receipts)| receipts);
+    entries.extend(told.map(|kept| HistoryEntry { at: kept.at, event: HistoryEvent::Receipt(kept.receipt) }));
     entries.sort_by_key(|entry| entry.at);
     Ok(entries)
 }
 
 /// The attempts to send a row, with what came of each.
-async fn attempts(
+async fn load_attempts(
     ledger: &dyn Ledger,
     run: &Run,
     row: Row,
     events: &RowEvents,
 ) -> Result<Vec<HistoryEntry>, LedgerError> {
     let mut entries = Vec::new();
-    for summary in ledger.envelope_summaries(run.key).await? {
+    for summary in ledger.list_envelope_summaries(run.key).await? {
         if row < summary.first || row > summary.last {
             continue;
         }
-        for envelope in ledger.envelopes(run.key, summary.envelope..=summary.envelope).await? {
+        for envelope in ledger.load_envelopes(run.key, summary.envelope..=summary.envelope).await? {
             let Some(index) = envelope.rows.iter().position(|sent| sent.row == row) else { continue };
-            let id = run.id(row, events.order(row, envelope.envelope));
-            entries.extend(attempt(&envelope, index, id));
+            let id = run.message_id(row, events.find_order(row, envelope.envelope));
+            entries.extend(attempt_entries(&envelope, index, id));
             if let Some((at, _)) = envelope.settled
-                && let Some(body) = ledger.evidence(run.key, envelope.envelope).await?
+                && let Some(body) = ledger.load_evidence(run.key, envelope.envelope).await?
             {
-                entries.push(HistoryEntry { at, what: Incident::Answer { envelope: envelope.envelope, body } });
+                entries.push(HistoryEntry { at, event: HistoryEvent::Answer { envelope: envelope.envelope, body } });
             }
         }
     }
@@ -213,10 +215,10 @@ async fn attempts(
 }
 
 /// The attempt that is the envelope's row at this index, and its outcome.
-fn attempt(record: &EnvelopeRecord, index: usize, id: Option<MessageId>) -> impl Iterator<Item = HistoryEntry> {
+fn attempt_entries(record: &EnvelopeRecord, index: usize, id: Option<MessageId>) -> impl Iterator<Item = HistoryEntry> {
     let (envelope, others) = (record.envelope, record.rows.len() as u64 - 1);
-    let begun = HistoryEntry { at: record.begun_at, what: Incident::Attempt { envelope, id, others } };
+    let begun = HistoryEntry { at: record.begun_at, event: HistoryEvent::Attempt { envelope, id, others } };
     let outcome = record.settled.as_ref().and_then(|(at, outcomes)| Some((*at, outcomes.get(index)?.clone())));
-    let ended = outcome.map(|(at, outcome)| HistoryEntry { at, what: Incident::Outcome { envelope, outcome } });
+    let ended = outcome.map(|(at, outcome)| HistoryEntry { at, event: HistoryEvent::Outcome { envelope, outcome } });
     [begun].into_iter().chain(ended)
 }

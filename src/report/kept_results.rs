@@ -5,18 +5,18 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::target::{dialect, read};
+use super::target::{detect_delimiter, open_text};
 use crate::manifest::CampaignPath;
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// The column of the run, counted from 0.
-const RUN: usize = 16;
+const RUN_COLUMN: usize = 16;
 /// How much of two files is compared at once.
-const BLOCK: usize = 1 << 16;
+const COMPARE_BYTES: usize = 1 << 16;
 
 /// Results that were kept under another name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptResults {
+pub struct ResultsBackup {
     /// Their run.
     pub run: String,
     /// Their new path.
@@ -24,20 +24,20 @@ pub struct KeptResults {
 }
 
 /// The run of the first row of a results file. `None` if it has no rows or names no run.
-pub(super) fn run_at(file: &CampaignPath) -> Option<String> {
+pub(super) fn read_run_name(file: &CampaignPath) -> Option<String> {
     let mut head = Vec::new();
     // The header alone can be that long, and the first row follows it.
-    read(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
-    let delimiter = dialect(&head)?;
+    open_text(file).ok()?.take(1 << 21).read_to_end(&mut head).ok()?;
+    let delimiter = detect_delimiter(&head)?;
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(head.as_slice());
     let mut record = csv::ByteRecord::new();
     results.read_byte_record(&mut record).ok().filter(|has_row| *has_row)?;
-    let run = std::str::from_utf8(record.get(RUN)?).ok()?;
-    number(run).map(|_| run.to_owned())
+    let run = std::str::from_utf8(record.get(RUN_COLUMN)?).ok()?;
+    parse_run_number(run).map(|_| run.to_owned())
 }
 
 /// The number of a run in its name: the `3` of `sale@3`.
-fn number(run: &str) -> Option<u32> {
+fn parse_run_number(run: &str) -> Option<u32> {
     run.rsplit_once('@')?.1.parse().ok()
 }
 
@@ -46,17 +46,19 @@ fn number(run: &str) -> Option<u32> {
 ///
 /// # Errors
 /// When the file cannot be linked or copied.
-pub(super) fn keep(path: &Path, run: &str) -> io::Result<PathBuf> {
-    let first = number(run).unwrap_or(1);
+pub(super) fn back_up_results(path: &Path, run: &str) -> io::Result<PathBuf> {
+    let first = parse_run_number(run).unwrap_or(1);
     for number in first..=u32::MAX {
-        let kept = numbered(path, number);
-        match duplicate(path, &kept) {
+        let kept = numbered_path(path, number);
+        match link_or_copy(path, &kept) {
             Ok(()) => {
                 private::sync_entry(&kept)?;
                 return Ok(kept);
             }
             // A process that ended before it replaced the original already kept it.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_same(path, &kept) => return Ok(kept),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && has_same_content(path, &kept) => {
+                return Ok(kept);
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -65,7 +67,7 @@ pub(super) fn keep(path: &Path, run: &str) -> io::Result<PathBuf> {
 }
 
 /// The path with `@N` before its ending.
-fn numbered(path: &Path, number: u32) -> PathBuf {
+fn numbered_path(path: &Path, number: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("@{number}"));
     if let Some(ending) = path.extension() {
@@ -76,13 +78,13 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 }
 
 /// Gives a file a second name, or copies it if the file system has no links. It never overwrites a file.
-fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
+fn link_or_copy(path: &Path, kept: &Path) -> io::Result<()> {
     match fs::hard_link(path, kept) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
         linked => return linked,
     }
     let mut source = File::open(path)?;
-    let mut copy = private::file(kept, Existing::Refused)?;
+    let mut copy = private::open_file(kept, ExistingFile::CreateNew)?;
     let copied = io::copy(&mut source, &mut copy).and_then(|_| copy.sync_all());
     if copied.is_err() {
         // An incomplete copy is removed. The first error is reported.
@@ -92,16 +94,17 @@ fn duplicate(path: &Path, kept: &Path) -> io::Result<()> {
 }
 
 /// Whether two files have the same bytes.
-fn is_same(one: &Path, other: &Path) -> bool {
+fn has_same_content(one: &Path, other: &Path) -> bool {
     let same = || -> io::Result<bool> {
         let (one, other) = (File::open(one)?, File::open(other)?);
         if one.metadata()?.len() != other.metadata()?.len() {
             return Ok(false);
         }
-        let (mut one, mut other) = (BufReader::with_capacity(BLOCK, one), BufReader::with_capacity(BLOCK, other));
-        let (mut left, mut right) = ([0; BLOCK], [0; BLOCK]);
+        let (mut one, mut other) =
+            (BufReader::with_capacity(COMPARE_BYTES, one), BufReader::with_capacity(COMPARE_BYTES, other));
+        let (mut left, mut right) = ([0; COMPARE_BYTES], [0; COMPARE_BYTES]);
         loop {
-            let (count, others) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
+            let (count, others) = (fill_buffer(&mut one, &mut left)?, fill_buffer(&mut other, &mut right)?);
             if left[..count] != right[..others] {
                 return Ok(false);
             }
@@ -114,7 +117,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Reads until the buffer is full or the file ends.
-fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+fn fill_buffer(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..])? {
@@ -130,15 +133,15 @@ mod tests {
     use super::super::layout::COLUMNS;
     use super::*;
 
-    fn results(run: &str) -> String {
+    fn results_csv(run: &str) -> String {
         let mut cells = vec![String::new(); COLUMNS.len()];
-        cells[RUN] = run.to_owned();
+        cells[RUN_COLUMN] = run.to_owned();
         format!("{}\n{}\n", COLUMNS.join(","), cells.join(","))
     }
 
     #[test]
-    fn column_of_the_run_is_where_it_was_in_every_version() {
-        assert_eq!(COLUMNS[RUN], "run");
+    fn run_column_keeps_its_position() {
+        assert_eq!(COLUMNS[RUN_COLUMN], "run");
     }
 
     #[test]
@@ -147,34 +150,40 @@ mod tests {
         let path = folder.path().join("sale.csv");
         let run = |text: &str| {
             fs::write(&path, text).unwrap();
-            run_at(&CampaignPath::anywhere(&path))
+            read_run_name(&CampaignPath::anywhere(&path))
         };
-        assert_eq!(run(&results("sale@3")), Some("sale@3".to_owned()));
-        assert_eq!(run(&results("sale@3").replace(',', ";")), Some("sale@3".to_owned()));
-        assert_eq!(run(&format!("\u{feff}{}", results("зима@12"))), Some("зима@12".to_owned()));
-        for none in [results(""), COLUMNS.join(","), String::new(), "phone,name\n1,2\n".to_owned(), results("sale")] {
+        assert_eq!(run(&results_csv("sale@3")), Some("sale@3".to_owned()));
+        assert_eq!(run(&results_csv("sale@3").replace(',', ";")), Some("sale@3".to_owned()));
+        assert_eq!(run(&format!("\u{feff}{}", results_csv("зима@12"))), Some("зима@12".to_owned()));
+        for none in
+            [results_csv(""), COLUMNS.join(","), String::new(), "phone,name\n1,2\n".to_owned(), results_csv("sale")]
+        {
             assert_eq!(run(&none), None, "{none}");
         }
     }
 
     #[test]
-    fn kept_results_have_a_free_name_and_overwrite_nothing() {
+    fn backup_takes_a_free_name_and_overwrites_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("sale.csv"), "one").unwrap();
-        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"));
-        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"), "the same again needs no other file");
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@1").unwrap(), at("sale@1.csv"));
+        assert_eq!(
+            back_up_results(&at("sale.csv"), "sale@1").unwrap(),
+            at("sale@1.csv"),
+            "the same again needs no other file"
+        );
         fs::remove_file(at("sale.csv")).unwrap();
         fs::write(at("sale.csv"), "two").unwrap();
-        assert_eq!(keep(&at("sale.csv"), "sale@1").unwrap(), at("sale@2.csv"));
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@1").unwrap(), at("sale@2.csv"));
         fs::create_dir(at("sale@3.csv")).unwrap();
         fs::remove_file(at("sale.csv")).unwrap();
         fs::write(at("sale.csv"), "three").unwrap();
-        assert_eq!(keep(&at("sale.csv"), "sale@3").unwrap(), at("sale@4.csv"), "a folder is in the way");
+        assert_eq!(back_up_results(&at("sale.csv"), "sale@3").unwrap(), at("sale@4.csv"), "a folder is in the way");
         let read = |name: &str| fs::read_to_string(at(name)).unwrap();
         assert_eq!([read("sale@1.csv"), read("sale@2.csv"), read("sale@4.csv")], ["one", "two", "three"]);
         for (name, kept) in [("a.b.xlsx", "a.b@7.xlsx"), ("plain", "plain@7")] {
-            assert_eq!(numbered(Path::new(name), 7), Path::new(kept));
+            assert_eq!(numbered_path(Path::new(name), 7), Path::new(kept));
         }
     }
 }

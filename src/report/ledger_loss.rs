@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 use roaring::RoaringTreemap;
 
-use super::target::{dialect, read};
-use crate::audience::plain;
+use super::target::{detect_delimiter, open_text};
+use crate::audience::clean_cell;
 use crate::delivery::FrozenInputs;
 use crate::domain::IdRange;
-use crate::ledger::{Ledger, LedgerError, Progress, RowEvents, Run, RunFilter, StrayCopies, Walk};
+use crate::ledger::{EnvelopeReader, Ledger, LedgerError, RowEvents, Run, RunFilter, RunProgress, StrayCopies};
 use crate::manifest::CampaignPath;
 
 /// Something in place that this ledger does not account for.
@@ -52,51 +52,54 @@ impl fmt::Display for LossSign {
 
 /// The runs of which these copies tell; those of rehearsals are no sign.
 #[must_use]
-pub fn stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
+pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     let rehearsed = |inputs: &[u8]| FrozenInputs::from_bytes(inputs).is_ok_and(|frozen| frozen.brief.is_rehearsal());
     let live = copies.into_iter().filter(|copies| !copies.inputs.as_deref().is_some_and(rehearsed));
     live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
 /// Rows that are looked at by whoever sends nothing.
-const GLANCE: usize = 10_000;
+const QUICK_CHECK_ROWS: usize = 10_000;
 
 /// The results at `path`, if they hold identifiers that the ledger never gave.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_results(
+pub async fn find_unknown_results(
     ledger: Option<&dyn Ledger>,
     path: &CampaignPath,
 ) -> Result<Option<LossSign>, LedgerError> {
-    unknown_of(ledger, path, usize::MAX).await
+    find_unknown_within(ledger, path, usize::MAX).await
 }
 
 /// The same for whoever sends nothing, and waits for no millions of rows: the first ones have to be the ledger's.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn unknown_at_a_glance(ledger: &dyn Ledger, path: &CampaignPath) -> Result<Option<LossSign>, LedgerError> {
-    match unknown_of(Some(ledger), path, GLANCE).await? {
+pub async fn find_unknown_results_quickly(
+    ledger: &dyn Ledger,
+    path: &CampaignPath,
+) -> Result<Option<LossSign>, LedgerError> {
+    match find_unknown_within(Some(ledger), path, QUICK_CHECK_ROWS).await? {
         None => Ok(None),
         // How many there are is worth a longer look.
-        Some(_) => unknown_results(Some(ledger), path).await,
+        Some(_) => find_unknown_results(Some(ledger), path).await,
     }
 }
 
-async fn unknown_of(
+async fn find_unknown_within(
     ledger: Option<&dyn Ledger>,
     path: &CampaignPath,
     most: usize,
 ) -> Result<Option<LossSign>, LedgerError> {
     let file = path.clone();
-    let read = tokio::task::spawn_blocking(move || identifiers(&file, most)).await;
+    let read = tokio::task::spawn_blocking(move || read_identifiers(&file, most)).await;
     // What cannot be read holds no readable identifier; whether it may be replaced is another question.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
     if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
         let ids = Some(IdRange { first, len: last - first + 1 });
-        for run in ledger.runs(RunFilter { ids, ..RunFilter::all() }).await? {
-            take_given(ledger, &run, &mut unknown).await?;
+        for run in ledger.list_runs(RunFilter { ids, ..RunFilter::all() }).await? {
+            remove_known_ids(ledger, &run, &mut unknown).await?;
         }
     }
     let identifiers = unknown.len();
@@ -104,22 +107,22 @@ async fn unknown_of(
 }
 
 /// Takes the identifiers that a run gave to messages out of a set.
-async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
-    let ranges: Vec<IdRange> = run.ranges().collect();
+async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
+    let ranges: Vec<IdRange> = run.id_ranges().collect();
     let range = |ids: &IdRange| ids.first..ids.first + ids.len;
     if ranges.iter().all(|ids| unknown.range_cardinality(range(ids)) == 0) {
         return Ok(());
     }
-    if run.progress != Progress::Open {
+    if run.progress != RunProgress::Open {
         // Each of its messages has its end.
         ranges.iter().for_each(|ids| _ = unknown.remove_range(range(ids)));
         return Ok(());
     }
-    let events = RowEvents::from(ledger.events(run.key).await?);
-    let mut envelopes = Walk::over(ledger, run.key);
-    while let Some(envelope) = envelopes.next().await? {
+    let events = RowEvents::from(ledger.load_events(run.key).await?);
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
         for sent in &envelope.rows {
-            let id = run.id(sent.row, events.order(sent.row, envelope.envelope));
+            let id = run.message_id(sent.row, events.find_order(sent.row, envelope.envelope));
             id.map(|id| unknown.remove(id.get()));
         }
     }
@@ -128,16 +131,16 @@ async fn take_given(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap
 
 /// The identifiers that stand in the first rows of results, so many at most, as we or a spreadsheet wrote them; none where
 /// something else stands. Other encodings, packed files and workbooks are read too.
-fn identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
-    let mut file = BufReader::with_capacity(1 << 16, read(path)?);
-    let Some(delimiter) = dialect(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
+fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
+    let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
+    let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     let mut left = most;
     // The rows before the damage count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
-        let id = record.get(1).and_then(|id| plain(std::str::from_utf8(id).ok()?).parse().ok());
+        let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse().ok());
         id.map(|id: u64| found.insert(id));
     }
     Ok(found)
@@ -151,12 +154,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_read_as_they_were_written_and_as_a_spreadsheet_saved_them() {
+    fn identifiers_are_read_from_csv_and_spreadsheet_copies() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.csv");
         let read = |text: &str| {
             fs::write(&path, text).unwrap();
-            identifiers(&CampaignPath::anywhere(&path), usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
+            read_identifiers(&CampaignPath::anywhere(&path), usize::MAX).unwrap().into_iter().collect::<Vec<u64>>()
         };
         let header = COLUMNS.join(",");
         let rows = "2,17,380501234567,accepted,sms,5\n3,,1,skipped,,\n";
@@ -168,8 +171,11 @@ mod tests {
         let exact = "2;\"=\"\"78378000000020\"\"\";1;accepted;sms\n";
         assert_eq!(read(&format!("\u{feff}{}\n{exact}", COLUMNS.join(";"))), [78_378_000_000_020]);
         fs::write(&path, format!("{header}\n2,17,1,accepted\n3,18,2,accepted\n")).unwrap();
-        assert_eq!(identifiers(&CampaignPath::anywhere(&path), 1).unwrap().into_iter().collect::<Vec<u64>>(), [17]);
+        assert_eq!(
+            read_identifiers(&CampaignPath::anywhere(&path), 1).unwrap().into_iter().collect::<Vec<u64>>(),
+            [17]
+        );
         assert!(read("id,phone\n17,380501234567\n").is_empty() && read("").is_empty());
-        assert!(identifiers(&CampaignPath::anywhere(folder.path().join("none.csv")), 1).is_err());
+        assert!(read_identifiers(&CampaignPath::anywhere(folder.path().join("none.csv")), 1).is_err());
     }
 }

@@ -8,16 +8,16 @@ use super::ResultsError;
 use super::earlier_messages::{EarlierMessages, EarlierRuns};
 use super::frozen_list::{FrozenList, ListSource};
 use super::layout::Layout;
-use super::list_ahead::ListAhead;
-use super::own_columns::OwnColumns;
+use super::list_ahead::ReadAheadList;
+use super::own_columns::RecipientColumns;
 use super::row_records::RowRecords;
 use super::row_selection::RowSelection;
-use super::row_writer::{Exclusion, PartsOfPeople, RowFacts, RowWriter};
-use crate::audience::{Chunk, Header, Reader};
-use crate::check::settings;
+use super::row_writer::{Exclusion, RowFacts, RowWriter, VariantLookup};
+use crate::audience::{Chunk, ListHeader, RecipientReader};
+use crate::check::reader_settings;
 use crate::domain::{OperationKind, Row};
-use crate::ledger::{Activity, LeftOut, Run, State};
-use crate::manifest::Brief;
+use crate::ledger::{ExcludedRows, RowState, Run, RunActivity};
+use crate::manifest::CampaignBrief;
 
 /// What is listed: the recipients and what is known of the run.
 pub struct Listing<'a> {
@@ -26,13 +26,13 @@ pub struct Listing<'a> {
     /// The SHA-256 that they had when they were frozen, in hexadecimal.
     pub recipients_sha256: &'a str,
     /// The campaign, frozen.
-    pub brief: &'a Brief,
+    pub brief: &'a CampaignBrief,
     /// The run; nothing for a dry run.
     pub run: Option<&'a Run>,
     /// The kind of its operations.
     pub kind: OperationKind,
     /// The rows that are never sent.
-    pub left_out: &'a LeftOut,
+    pub left_out: &'a ExcludedRows,
     /// Only the rows that match it.
     pub selection: RowSelection,
     /// Only these rows; all where there is nothing.
@@ -45,22 +45,22 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     /// A reader of its recipients.
-    pub(super) fn reader(&self) -> Result<Reader<FrozenList>, ResultsError> {
+    pub(super) fn open_reader(&self) -> Result<RecipientReader<FrozenList>, ResultsError> {
         let list = FrozenList::open(self.recipients)?;
-        Ok(Reader::open(list, self.recipients.place(), &settings(self.brief))?)
+        Ok(RecipientReader::open(list, self.recipients.path(), &reader_settings(self.brief))?)
     }
 
     /// What is being done about its run.
-    pub(super) fn activity(&self) -> Activity {
-        self.records.as_ref().map_or(Activity::Idle, RowRecords::activity)
+    pub(super) fn activity(&self) -> RunActivity {
+        self.records.as_ref().map_or(RunActivity::Idle, RowRecords::activity)
     }
 
     /// How its rows are written.
-    pub(super) fn writer(&self, layout: Layout, own: &OwnColumns, header: &Header) -> RowWriter {
+    pub(super) fn row_writer(&self, layout: Layout, own: &RecipientColumns, header: &ListHeader) -> RowWriter {
         RowWriter {
             layout,
-            own: own.places(header),
-            parts: PartsOfPeople::of(self.brief, own.variants),
+            own: own.find_positions(header),
+            variants: VariantLookup::from_brief(self.brief, own.has_variants),
             kind: self.kind,
             run: self.run.map(|run| (run.clone(), run.name())),
             selection: self.selection.clone(),
@@ -72,50 +72,50 @@ impl<'a> Listing<'a> {
     }
 
     /// Its rows with what became of them.
-    pub(super) fn rows(
+    pub(super) fn into_rows(
         self,
-        reader: Reader<FrozenList>,
-    ) -> Result<Rows<'a, impl Iterator<Item = ExcludedRow<'a>>>, ResultsError> {
-        Ok(Rows {
-            list: ListAhead::of(reader),
+        reader: RecipientReader<FrozenList>,
+    ) -> Result<ListingRows<'a, impl Iterator<Item = ExcludedRow<'a>>>, ResultsError> {
+        Ok(ListingRows {
+            list: ReadAheadList::spawn(reader),
             sha256: self.recipients_sha256,
-            left_out: self.left_out.in_order().peekable(),
+            left_out: self.left_out.iter_by_row().peekable(),
             records: self.records,
-            earlier: self.earlier.map(EarlierRuns::messages).transpose()?,
+            earlier: self.earlier.map(EarlierRuns::open_messages).transpose()?,
         })
     }
 }
 
 /// A row that is never sent, in which state, and why.
-type ExcludedRow<'a> = (Row, State, &'a str);
+type ExcludedRow<'a> = (Row, RowState, &'a str);
 
 /// The rows of a listing, one group after another.
-pub(super) struct Rows<'a, I: Iterator> {
-    list: ListAhead,
+pub(super) struct ListingRows<'a, I: Iterator> {
+    list: ReadAheadList,
     sha256: &'a str,
     left_out: Peekable<I>,
     records: Option<RowRecords<'a>>,
     earlier: Option<EarlierMessages<'a>>,
 }
 
-impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
+impl<'a, I: Iterator<Item = ExcludedRow<'a>>> ListingRows<'a, I> {
     /// The next group with what became of each of its rows; nothing at the end, or where the list cannot be read on, which
     /// [`Rows::finish`] has to be asked.
-    pub(super) async fn next(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
-        let Some(chunk) = self.list.next().await else { return Ok(None) };
+    pub(super) async fn next_chunk(&mut self) -> Result<Option<(Chunk, Vec<RowFacts>)>, ResultsError> {
+        let Some(chunk) = self.list.next_chunk().await else { return Ok(None) };
         let mut facts = Vec::with_capacity(chunk.len());
         let ends = chunk.get(0).zip(chunk.get(chunk.len().saturating_sub(1)));
         if let (Some(records), Some((first, last))) = (&mut self.records, ends) {
-            records.reach(first.row, last.row).await?;
+            records.read_through(first.row, last.row).await?;
         }
         if let (Some(earlier), Some((_, last))) = (&mut self.earlier, ends) {
-            earlier.reach(last.row).await?;
+            earlier.look_up_through(last.row).await?;
         }
         for recipient in chunk.iter() {
-            let record = self.records.as_mut().and_then(|records| records.take_reached(recipient.row));
+            let record = self.records.as_mut().and_then(|records| records.take_loaded(recipient.row));
             let excluded = self.left_out.next_if(|(row, ..)| *row == recipient.row);
             let exclusion = excluded.map(|(_, state, reason)| Exclusion { state, reason: reason.to_owned() });
-            let earlier = self.earlier.as_mut().and_then(|earlier| earlier.take(recipient.row));
+            let earlier = self.earlier.as_mut().and_then(|earlier| earlier.take_message(recipient.row));
             facts.push(RowFacts { record, exclusion, earlier });
         }
         Ok(Some((chunk, facts)))
@@ -123,7 +123,7 @@ impl<'a, I: Iterator<Item = ExcludedRow<'a>>> Rows<'a, I> {
 
     /// Makes sure that the list could be read to its end and is the one that was frozen; gives what the records came to.
     pub(super) async fn finish(self) -> Result<Option<RowRecords<'a>>, ResultsError> {
-        self.list.finish(self.sha256).await?;
+        self.list.verify_hash(self.sha256).await?;
         Ok(self.records)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 /// Members that platforms are known to send, and what they are called here.
-const KNOWN: [(&str, &str); 11] = [
+const KNOWN_MEMBERS: [(&str, &str); 11] = [
     ("code", "code"),
     ("price", "price"),
     ("phone", "number"),
@@ -24,21 +24,21 @@ const KNOWN: [(&str, &str); 11] = [
 
 /// The members of an answer with their values, those that are known first and under the names they have here.
 #[must_use]
-pub fn answer_members(answer: &str) -> Vec<(String, String)> {
+pub fn parse_answer_members(answer: &str) -> Vec<(String, String)> {
     let mut members = Vec::new();
-    collect("", answer, &mut members);
-    let known = |path: &str| KNOWN.iter().position(|(known, _)| *known == path);
-    members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN.len()));
-    let called = |path: String| known(&path).map_or(path, |index| KNOWN[index].1.to_owned());
+    collect_members("", answer, &mut members);
+    let known = |path: &str| KNOWN_MEMBERS.iter().position(|(known, _)| *known == path);
+    members.sort_by_key(|(path, _)| known(path).unwrap_or(KNOWN_MEMBERS.len()));
+    let called = |path: String| known(&path).map_or(path, |index| KNOWN_MEMBERS[index].1.to_owned());
     members.into_iter().map(|(path, value)| (called(path), value)).collect()
 }
 
 /// Adds the values below `path`, each under its whole path; a list is one value. What is empty or null is left out.
-fn collect(path: &str, json: &str, members: &mut Vec<(String, String)>) {
+fn collect_members(path: &str, json: &str, members: &mut Vec<(String, String)>) {
     if let Ok(object) = serde_json::from_str::<BTreeMap<String, &RawValue>>(json) {
         for (name, value) in object {
             let path = if path.is_empty() { name } else { format!("{path}.{name}") };
-            collect(&path, value.get(), members);
+            collect_members(&path, value.get(), members);
         }
         return;
     }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stands_first_under_its_name_and_the_rest_as_it_came() {
+    fn known_members_come_first_and_others_keep_their_names() {
         let answer = r#"{"zone":[1,2],"imsi":255010000000000001,"ported":false,"phone":380501000002,
             "network":{"origin":{"name":"Sandbox Mobile","prefix":"50","country":{"name":"Ukraine"}},"ported":null}}"#;
         let expected = [
@@ -77,19 +77,19 @@ mod tests {
             ("network.origin.prefix", "50"),
             ("zone", "[1,2]"),
         ];
-        assert_eq!(answer_members(answer), expected.map(owned));
+        assert_eq!(parse_answer_members(answer), expected.map(owned));
     }
 
     #[test]
-    fn a_code_keeps_its_zeros_and_a_price_its_digits() {
+    fn codes_keep_zeros_and_prices_keep_digits() {
         let expected = [("code", "0042"), ("price", "0.50")];
-        assert_eq!(answer_members(r#"{"price":0.50,"code":"0042"}"#), expected.map(owned));
+        assert_eq!(parse_answer_members(r#"{"price":0.50,"code":"0042"}"#), expected.map(owned));
     }
 
     proptest! {
         #[test]
-        fn no_answer_panics(text: String) {
-            let _ = answer_members(&text);
+        fn arbitrary_answers_do_not_panic(text: String) {
+            let _ = parse_answer_members(&text);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::domain::{Arrival, Channel, Status};
+use crate::domain::{Channel, DeliveryState, Status};
 use crate::ledger::{KeptReceipt, Run};
 
 /// The tolerated clock skew between the gateway and this machine.
@@ -57,12 +57,12 @@ pub struct MessageDelivery {
 
 impl GatewayClock {
     /// The clock of a run's gateway.
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn for_run(run: &Run) -> Self {
         if run.live { Self::Real } else { Self::Simulated }
     }
 
     /// Whether a receipt that arrived at `received` can report this time for a message that was first sent at `sent`.
-    fn accepts(self, reported: Timestamp, sent: Timestamp, received: Timestamp) -> bool {
+    fn accepts_time(self, reported: Timestamp, sent: Timestamp, received: Timestamp) -> bool {
         let after = |at: Timestamp, time: SignedDuration| at.checked_add(time).unwrap_or(Timestamp::MAX);
         let latest = match self {
             Self::Real => after(received, CLOCK_SKEW),
@@ -76,18 +76,18 @@ impl GatewayClock {
 /// A receipt that proves a delivery, with the certainty of its time.
 struct Evidence<'r> {
     receipt: &'r KeptReceipt,
-    arrival: Arrival,
+    arrival: DeliveryState,
     certainty: TimeCertainty,
 }
 
 impl<'r> Evidence<'r> {
-    fn of(receipt: &'r KeptReceipt, sent: Timestamp, clock: GatewayClock) -> Option<Self> {
-        let arrival = receipt.receipt.status.arrival();
+    fn from_receipt(receipt: &'r KeptReceipt, sent: Timestamp, clock: GatewayClock) -> Option<Self> {
+        let arrival = receipt.receipt.status.delivery_state();
         let certainty = match (arrival, receipt.receipt.updated) {
-            (Arrival::Pending | Arrival::Failed, _) => return None,
-            (_, Some(reported)) if !clock.accepts(reported, sent, receipt.at) => TimeCertainty::Uncertain,
-            (Arrival::Delivered, Some(_)) => TimeCertainty::Exact,
-            (Arrival::Delivered | Arrival::Read, _) => TimeCertainty::AtLatest,
+            (DeliveryState::Pending | DeliveryState::Failed, _) => return None,
+            (_, Some(reported)) if !clock.accepts_time(reported, sent, receipt.at) => TimeCertainty::Uncertain,
+            (DeliveryState::Delivered, Some(_)) => TimeCertainty::Exact,
+            (DeliveryState::Delivered | DeliveryState::Read, _) => TimeCertainty::AtLatest,
         };
         Some(Self { receipt, arrival, certainty })
     }
@@ -95,7 +95,7 @@ impl<'r> Evidence<'r> {
     /// The order puts better evidence first: times that can be right before others, then earlier times.
     fn rank(&self) -> (bool, Timestamp, TimeCertainty) {
         let uncertain = self.certainty == TimeCertainty::Uncertain;
-        (uncertain, if uncertain { self.receipt.at } else { self.receipt.told_at() }, self.certainty)
+        (uncertain, if uncertain { self.receipt.at } else { self.receipt.reported_at() }, self.certainty)
     }
 
     fn channel(&self) -> Option<Channel> {
@@ -106,21 +106,21 @@ impl<'r> Evidence<'r> {
 impl MessageDelivery {
     /// The delivery that these receipts of one message prove, if any. `sent` are the times at which the
     /// message was sent, the earliest first: it was repeated if an earlier request had no answer.
-    pub(super) fn of<'r>(
+    pub(super) fn from_receipts<'r>(
         receipts: impl Iterator<Item = &'r KeptReceipt>,
         sent: &[Timestamp],
         clock: GatewayClock,
     ) -> Option<Self> {
         let first_sent = *sent.first()?;
         let mut evidence: Vec<Evidence<'r>> =
-            receipts.filter_map(|receipt| Evidence::of(receipt, first_sent, clock)).collect();
+            receipts.filter_map(|receipt| Evidence::from_receipt(receipt, first_sent, clock)).collect();
         evidence.sort_by_key(Evidence::rank);
         let best = evidence.first()?;
-        let read = evidence.iter().find(|evidence| evidence.arrival == Arrival::Read);
+        let read = evidence.iter().find(|evidence| evidence.arrival == DeliveryState::Read);
         let read_by = read.and_then(Evidence::channel);
         let channel = best.channel().or(read_by).or_else(|| evidence.iter().find_map(Evidence::channel));
         let is_part = |evidence: &Evidence<'_>| evidence.receipt.receipt.status == Status::PartiallyDelivered;
-        let at = best.receipt.told_at();
+        let at = best.receipt.reported_at();
         Some(Self {
             channel,
             at,
@@ -133,7 +133,7 @@ impl MessageDelivery {
     }
 
     /// Its time in charts: the reported time, or the arrival of the receipt if that time is uncertain.
-    pub(super) fn counts_at(&self) -> Timestamp {
+    pub(super) fn chart_time(&self) -> Timestamp {
         if self.certainty == TimeCertainty::Uncertain { self.received } else { self.at }
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         let at = |second: i64| Timestamp::from_second(SENT + second).unwrap();
         let receipt = Receipt {
             updated: reported.map(at),
-            channel: ReportedChannel::from_word(channel),
+            channel: ReportedChannel::parse(channel),
             ..Receipt::new(ReceiptSource::Webhook, status)
         };
         KeptReceipt { order: None, at: at(arrived), receipt }
@@ -179,7 +179,7 @@ mod tests {
 
     fn delivery(receipts: &[KeptReceipt], clock: GatewayClock) -> MessageDelivery {
         let sent = [Timestamp::from_second(SENT).unwrap()];
-        MessageDelivery::of(receipts.iter(), &sent, clock).expect("a delivery")
+        MessageDelivery::from_receipts(receipts.iter(), &sent, clock).expect("a delivery")
     }
 
     #[test]
@@ -244,7 +244,8 @@ mod tests {
         let sent = [0, 7_200].map(|second| Timestamp::from_second(SENT + second).unwrap());
         for (reported, seconds) in [(40, 40), (7_230, 30)] {
             let receipts = [receipt("sms", Status::Delivered, Some(reported), 7_300)];
-            let delivery = MessageDelivery::of(receipts.iter(), &sent, GatewayClock::Real).expect("a delivery");
+            let delivery =
+                MessageDelivery::from_receipts(receipts.iter(), &sent, GatewayClock::Real).expect("a delivery");
             assert_eq!(delivery.time.map(|time| time.as_secs()), Some(seconds));
         }
     }

@@ -55,47 +55,51 @@ mod workbook_summary;
 pub use account::{message_json, sender_json, sms_template_json, viber_template_json};
 pub use channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 pub use earlier_messages::EarlierRuns;
-pub use effect::{Arm, Effect, Interval, Proportion, PurchaseFile, Purchases, Verdict};
-pub use figures::{cost_words, count_parts, counts_json, counts_line, counts_line_in_part, duration, shown_counts};
-pub use forecast::{ChannelShare, Forecast, LeftOutRows};
+pub use effect::{ArmFigures, CampaignEffect, EffectVerdict, Interval, Proportion, PurchaseFile, Purchases};
+pub use figures::{
+    counts_json, describe_cost, describe_counts, displayed_counts, format_counts, format_counts_in_part,
+    format_duration,
+};
+pub use forecast::{ChannelForecast, Forecast, LeftOutRows};
 pub use frozen_list::ListSource;
-pub use history::{History, HistoryEntry, Incident};
-pub use kept_results::KeptResults;
-pub use layout::Style;
-pub use ledger_loss::{LossSign, stray_runs, unknown_at_a_glance, unknown_results};
+pub use history::{HistoryEntry, HistoryEvent, MessageHistory};
+pub use kept_results::ResultsBackup;
+pub use layout::ResultsFormat;
+pub use ledger_loss::{LossSign, find_stray_runs, find_unknown_results, find_unknown_results_quickly};
 pub use listing::Listing;
-pub use local_time::{local_minute, local_second};
-pub use lookup_answer::answer_members;
+pub use local_time::{format_local_minute, format_local_second};
+pub use lookup_answer::parse_answer_members;
 pub use message_delivery::{MessageDelivery, TimeCertainty};
-pub use next_step::{DOUBTFUL, NextStep, OpenDoubt, REFUSED, open_doubts};
-pub use opt_outs::{ListingError, OPT_OUT_COLUMNS, each_opt_out, export_opt_outs, opt_out_json};
-pub use past_people::{PastPeopleWritten, cancelled_numbers, past_numbers, write_past_people};
-pub use person::{Person, PersonInRun, UnreadRun};
-pub use played::played_json;
-pub use preview::{message_preview, preview, preview_json, sms_size};
-pub use preview_rows::{MarkedMessage, RowPreview, marked_rows, preview_rows};
+pub use next_step::{FAILED_STATES, IN_DOUBT_STATES, NextStep, RunInDoubt, find_runs_in_doubt};
+pub use opt_outs::{OPT_OUT_COLUMNS, OptOutExportError, export_opt_outs, for_each_opt_out, opt_out_json};
+pub use past_people::{RecipientsWritten, load_cancelled_numbers, load_run_numbers, write_run_recipients};
+pub use person::{RecipientInRun, RecipientRecord, UnreadableRun};
+pub use played::rehearsal_json;
+pub use preview::{describe_sms_size, preview_json, render_message_preview, render_preview};
+pub use preview_rows::{MarkedMessage, RowPreview, preview_marked_rows, preview_rows};
 pub use progress::SendingProgress;
-pub use recipients::{Recipient, RecipientKey, numbers_where, recipients, recipients_of_rows};
+pub use recipients::{Recipient, RecipientKey, find_numbers, find_recipients, find_recipients_by_row};
 pub use replies::write_replies;
-pub use results::{ResultsError, check_place, write_file, write_results};
+pub use results::{ResultsError, check_target, write_results, write_results_file};
 pub use row_index::RowIndex;
 pub use row_records::{Amendment, RowRecord, RowRecords};
 pub use row_selection::RowSelection;
-pub use rows_page::{ListedRow, listed_rows};
-pub use run_copies::{campaign_zone, copies_of, zone_of};
+pub use rows_page::{RowSummary, load_row_summaries};
+pub use run_copies::{load_campaign_zone, load_copies, load_display_zone};
 pub use run_figures::{
-    Arrived, DoubtfulRow, Doubts, Point, Reason, Reasons, RequestFigures, RunFigures, Terms, Timeline, Way, WayFigure,
+    ArrivalKind, FallbackChain, FallbackChainFigure, ReasonCount, ReasonCounts, RequestFigures, RowInDoubt,
+    RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
 };
 #[cfg(test)]
-pub(crate) use run_figures::{Fate, fate, new_run, scene};
+pub(crate) use run_figures::{RowCase, build_run, new_run, row_case};
 pub use run_json::{run_entry_json, run_json};
 pub use run_list::{RunList, damaged_runs_json};
 pub use run_results::RunResults;
-pub use run_standing::{RunStanding, approvals, approved_json};
+pub use run_standing::{RunReport, add_approvals, load_approvals};
 pub use run_view::{RunStatus, RunView, is_followed, is_owned};
 pub use speed::Estimate;
-pub use target::{ProtectedPath, Target, is_workbook};
-pub use unclear_replies::{UnclearReply, unclear_replies};
-pub use workbook::MOST_ROWS;
+pub use target::{ProtectedPath, ResultsTarget, is_workbook};
+pub use unclear_replies::{UnclearReply, find_unclear_replies};
+pub use workbook::MAX_SHEET_ROWS;
 
-pub use crate::domain::{plural, thousands};
+pub use crate::domain::{format_count, format_thousands};

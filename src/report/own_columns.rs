@@ -1,29 +1,29 @@
 //! The recipients' own columns: of one list, or of the lists of several runs side by side. Pure.
 
-use crate::audience::Header;
+use crate::audience::ListHeader;
 
 /// The columns that the recipients of the listed runs have, each once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OwnColumns {
-    columns: Vec<OwnColumn>,
+pub(super) struct RecipientColumns {
+    columns: Vec<RecipientColumn>,
     /// Whether one of the runs has variants, which stand in a column before those.
-    pub(super) variants: bool,
+    pub(super) has_variants: bool,
 }
 
 /// A column of a list.
 #[derive(Clone, Debug)]
-struct OwnColumn {
+struct RecipientColumn {
     /// Its header, which may be empty.
     header: String,
     /// What tells it from the others: its header, else its name.
     key: String,
 }
 
-impl OwnColumns {
+impl RecipientColumns {
     /// Adds the columns of a list that are not there yet.
-    pub(super) fn add(&mut self, header: &Header) {
+    pub(super) fn add_header(&mut self, header: &ListHeader) {
         let known: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
-        let new = own(header).filter(|own| !known.contains(&own.key));
+        let new = header_columns(header).filter(|own| !known.contains(&own.key));
         self.columns.extend(new);
     }
 
@@ -42,14 +42,14 @@ impl OwnColumns {
     }
 
     /// Where a list has each of these columns, if it has.
-    pub(super) fn places(&self, header: &Header) -> Vec<Option<usize>> {
-        let theirs: Vec<OwnColumn> = own(header).collect();
+    pub(super) fn find_positions(&self, header: &ListHeader) -> Vec<Option<usize>> {
+        let theirs: Vec<RecipientColumn> = header_columns(header).collect();
         self.columns.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
     }
 }
 
-fn own(header: &Header) -> impl Iterator<Item = OwnColumn> {
-    header.headers().iter().zip(header.names()).map(|(header, name)| OwnColumn {
+fn header_columns(header: &ListHeader) -> impl Iterator<Item = RecipientColumn> {
+    header.headers().iter().zip(header.names()).map(|(header, name)| RecipientColumn {
         header: header.clone(),
         key: if header.is_empty() { name } else { header }.clone(),
     })

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use crate::audience::{Chunk, Number, Reader, RecordRef};
-use crate::check::{CompiledCampaign, Composed, Recipe};
-use crate::domain::{Content, Phone, Row, RowSet};
+use crate::audience::{Chunk, RecipientReader, RecordRef, ValidNumber};
+use crate::check::{CompiledCampaign, ComposedMessage, Recipe};
+use crate::domain::{MessageContent, Phone, Row, RowSet};
 use crate::finding::Finding;
-use crate::ledger::{LeftOut, State};
+use crate::ledger::{ExcludedRows, RowState};
 use crate::message::{MarkedText, Marker};
 
 /// A row as it would go out, or why it would not.
@@ -18,12 +18,12 @@ pub enum RowPreview<'r> {
         /// To whom.
         phone: Phone,
         /// What.
-        content: Content<Cow<'r, str>>,
+        content: MessageContent<Cow<'r, str>>,
     },
     /// It is never sent.
     LeftOut {
         /// Its state: skipped or invalid.
-        state: State,
+        state: RowState,
         /// Why.
         reason: &'r str,
     },
@@ -37,7 +37,7 @@ pub struct MarkedMessage {
     /// Which of the variants it is, counted from 0; 0 where there are none.
     pub arm: usize,
     /// What it says.
-    pub content: Content<MarkedText>,
+    pub content: MessageContent<MarkedText>,
 }
 
 /// Shows at most so many rows of a list, of which these are left out; only some rows where they are named.
@@ -48,14 +48,14 @@ pub struct MarkedMessage {
 /// When the list is damaged.
 pub fn preview_rows<R: Read>(
     prepared: &mut CompiledCampaign<R>,
-    left_out: &LeftOut,
+    left_out: &ExcludedRows,
     rows: Option<&RowSet>,
     most: usize,
     mut show: impl FnMut(Row, RowPreview<'_>),
 ) -> Result<usize, Box<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
-    each_row((reader, recipe), left_out, rows, most, |record, row| match row {
-        Ok(Composed { number: Number { phone, .. }, message, .. }) => {
+    for_each_row((reader, recipe), left_out, rows, most, |record, row| match row {
+        Ok(ComposedMessage { number: ValidNumber { phone, .. }, message, .. }) => {
             show(record.row, RowPreview::Message { phone, content: message.content() });
         }
         Err((state, reason)) => show(record.row, RowPreview::LeftOut { state, reason }),
@@ -66,34 +66,37 @@ pub fn preview_rows<R: Read>(
 ///
 /// # Errors
 /// When the list is damaged.
-pub fn marked_rows<R: Read>(
+pub fn preview_marked_rows<R: Read>(
     prepared: &mut CompiledCampaign<R>,
-    left_out: &LeftOut,
+    left_out: &ExcludedRows,
     rows: Option<&RowSet>,
     most: usize,
-    mut show: impl FnMut(Row, Result<MarkedMessage, (State, &str)>),
+    mut show: impl FnMut(Row, Result<MarkedMessage, (RowState, &str)>),
 ) -> Result<usize, Box<Finding>> {
     let CompiledCampaign { reader, recipe, .. } = prepared;
     let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
-    each_row((reader, recipe), left_out, rows, most, |record, row| {
-        let marked = row.map(|Composed { number, arm, message }| {
-            let content =
-                markers[arm].mark(record.row, |column| recipe.cell(record.fields, column), &message.content());
+    for_each_row((reader, recipe), left_out, rows, most, |record, row| {
+        let marked = row.map(|ComposedMessage { number, arm, message }| {
+            let content = markers[arm].mark_content(
+                record.row,
+                |column| recipe.cell_text(record.fields, column),
+                &message.content(),
+            );
             MarkedMessage { phone: number.phone, arm, content }
         });
         show(record.row, marked);
     })
 }
 
-fn each_row<R: Read>(
-    (reader, recipe): (&mut Reader<R>, &Recipe),
-    left_out: &LeftOut,
+fn for_each_row<R: Read>(
+    (reader, recipe): (&mut RecipientReader<R>, &Recipe),
+    left_out: &ExcludedRows,
     rows: Option<&RowSet>,
     most: usize,
-    mut show: impl FnMut(RecordRef<'_>, Result<Composed<'_>, (State, &str)>),
+    mut show: impl FnMut(RecordRef<'_>, Result<ComposedMessage<'_>, (RowState, &str)>),
 ) -> Result<usize, Box<Finding>> {
     let mut composer = recipe.composer();
-    let mut left_out = left_out.in_order().peekable();
+    let mut left_out = left_out.iter_by_row().peekable();
     let (mut chunk, mut shown) = (Chunk::new(), 0);
     while shown < most && reader.read_chunk(&mut chunk)? {
         let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));

@@ -3,9 +3,9 @@
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use super::frozen_list::{FrozenList, ListSource};
-use super::{ResultsError, copies_of};
-use crate::audience::{Chunk, Reader};
-use crate::check::settings;
+use super::{ResultsError, load_copies};
+use crate::audience::{Chunk, RecipientReader};
+use crate::check::reader_settings;
 use crate::delivery::FrozenInputs;
 use crate::domain::{Phone, Row};
 use crate::ledger::{Copies, Ledger, Run};
@@ -32,8 +32,12 @@ pub struct Recipient {
 ///
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
-pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> Result<Vec<Recipient>, ResultsError> {
-    found_where(copies, frozen, |row, phone| match key {
+pub fn find_recipients(
+    copies: &Copies,
+    frozen: &FrozenInputs,
+    key: RecipientKey,
+) -> Result<Vec<Recipient>, ResultsError> {
+    filter_recipients(copies, frozen, |row, phone| match key {
         RecipientKey::Row(wanted) => row == wanted,
         RecipientKey::Number(number) => phone() == Some(number),
     })
@@ -43,47 +47,47 @@ pub fn recipients(copies: &Copies, frozen: &FrozenInputs, key: RecipientKey) -> 
 ///
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
-pub fn recipients_of_rows(
+pub fn find_recipients_by_row(
     copies: &Copies,
     frozen: &FrozenInputs,
     rows: &RoaringBitmap,
 ) -> Result<Vec<Recipient>, ResultsError> {
-    found_where(copies, frozen, |row, _| rows.contains(row.get()))
+    filter_recipients(copies, frozen, |row, _| rows.contains(row.get()))
 }
 
 /// The numbers in the list of a run that are meant.
 ///
 /// # Errors
 /// When the list cannot be read, or is not what the run began with.
-pub async fn numbers_where(
+pub async fn find_numbers(
     ledger: &dyn Ledger,
     run: &Run,
     is_meant: impl Fn(Phone) -> bool,
 ) -> Result<RoaringTreemap, ResultsError> {
-    let copies = copies_of(ledger, run).await?;
-    let frozen = FrozenInputs::of(&copies)?;
-    let found = found_where(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
-    Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::get).collect())
+    let copies = load_copies(ledger, run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
+    let found = filter_recipients(&copies, &frozen, |_, phone| phone().is_some_and(&is_meant))?;
+    Ok(found.into_iter().filter_map(|recipient| recipient.phone).map(Phone::to_u64).collect())
 }
 
-fn found_where(
+fn filter_recipients(
     copies: &Copies,
     frozen: &FrozenInputs,
     is_meant: impl Fn(Row, &dyn Fn() -> Option<Phone>) -> bool,
 ) -> Result<Vec<Recipient>, ResultsError> {
     let (source, brief) = (ListSource::Copies(copies), &frozen.brief);
     let mut list = FrozenList::open(source)?;
-    let mut reader = Reader::open(&mut list, source.place(), &settings(brief))?;
+    let mut reader = RecipientReader::open(&mut list, source.path(), &reader_settings(brief))?;
     let (columns, region) = (reader.header().phones().clone(), brief.region);
     let (mut found, mut chunk) = (Vec::new(), Chunk::new());
     while reader.read_chunk(&mut chunk).map_err(|finding| vec![*finding])? {
         for record in chunk.iter() {
-            let phone = || columns.phone(record.fields, region).ok();
+            let phone = || columns.choose_phone(record.fields, region).ok();
             if is_meant(record.row, &phone) {
                 found.push(Recipient { row: record.row, phone: phone() });
             }
         }
     }
-    list.finish(&frozen.recipients_sha256)?;
+    list.verify_hash(&frozen.recipients_sha256)?;
     Ok(found)
 }

@@ -11,17 +11,19 @@ use rustc_hash::FxHashMap;
 
 use super::message_delivery::{GatewayClock, MessageDelivery};
 use super::run_figures::{Fold, RequestFigures, RunFigures};
-use crate::domain::{Arrival, Chain, Channel, MsgId, OperationKind, Outcome, Phone, ReceiptSource, Row, Status};
+use crate::domain::{
+    Chain, Channel, DeliveryState, GatewayMessageId, OperationKind, OperationOutcome, Phone, ReceiptSource, Row, Status,
+};
 use crate::ledger::{
-    Activities, Activity, Attempt, Change, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowEvents, Run,
-    RunId, State,
+    Attempt, EnvelopeRecord, Judgement, KeptReceipt, Ledger, LedgerError, RowActivities, RowChange, RowEvents,
+    RowState, Run, RunActivity, RunId,
 };
 
 /// Envelopes that are read at once.
-const BLOCK: u32 = 64;
+const BLOCK_ENVELOPES: u32 = 64;
 /// Rows whose receipts are read at once, and where few rows are wanted: those of a record.
-const RECEIPTS: u32 = 4_096;
-const RECEIPTS_OF_FEW: u32 = 32;
+const RECEIPT_ROWS: u32 = 4_096;
+const RECEIPT_ROWS_OF_FEW: u32 = 32;
 
 /// What became of a row that was sent.
 #[derive(Clone, Debug)]
@@ -37,21 +39,21 @@ pub struct RowRecord {
     /// The same in the words of the results.
     pub submitted_at: Arc<str>,
     /// What came of that, and when; nothing for an intent alone.
-    pub settled: Option<(Arc<str>, Outcome)>,
+    pub settled: Option<(Arc<str>, OperationOutcome)>,
     /// The state of the row.
-    pub state: State,
+    pub state: RowState,
     /// What was learnt or decided about the row afterwards.
     pub amendment: Option<Box<Amendment>>,
     /// What receipts told of it.
-    pub told: Option<Box<Told>>,
+    pub receipt_summary: Option<Box<ReceiptSummary>>,
 }
 
 impl RowRecord {
     /// Whether it failed only because the gateway never reported the channels after the one that failed.
     #[must_use]
     pub fn lacks_fallback(&self) -> bool {
-        let last = self.told.as_ref().map(|told| &told.last.receipt);
-        self.state == State::Failed
+        let last = self.receipt_summary.as_ref().map(|told| &told.last.receipt);
+        self.state == RowState::Failed
             && self.chain.has_fallback()
             && last.is_some_and(|last| {
                 last.source == ReceiptSource::AskedLast && !self.chain.ends_with(last.channel.as_ref())
@@ -60,21 +62,21 @@ impl RowRecord {
 
     /// The gateway's identifier of the message, as far as one was told.
     #[must_use]
-    pub fn msg_id(&self) -> Option<&MsgId> {
+    pub fn msg_id(&self) -> Option<&GatewayMessageId> {
         let last_event = self.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
         let msg_id = match (self.settled.as_ref().map(|(_, outcome)| outcome), last_event) {
-            (_, Some((_, Change::Found { msg_id, .. }))) => msg_id.as_ref(),
-            (Some(Outcome::Accepted { msg_id, .. }), _) => msg_id.as_ref(),
+            (_, Some((_, RowChange::Found { msg_id, .. }))) => msg_id.as_ref(),
+            (Some(OperationOutcome::Accepted { msg_id, .. }), _) => msg_id.as_ref(),
             _ => None,
         };
-        msg_id.or(self.told.as_ref().and_then(|told| told.msg_id.as_ref()))
+        msg_id.or(self.receipt_summary.as_ref().and_then(|told| told.msg_id.as_ref()))
     }
 
     /// The gateway's identifier of the request, if it queued the message.
     #[must_use]
     pub fn request_id(&self) -> Option<&Arc<str>> {
         match &self.settled {
-            Some((_, Outcome::Queued { request_id })) => Some(request_id),
+            Some((_, OperationOutcome::Queued { request_id })) => Some(request_id),
             _ => None,
         }
     }
@@ -88,7 +90,7 @@ impl RowRecord {
     /// Its delivery, if it was delivered.
     #[must_use]
     pub fn delivery(&self) -> Option<&MessageDelivery> {
-        self.told.as_ref().and_then(|told| told.delivery.as_ref())
+        self.receipt_summary.as_ref().and_then(|told| told.delivery.as_ref())
     }
 
     /// The channel that its message counts for: the one that delivered it, or the one that was reported last, or the only
@@ -96,7 +98,7 @@ impl RowRecord {
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
-        let reported = self.told.as_ref().and_then(|told| match &told.delivery {
+        let reported = self.receipt_summary.as_ref().and_then(|told| match &told.delivery {
             Some(delivery) => delivery.channel,
             None => told.last.receipt.known_channel(),
         });
@@ -112,13 +114,13 @@ impl RowRecord {
 
 /// What the receipts of a message come to.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ReceiptSummary {
     /// The receipt that says where it stands: the last that moved it, else the last.
     pub last: KeptReceipt,
     /// Its delivery, if they prove one.
     pub delivery: Option<MessageDelivery>,
     /// The gateway's identifier, if one of them has it.
-    pub msg_id: Option<MsgId>,
+    pub msg_id: Option<GatewayMessageId>,
 }
 
 /// An attempt to send a row.
@@ -129,33 +131,33 @@ struct SentAttempt {
     chain: Chain,
     begun_at: Timestamp,
     submitted_at: Arc<str>,
-    settled: Option<(Arc<str>, Outcome)>,
+    settled: Option<(Arc<str>, OperationOutcome)>,
 }
 
 /// The attempts of a row.
-struct Attempts {
+struct RowAttempts {
     last: SentAttempt,
     /// Those before it; blocks of envelopes may come in any order.
     earlier: Vec<SentAttempt>,
 }
 
 impl SentAttempt {
-    fn outcome(&self) -> Option<&Outcome> {
+    fn outcome(&self) -> Option<&OperationOutcome> {
         self.settled.as_ref().map(|(_, outcome)| outcome)
     }
 
-    fn attempt(&self, row: Row, activities: &Activities) -> Attempt {
-        activities.attempt_of(row, (self.envelope, self.chain), self.outcome())
+    fn to_attempt(&self, row: Row, activities: &RowActivities) -> Attempt {
+        activities.build_row_attempt(row, (self.envelope, self.chain), self.outcome())
     }
 
     /// Whether the gateway took it.
-    fn is_taken(&self) -> bool {
-        matches!(self.outcome(), Some(Outcome::Accepted { .. } | Outcome::Queued { .. }))
+    fn is_accepted(&self) -> bool {
+        matches!(self.outcome(), Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }))
     }
 }
 
-impl Attempts {
-    fn add(&mut self, mut attempt: SentAttempt) {
+impl RowAttempts {
+    fn add_attempt(&mut self, mut attempt: SentAttempt) {
         if attempt.envelope > self.last.envelope {
             std::mem::swap(&mut attempt, &mut self.last);
         }
@@ -163,7 +165,7 @@ impl Attempts {
     }
 
     /// Leaves the attempt that these identifiers are of as the last one; without any the last stays.
-    fn of_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
+    fn select_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
             .filter(|place| order(self.earlier[*place].envelope))
             .max_by_key(|place| self.earlier[*place].envelope);
@@ -178,7 +180,7 @@ impl Attempts {
 #[derive(Clone, Debug)]
 pub struct Amendment {
     /// The last event about the attempt that counts, and when it was recorded.
-    pub last: Option<(Arc<str>, Change)>,
+    pub last: Option<(Arc<str>, RowChange)>,
     /// The order whose identifiers that attempt had; nothing for the run's own.
     pub order: Option<u32>,
     /// Whether an earlier attempt under the same identifier went out after all.
@@ -192,10 +194,10 @@ pub struct Amendment {
 pub struct RowRecords<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
-    activities: Activities,
+    activities: RowActivities,
     /// Blocks of envelopes with the first row in them, in the order of those rows.
     blocks: VecDeque<(Row, RangeInclusive<u32>)>,
-    attempts: FxHashMap<Row, Attempts>,
+    attempts: FxHashMap<Row, RowAttempts>,
     events: RowEvents,
     receipts: FxHashMap<Row, Vec<KeptReceipt>>,
     /// The first row whose receipts were not read yet.
@@ -217,35 +219,37 @@ impl<'a> RowRecords<'a> {
     ///
     /// # Errors
     /// When the ledger cannot be read, or the run was purged.
-    pub async fn new(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
-        Self::over(ledger, run, owned, None).await
+    pub async fn open(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
+        Self::open_selected(ledger, run, owned, None).await
     }
 
     /// The same for a few rows of the run alone: nothing is read of envelopes that have none of them.
     ///
     /// # Errors
     /// As for [`RowRecords::new`].
-    pub async fn of_few(
+    pub async fn open_for_rows(
         ledger: &'a dyn Ledger,
         run: &Run,
         owned: bool,
         rows: &RoaringBitmap,
     ) -> Result<Self, LedgerError> {
-        Self::over(ledger, run, owned, Some(rows)).await
+        Self::open_selected(ledger, run, owned, Some(rows)).await
     }
 
-    async fn over(
+    async fn open_selected(
         ledger: &'a dyn Ledger,
         run: &Run,
         owned: bool,
         few: Option<&RoaringBitmap>,
     ) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
-        let clock = GatewayClock::of(run);
-        let (activities, run) = (Activities::read(ledger, run, owned).await?, run.key);
-        let events = RowEvents::from(ledger.events(run).await?).leaving_out(&ledger.left_out(run).await?);
-        let (block, receipts_at_once) = if few.is_some() { (1, RECEIPTS_OF_FEW) } else { (BLOCK, RECEIPTS) };
-        let summaries = ledger.envelope_summaries(run).await?;
+        let clock = GatewayClock::for_run(run);
+        let (activities, run) = (RowActivities::load(ledger, run, owned).await?, run.key);
+        let events =
+            RowEvents::from(ledger.load_events(run).await?).with_excluded_rows(&ledger.load_excluded_rows(run).await?);
+        let (block, receipts_at_once) =
+            if few.is_some() { (1, RECEIPT_ROWS_OF_FEW) } else { (BLOCK_ENVELOPES, RECEIPT_ROWS) };
+        let summaries = ledger.list_envelope_summaries(run).await?;
         let last = summaries.iter().map(|summary| summary.last).max();
         let mut blocks: BTreeMap<u32, Row> = BTreeMap::new();
         for summary in summaries {
@@ -278,46 +282,46 @@ impl<'a> RowRecords<'a> {
     }
 
     /// The same, which makes the figures of the run on the way.
-    pub(super) fn folding(self, fold: Fold<'a>) -> Self {
+    pub(super) fn with_fold(self, fold: Fold<'a>) -> Self {
         Self { fold: Some(Box::new(fold)), ..self }
     }
 
     /// The last row with an envelope.
     #[must_use]
-    pub fn last(&self) -> Option<Row> {
+    pub fn last_row(&self) -> Option<Row> {
         self.last
     }
 
     /// The figures of the run, which has so many recipients, once all rows were asked for; nothing where nobody wanted them.
     pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
         let activity = self.activity();
-        Some(RunFigures { requests: self.requests, ..self.fold?.end(activity, recipients) })
+        Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })
     }
 
     /// What is being done about the run.
     #[must_use]
-    pub fn activity(&self) -> Activity {
-        self.activities.of_run()
+    pub fn activity(&self) -> RunActivity {
+        self.activities.run_activity()
     }
 
     /// The record of `row`, if it has an envelope. Rows are asked for in ascending order.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn take(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
-        self.reach(row, row).await?;
-        Ok(self.take_reached(row))
+    pub async fn take_record(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
+        self.read_through(row, row).await?;
+        Ok(self.take_loaded(row))
     }
 
     /// Reads what is known of the rows from `first` to `last`, which come after those before.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub(super) async fn reach(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
+    pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
-                for envelope in self.ledger.envelopes(self.run, numbers).await? {
-                    self.add(envelope);
+                for envelope in self.ledger.load_envelopes(self.run, numbers).await? {
+                    self.add_envelope(envelope);
                 }
             }
         }
@@ -325,68 +329,74 @@ impl<'a> RowRecords<'a> {
             let (first, end) = (first.get(), last.get().saturating_add(1));
             let rows = first..end.max(first.saturating_add(self.receipts_at_once));
             self.unread = rows.end;
-            self.receipts = self.ledger.receipts(self.run, rows).await?.into_iter().collect();
+            self.receipts = self.ledger.load_receipts(self.run, rows).await?.into_iter().collect();
         }
         Ok(())
     }
 
     /// The record of a row that was reached, if it has an envelope. Each is given once.
-    pub(super) fn take_reached(&mut self, row: Row) -> Option<RowRecord> {
-        let record = self.attempts.remove(&row).map(|last| self.record(row, last));
+    pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
+        let record = self.attempts.remove(&row).map(|last| self.build_record(row, last));
         if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
-            fold.add(row, record);
+            fold.add_row(row, record);
         }
         record
     }
 
-    fn record(&self, row: Row, mut attempts: Attempts) -> RowRecord {
+    fn build_record(&self, row: Row, mut attempts: RowAttempts) -> RowRecord {
         attempts.earlier.sort_by_key(|attempt| attempt.envelope);
         let receipts = self.receipts.get(&row).map_or(&[][..], Vec::as_slice);
-        let judged = self.judge(row, &attempts, receipts);
-        let told = self.told(row, &judged, &attempts, receipts);
+        let judged = self.judge_row(row, &attempts, receipts);
+        let told = self.summarize_receipts(row, &judged, &attempts, receipts);
         let repeated = !attempts.earlier.is_empty();
-        let concerned = self.events.concern(row) || (repeated && told.is_some());
-        let mut amendment = concerned.then(|| amendment(&self.events, row, &attempts, &judged));
+        let concerned = self.events.has_events(row) || (repeated && told.is_some());
+        let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
         // The message that counts may be an earlier one.
-        let of_order = |envelope| self.events.order(row, envelope) == judged.order;
-        let sent = if repeated { attempts.of_order(of_order) } else { attempts.last };
+        let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
+        let sent = if repeated { attempts.select_order(of_order) } else { attempts.last };
         if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
-            amendment.duplicate |= repeated && told.names_another(&sent, receipts);
+            amendment.duplicate |= repeated && told.names_other_message(&sent, receipts);
         }
         let state = judged.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
         // Few rows have either, and every record is moved about.
         let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
-        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, told }
+        RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: told }
     }
 
-    fn judge<'r>(&'r self, row: Row, attempts: &Attempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
-        let activity = self.activities.of(row);
-        let last = attempts.last.attempt(row, &self.activities);
+    fn judge_row<'r>(&'r self, row: Row, attempts: &RowAttempts, receipts: &'r [KeptReceipt]) -> Judgement<'r> {
+        let activity = self.activities.row_activity(row);
+        let last = attempts.last.to_attempt(row, &self.activities);
         if attempts.earlier.is_empty() {
-            return activity.attempted(row, &[last], &self.events, receipts);
+            return activity.judge_row(row, &[last], &self.events, receipts);
         }
-        let earlier = attempts.earlier.iter().map(|attempt| attempt.attempt(row, &self.activities));
+        let earlier = attempts.earlier.iter().map(|attempt| attempt.to_attempt(row, &self.activities));
         let attempts: Vec<Attempt> = earlier.chain([last]).collect();
-        activity.attempted(row, &attempts, &self.events, receipts)
+        activity.judge_row(row, &attempts, &self.events, receipts)
     }
 
     /// The conclusion from the receipts of the decisive attempt.
-    fn told(&self, row: Row, judged: &Judgement<'_>, attempts: &Attempts, receipts: &[KeptReceipt]) -> Option<Told> {
-        let last = judged.moved.or(judged.last)?;
+    fn summarize_receipts(
+        &self,
+        row: Row,
+        judged: &Judgement<'_>,
+        attempts: &RowAttempts,
+        receipts: &[KeptReceipt],
+    ) -> Option<ReceiptSummary> {
+        let last = judged.final_receipt.or(judged.last_receipt)?;
         let about = || receipts.iter().filter(|receipt| receipt.order == last.order);
         let msg_id = about().rev().find_map(|receipt| receipt.receipt.msg_id.clone());
-        let mut told = Told { last: last.clone(), delivery: None, msg_id };
+        let mut told = ReceiptSummary { last: last.clone(), delivery: None, msg_id };
         if !judged.state.is_delivered() {
             return Some(told);
         }
-        let of_order = |attempt: &&SentAttempt| self.events.order(row, attempt.envelope) == judged.order;
+        let of_order = |attempt: &&SentAttempt| self.events.find_order(row, attempt.envelope) == judged.order;
         let sent = attempts.earlier.iter().chain([&attempts.last]).filter(of_order).map(|attempt| attempt.begun_at);
         let mut sent: Vec<Timestamp> = sent.collect();
         if sent.is_empty() {
             sent.push(attempts.last.begun_at);
         }
-        told.delivery = MessageDelivery::of(about(), &sent, self.clock);
+        told.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
         // All parts were reported after some of them.
         if told.last.receipt.status == Status::PartiallyDelivered
             && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
@@ -396,18 +406,18 @@ impl<'a> RowRecords<'a> {
         Some(told)
     }
 
-    fn add(&mut self, envelope: EnvelopeRecord) {
-        self.requests.add(&envelope, &self.events);
+    fn add_envelope(&mut self, envelope: EnvelopeRecord) {
+        self.requests.add_envelope(&envelope, &self.events);
         let (number, kind) = (envelope.envelope, envelope.kind);
-        let (begun_at, submitted_at) = (envelope.begun_at, instant(envelope.begun_at));
-        let settled_at = envelope.settled.as_ref().map(|(at, _)| instant(*at));
+        let (begun_at, submitted_at) = (envelope.begun_at, format_instant(envelope.begun_at));
+        let settled_at = envelope.settled.as_ref().map(|(at, _)| format_instant(*at));
         let chains: Vec<Chain> = envelope.rows.iter().map(|sent| envelope.chain(sent)).collect();
         let mut outcomes = envelope.settled.map(|(_, outcomes)| outcomes.into_iter());
         for (sent, chain) in envelope.rows.into_iter().zip(chains) {
             let outcome = outcomes.as_mut().and_then(Iterator::next);
             let settled = settled_at.clone().zip(outcome);
             let attempt = SentAttempt {
-                phone: sent.to.number(),
+                phone: sent.to.phone(),
                 kind,
                 envelope: number,
                 chain,
@@ -416,18 +426,18 @@ impl<'a> RowRecords<'a> {
                 settled,
             };
             match self.attempts.entry(sent.row) {
-                Entry::Vacant(entry) => drop(entry.insert(Attempts { last: attempt, earlier: Vec::new() })),
-                Entry::Occupied(mut known) => known.get_mut().add(attempt),
+                Entry::Vacant(entry) => drop(entry.insert(RowAttempts { last: attempt, earlier: Vec::new() })),
+                Entry::Occupied(mut known) => known.get_mut().add_attempt(attempt),
             }
         }
     }
 }
 
-impl Told {
+impl ReceiptSummary {
     /// Whether receipts name more than one message of the gateway's, which were sent under one identifier.
-    fn names_another(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
+    fn names_other_message(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
         let accepted = match &sent.settled {
-            Some((_, Outcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
+            Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
             _ => None,
         };
         let about = receipts.iter().filter(|receipt| receipt.order == self.last.order);
@@ -439,41 +449,43 @@ impl Told {
 
 /// Whether a receipt reports the delivery of a whole message.
 fn is_whole(kept: &KeptReceipt) -> bool {
-    kept.receipt.status.arrival() == Arrival::Delivered && kept.receipt.status != Status::PartiallyDelivered
+    kept.receipt.status.delivery_state() == DeliveryState::Delivered
+        && kept.receipt.status != Status::PartiallyDelivered
 }
 
-fn amendment(events: &RowEvents, row: Row, attempts: &Attempts, judged: &Judgement<'_>) -> Amendment {
-    let Attempts { last, earlier } = attempts;
+fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
+    let RowAttempts { last, earlier } = attempts;
     // A message with an identifier of its own doubles nothing.
-    let same = |attempt: &&SentAttempt| events.order(row, attempt.envelope) == events.order(row, last.envelope);
-    let taken_before = earlier.iter().filter(same).any(SentAttempt::is_taken);
+    let same =
+        |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
+    let taken_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
     Amendment {
-        last: judged.event.map(|event| (instant(event.at), event.change.clone())),
+        last: judged.event.map(|event| (format_instant(event.at), event.change.clone())),
         order: judged.order,
-        duplicate: taken_before || events.duplicate(row, last.envelope, last.chain).is_some(),
+        duplicate: taken_before || events.find_duplicate(row, last.envelope, last.chain).is_some(),
     }
 }
 
 /// An instant as RFC 3339 in UTC, whole milliseconds.
-fn instant(at: Timestamp) -> Arc<str> {
+fn format_instant(at: Timestamp) -> Arc<str> {
     format!("{at:.3}").into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::memory::{Contents, MemoryLedger};
+    use crate::ledger::memory::{LedgerContents, MemoryLedger};
     use crate::ledger::{Allowance, Intent, SentRow};
     use crate::report::new_run;
 
     #[tokio::test]
-    async fn a_row_is_of_the_kind_that_it_was_sent_as_last_whatever_the_others_are() {
-        let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
+    async fn row_kind_is_that_of_its_last_attempt() {
+        let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
         let new = new_run(OperationKind::Sms, (2, Row::new(3)));
         let run = ledger.create_run(&new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let hold = ledger.hold("sale", "main").await.unwrap().unwrap();
-        let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
+        let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+        let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
         let sent = |row| SentRow {
             row: Row::new(row),
             to: Phone::new(380_501_234_567).unwrap().into(),
@@ -484,7 +496,7 @@ mod tests {
         for (row, kind) in kinds {
             let account = Allowance::new("main", None);
             ledger
-                .begin(Intent {
+                .begin_envelope(Intent {
                     lease,
                     kind,
                     account,
@@ -496,9 +508,9 @@ mod tests {
                 .await
                 .unwrap();
         }
-        let mut records = RowRecords::new(&ledger, &run, true).await.unwrap();
+        let mut records = RowRecords::open(&ledger, &run, true).await.unwrap();
         for (row, kind) in [(2, OperationKind::Sms), (3, OperationKind::Viber)] {
-            assert_eq!(records.take(Row::new(row)).await.unwrap().map(|record| record.kind), Some(kind));
+            assert_eq!(records.take_record(Row::new(row)).await.unwrap().map(|record| record.kind), Some(kind));
         }
     }
 }

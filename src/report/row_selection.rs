@@ -2,7 +2,7 @@
 
 use super::row_records::RowRecord;
 use crate::domain::{Channel, Phone, Row, RowSet};
-use crate::ledger::State;
+use crate::ledger::RowState;
 
 /// The conditions for a row to be listed. All must match; the default lists every row.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub struct RowSelection {
     /// Only the rows of this number.
     pub phone: Option<Phone>,
     /// Only rows in one of these states; all if there are none.
-    pub states: Vec<State>,
+    pub states: Vec<RowState>,
     /// Only rows whose error contains one of these texts, in any case; all if there are none.
     pub errors: Vec<String>,
     /// Only rows whose message counts for one of these channels; all if there are none.
@@ -22,7 +22,7 @@ pub struct RowSelection {
 impl RowSelection {
     /// Only rows in one of these states; all if there are none.
     #[must_use]
-    pub fn in_states(states: Vec<State>) -> Self {
+    pub fn for_states(states: Vec<RowState>) -> Self {
         Self { states, ..Self::default() }
     }
 
@@ -34,7 +34,7 @@ impl RowSelection {
     }
 
     /// Whether the conditions that need no cells match.
-    pub(super) fn matches(&self, row: Row, state: State, record: Option<&RowRecord>) -> bool {
+    pub(super) fn matches(&self, row: Row, state: RowState, record: Option<&RowRecord>) -> bool {
         let channel = || record.and_then(RowRecord::channel);
         self.rows.as_ref().is_none_or(|rows| rows.contains(row))
             && (self.states.is_empty() || self.states.contains(&state))
@@ -62,18 +62,18 @@ mod tests {
     fn row_selection_combines_all_conditions() {
         let selection = RowSelection {
             rows: Some("2-4".parse().unwrap()),
-            states: vec![State::Rejected],
+            states: vec![RowState::Rejected],
             errors: vec!["no ROUTE".to_owned(), "money".to_owned()],
             ..RowSelection::default()
         };
-        assert!(selection.matches(Row::new(3), State::Rejected, None));
-        assert!(!selection.matches(Row::new(5), State::Rejected, None));
-        assert!(!selection.matches(Row::new(3), State::Accepted, None));
+        assert!(selection.matches(Row::new(3), RowState::Rejected, None));
+        assert!(!selection.matches(Row::new(5), RowState::Rejected, None));
+        assert!(!selection.matches(Row::new(3), RowState::Accepted, None));
         assert!(selection.matches_cells(None, "No route", ""));
         assert!(selection.matches_cells(None, "", "NO ROUTE"), "the status counts without an error");
         assert!(!selection.matches_cells(None, "Timeout", "NO ROUTE"));
         let by_channel = RowSelection { channels: vec![Channel::Sms], ..RowSelection::default() };
-        assert!(!by_channel.matches(Row::new(2), State::Planned, None), "nothing was sent by any channel");
+        assert!(!by_channel.matches(Row::new(2), RowState::Planned, None), "nothing was sent by any channel");
         assert!(RowSelection::default().is_everything() && !by_channel.is_everything());
     }
 }

@@ -5,15 +5,17 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::columns::{Cells, TABLE, Value};
+use super::columns::{ColumnValue, RESULT_COLUMNS, ResultCells};
 use super::earlier_messages::EarlierMessage;
-use super::layout::{Layout, Line};
+use super::layout::{Layout, RowBuffer};
 use super::row_records::{Amendment, RowRecord};
 use super::row_selection::RowSelection;
-use crate::audience::{Chunk, Fields, PhoneColumns};
-use crate::domain::{Allotment, Channel, FALLBACK_NOT_REPORTED, OperationKind, Outcome, Phone, Receipt, Region, Row};
-use crate::ledger::{Activity, Change, ENDED_EARLY, Run, State};
-use crate::manifest::Brief;
+use crate::audience::{Chunk, PhoneColumns, RecordFields};
+use crate::domain::{
+    Channel, FALLBACK_NOT_REPORTED, OperationKind, OperationOutcome, Phone, Receipt, Region, Row, VariantAllocation,
+};
+use crate::ledger::{ENDED_EARLY, RowChange, RowState, Run, RunActivity};
+use crate::manifest::CampaignBrief;
 
 /// What all rows of a listing share.
 pub(super) struct RowWriter {
@@ -21,7 +23,7 @@ pub(super) struct RowWriter {
     /// Where this list has each of the recipients' own columns.
     pub(super) own: Vec<Option<usize>>,
     /// Who gets which of the variants.
-    pub(super) parts: PartsOfPeople,
+    pub(super) variants: VariantLookup,
     /// What a row that was not sent yet would be sent as, in a campaign without variants.
     pub(super) kind: OperationKind,
     /// The run and its name; nothing for a dry run.
@@ -33,29 +35,29 @@ pub(super) struct RowWriter {
     pub(super) region: Option<Region>,
     pub(super) phones: PhoneColumns,
     /// What the run is doing.
-    pub(super) activity: Activity,
+    pub(super) activity: RunActivity,
 }
 
 /// Who gets which of the variants.
-pub(super) struct PartsOfPeople {
-    allotment: Allotment,
+pub(super) struct VariantLookup {
+    allotment: VariantAllocation,
     /// The name and the kind of each variant; none for a campaign without.
     arms: Vec<(String, OperationKind)>,
     /// Whether the variants have a column, which other runs that are listed beside may need.
     shown: bool,
 }
 
-impl PartsOfPeople {
+impl VariantLookup {
     /// Those of a campaign.
-    pub(super) fn of(brief: &Brief, shown: bool) -> Self {
-        let arms = brief.arms();
+    pub(super) fn from_brief(brief: &CampaignBrief, shown: bool) -> Self {
+        let arms = brief.list_arms();
         let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
-        Self { allotment: brief.allotment(), arms, shown }
+        Self { allotment: brief.variant_allocation(), arms, shown }
     }
 
     /// The variant of somebody who gets a message.
-    fn variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
-        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.variant(phone))?)
+    fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
+        self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
     }
 }
 
@@ -70,129 +72,141 @@ pub(super) struct RowFacts {
 
 /// Why a row is never sent.
 pub(super) struct Exclusion {
-    pub(super) state: State,
+    pub(super) state: RowState,
     pub(super) reason: String,
 }
 
 impl RowFacts {
     /// The state of the row, in a run that is doing that.
-    pub(super) fn state(&self, activity: Activity) -> State {
+    pub(super) fn state(&self, activity: RunActivity) -> RowState {
         match &self.record {
             Some(record) => record.state,
-            None => activity.unattempted(self.exclusion.as_ref().map(|exclusion| exclusion.state)),
+            None => activity.unattempted_state(self.exclusion.as_ref().map(|exclusion| exclusion.state)),
         }
     }
 
     /// The number it went to, or the one that stands in the list, if it is one.
-    pub(super) fn phone(&self, own: Fields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
-        self.record.as_ref().map_or_else(|| columns.phone(own, region).ok(), |record| record.phone)
+    pub(super) fn phone(&self, own: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
+        self.record.as_ref().map_or_else(|| columns.choose_phone(own, region).ok(), |record| record.phone)
     }
 }
 
 impl RowWriter {
     /// The rows of a group of records as they are written; `facts` has an entry for each.
-    pub(super) fn lines(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
-        let mut line = Line::new(&self.layout, chunk.len());
+    pub(super) fn format_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
+        let mut line = RowBuffer::new(&self.layout, chunk.len());
         for (record, facts) in chunk.iter().zip(facts) {
             let state = facts.state(self.activity);
-            if self.lists((record.row, record.fields), facts, state) {
-                line.begin();
-                self.fill(&mut line, (record.row, record.fields), facts, state);
-                line.end();
+            if self.is_listed((record.row, record.fields), facts, state) {
+                line.begin_row();
+                self.fill_row(&mut line, (record.row, record.fields), facts, state);
+                line.end_row();
             }
         }
-        line.finish()
+        line.into_bytes()
     }
 
     /// The rows of a group of records that are listed; `facts` has an entry for each.
-    pub(super) fn listed_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<Row> {
+    pub(super) fn find_listed_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<Row> {
         let listed = chunk
             .iter()
             .zip(facts)
-            .filter(|(record, facts)| self.lists((record.row, record.fields), facts, facts.state(self.activity)));
+            .filter(|(record, facts)| self.is_listed((record.row, record.fields), facts, facts.state(self.activity)));
         listed.map(|(record, _)| record.row).collect()
     }
 
     /// Whether a row is listed.
-    fn lists(&self, (row, own): (Row, Fields<'_>), facts: &RowFacts, state: State) -> bool {
+    fn is_listed(&self, (row, own): (Row, RecordFields<'_>), facts: &RowFacts, state: RowState) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(row.get()))
             && self.selection.matches(row, state, facts.record.as_ref())
             && (!self.selection.needs_cells() || {
-                let cells = self.cells((row, own), facts, state);
+                let cells = self.build_cells((row, own), facts, state);
                 self.selection.matches_cells(cells.phone, cells.error, cells.gateway_status)
             })
     }
 
     /// Our identifier of a row's message, of the run itself or of an order to send again.
-    fn id(&self, row: Row, order: Option<u32>) -> Option<u64> {
+    fn message_id(&self, row: Row, order: Option<u32>) -> Option<u64> {
         let (run, _) = self.run.as_ref()?;
-        Some(run.id(row, order)?.get())
+        Some(run.message_id(row, order)?.get())
     }
 
-    fn fill(&self, line: &mut Line<'_>, (row, own): (Row, Fields<'_>), facts: &RowFacts, state: State) {
-        let cells = self.cells((row, own), facts, state);
-        for column in &TABLE {
+    fn fill_row(
+        &self,
+        line: &mut RowBuffer<'_>,
+        (row, own): (Row, RecordFields<'_>),
+        facts: &RowFacts,
+        state: RowState,
+    ) {
+        let cells = self.build_cells((row, own), facts, state);
+        for column in &RESULT_COLUMNS {
             match (column.value)(&cells) {
-                Value::Number(number) => line.number(number),
-                Value::Digits(number) => line.digits(number),
-                Value::Text(text) => line.cell(text),
+                ColumnValue::Number(number) => line.push_number(number),
+                ColumnValue::Digits(number) => line.push_digits(number),
+                ColumnValue::Text(text) => line.push_text(text),
             }
         }
-        if self.parts.shown {
-            let gets_one = !matches!(state, State::Skipped | State::Invalid);
-            let variant = self.parts.variant(cells.phone.filter(|_| gets_one));
-            line.cell(variant.map_or("", |(name, _)| name));
+        if self.variants.shown {
+            let gets_one = !matches!(state, RowState::Skipped | RowState::Invalid);
+            let variant = self.variants.find_variant(cells.phone.filter(|_| gets_one));
+            line.push_text(variant.map_or("", |(name, _)| name));
         }
-        self.own.iter().for_each(|place| line.cell(place.map_or("", |column| own.get(column))));
+        self.own.iter().for_each(|place| line.push_text(place.map_or("", |column| own.get(column))));
     }
 
-    fn cells<'k>(&'k self, (row, own): (Row, Fields<'_>), facts: &'k RowFacts, state: State) -> Cells<'k> {
+    fn build_cells<'k>(
+        &'k self,
+        (row, own): (Row, RecordFields<'_>),
+        facts: &'k RowFacts,
+        state: RowState,
+    ) -> ResultCells<'k> {
         let sent = facts.record.as_ref();
         let settled = sent.and_then(|record| record.settled.as_ref());
         let outcome = settled.map(|(_, outcome)| outcome);
         let amendment = sent.and_then(|record| record.amendment.as_ref());
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
-        let Texts { reason, error, request_id, answer } = texts(outcome, facts.exclusion.as_ref()).of_state(state);
+        let OutcomeTexts { reason, error, request_id, answer } =
+            outcome_texts(outcome, facts.exclusion.as_ref()).for_state(state);
         // It may have been left out after an attempt.
-        let left_out = facts.exclusion.as_ref().filter(|_| state == State::Skipped);
+        let left_out = facts.exclusion.as_ref().filter(|_| state == RowState::Skipped);
         let reason = match (state, outcome, left_out) {
-            (State::InDoubt, None, _) => ENDED_EARLY,
-            (State::Skipped, _, Some(exclusion)) => &exclusion.reason,
+            (RowState::InDoubt, None, _) => ENDED_EARLY,
+            (RowState::Skipped, _, Some(exclusion)) => &exclusion.reason,
             // The list did not exclude the recipient: the run ended before the row was sent.
-            (State::Skipped, _, None) => self.activity.skip_reason(),
+            (RowState::Skipped, _, None) => self.activity.skip_reason(),
             _ => reason,
         };
         let lacks_fallback = sent.is_some_and(RowRecord::lacks_fallback);
         let reason = if lacks_fallback { FALLBACK_NOT_REPORTED } else { reason };
         let decided = amendment.filter(|_| left_out.is_none() && !lacks_fallback);
         let (parts, gateway_status) = match (outcome, last_event) {
-            (_, Some((_, Change::Found { status, .. }))) => (None, status.as_str()),
-            (Some(Outcome::Accepted { parts, .. }), _) => (*parts, ""),
+            (_, Some((_, RowChange::Found { status, .. }))) => (None, status.as_str()),
+            (Some(OperationOutcome::Accepted { parts, .. }), _) => (*parts, ""),
             _ => (None, ""),
         };
-        let told = sent.and_then(|record| record.told.as_ref());
+        let told = sent.and_then(|record| record.receipt_summary.as_ref());
         let receipt = told.map(|told| &told.last.receipt);
         let delivery = sent.and_then(RowRecord::delivery);
         let channel = |channel: Option<Channel>| channel.map_or("", Channel::name);
         let before = last_event.map(|(at, _)| at).or(settled.map(|(at, _)| at)).map_or("", |at| at);
         let updated_at = match told {
-            Some(told) => Cow::Owned(instant(told.last.at)),
+            Some(told) => Cow::Owned(format_instant(told.last.at)),
             None => Cow::Borrowed(before),
         };
         let phone = facts.phone(own, &self.phones, self.region);
-        let planned = || self.parts.variant(phone).map_or(self.kind, |(_, kind)| *kind);
+        let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
         let own_run = self.run.as_ref().map_or("", |(_, name)| name);
         // A row without a message of its own refers to that of an earlier run.
         let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
         let (message_run, message_state) = match (sent, earlier) {
             (Some(_), _) => (own_run, state.name()),
-            (None, Some(earlier)) => (&*earlier.run, earlier.state.map_or("", State::name)),
+            (None, Some(earlier)) => (&*earlier.run, earlier.state.map_or("", RowState::name)),
             (None, None) => ("", ""),
         };
-        Cells {
+        ResultCells {
             row,
             id: sent
-                .and_then(|record| self.id(row, record.order()))
+                .and_then(|record| self.message_id(row, record.order()))
                 .or_else(|| earlier.and_then(|earlier| Some(earlier.id?.get()))),
             phone,
             state,
@@ -201,12 +215,13 @@ impl RowWriter {
             request_id: earlier.and_then(|earlier| earlier.request_id.as_deref()).unwrap_or(request_id),
             parts,
             gateway_status: receipt.map_or(gateway_status, |receipt| receipt.status.name()),
-            reason: decided.map_or(Cow::Borrowed(reason), |amendment| amended(amendment, reason, state).into()),
+            reason: decided
+                .map_or(Cow::Borrowed(reason), |amendment| describe_amendment(amendment, reason, state).into()),
             error: reported_error(receipt, state).unwrap_or(error),
             submitted_at: sent.map_or("", |record| &record.submitted_at),
             updated_at,
             delivered_by: channel(delivery.and_then(|delivery| delivery.channel)),
-            delivered_at: delivery.map(|delivery| instant(delivery.at)).unwrap_or_default().into(),
+            delivered_at: delivery.map(|delivery| format_instant(delivery.at)).unwrap_or_default().into(),
             answer,
             run: own_run,
             delivered_at_is: delivery.map_or("", |delivery| delivery.certainty.name()),
@@ -218,64 +233,68 @@ impl RowWriter {
 }
 
 /// The gateway's reason in a receipt; nothing for the failure of a channel that is not the failure of the message.
-pub(super) fn reported_error(receipt: Option<&Receipt>, state: State) -> Option<&str> {
-    let receipt = receipt.filter(|receipt| state == State::Failed || !receipt.status.is_failure())?;
+pub(super) fn reported_error(receipt: Option<&Receipt>, state: RowState) -> Option<&str> {
+    let receipt = receipt.filter(|receipt| state == RowState::Failed || !receipt.status.is_failure())?;
     receipt.error.as_deref()
 }
 
 /// An instant as RFC 3339 in UTC, whole milliseconds.
-fn instant(at: Timestamp) -> String {
+fn format_instant(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
 /// The words of an outcome.
 #[derive(Default)]
-struct Texts<'a> {
+struct OutcomeTexts<'a> {
     reason: &'a str,
     error: &'a str,
     request_id: &'a str,
     answer: &'a str,
 }
 
-impl Texts<'_> {
+impl OutcomeTexts<'_> {
     /// Without reasons that later proof of the state replaced: why the row was in doubt or not sent, and an earlier error.
-    fn of_state(self, state: State) -> Self {
+    fn for_state(self, state: RowState) -> Self {
         let reason = if state.is_proven() { "" } else { self.reason };
-        let error = if state.has_left() { "" } else { self.error };
+        let error = if state.is_with_gateway() { "" } else { self.error };
         Self { reason, error, ..self }
     }
 }
 
-fn texts<'a>(outcome: Option<&'a Outcome>, exclusion: Option<&'a Exclusion>) -> Texts<'a> {
-    let none = Texts::default();
+fn outcome_texts<'a>(outcome: Option<&'a OperationOutcome>, exclusion: Option<&'a Exclusion>) -> OutcomeTexts<'a> {
+    let none = OutcomeTexts::default();
     match outcome {
-        None => Texts { reason: exclusion.map_or("", |exclusion| &exclusion.reason), ..none },
-        Some(Outcome::Accepted { answer, .. }) => Texts { answer: answer.as_deref().unwrap_or(""), ..none },
-        Some(Outcome::Queued { request_id }) => Texts { request_id, ..none },
-        Some(Outcome::Rejected { error }) => Texts { error, ..none },
-        Some(Outcome::NotSent { reason } | Outcome::InDoubt { reason }) => Texts { reason, ..none },
+        None => OutcomeTexts { reason: exclusion.map_or("", |exclusion| &exclusion.reason), ..none },
+        Some(OperationOutcome::Accepted { answer, .. }) => {
+            OutcomeTexts { answer: answer.as_deref().unwrap_or(""), ..none }
+        }
+        Some(OperationOutcome::Queued { request_id }) => OutcomeTexts { request_id, ..none },
+        Some(OperationOutcome::Rejected { error }) => OutcomeTexts { error, ..none },
+        Some(OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason }) => {
+            OutcomeTexts { reason, ..none }
+        }
     }
 }
 
 /// The reason for a row's state after receipts, answers and decisions; `before` is why it was in doubt or rejected. Proof of
 /// the state replaces all decisions and all questions without a result.
-fn amended(amendment: &Amendment, before: &str, state: State) -> String {
+fn describe_amendment(amendment: &Amendment, before: &str, state: RowState) -> String {
     let asked = |times: &u32| if *times == 1 { "once".to_owned() } else { format!("{times} times") };
     let because = |why: &Option<String>| why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
     let last = amendment.last.as_ref().map(|(_, change)| change);
-    let text = match last.filter(|change| !state.is_proven() || matches!(change, Change::Found { .. })) {
+    let text = match last.filter(|change| !state.is_proven() || matches!(change, RowChange::Found { .. })) {
         None => before.to_owned(),
-        Some(Change::Found { .. }) => "confirmed by the gateway".to_owned(),
-        Some(Change::NotFound { asked: times }) => {
+        Some(RowChange::Found { .. }) => "confirmed by the gateway".to_owned(),
+        Some(RowChange::NotFound { asked: times }) => {
             format!("{before}; not found: the gateway was asked {} and has no record of the message", asked(times))
         }
-        Some(Change::Unresolved { asked: times }) => {
+        Some(RowChange::Unresolved { asked: times }) => {
             format!("{before}; the gateway was asked {} but gave no conclusive response", asked(times))
         }
-        Some(Change::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
-        Some(Change::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
-        Some(Change::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
-        Some(Change::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
+        Some(RowChange::AssumedSent { by, why }) => format!("marked as sent by {by}{}", because(why)),
+        Some(RowChange::NotSent { by, why }) => format!("marked as not sent by {by}{}", because(why)),
+        Some(RowChange::SendAgain { by, why }) => format!("another attempt was requested by {by}{}", because(why)),
+        Some(RowChange::Retry { by, .. }) => format!("a retry as a new message was requested by {by}"),
     };
     const DUPLICATE: &str = "duplicate suspected: an earlier attempt was sent after all";
     match (amendment.duplicate, text.as_str()) {

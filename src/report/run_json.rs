@@ -15,10 +15,10 @@ pub fn run_entry_json(view: &RunView) -> Value {
         "gateway": run.gateway,
         "rows": run.recipients,
         "counts": counts_json(counts),
-        "delivered_or_read": counts.delivered(),
-        "state": status.word(),
-        "stopped": stopped(view),
-        "why": status.why(),
+        "delivered_or_read": counts.count_delivered(),
+        "state": status.as_str(),
+        "stopped": stop_reason(view),
+        "why": status.reason(),
     })
 }
 
@@ -40,6 +40,6 @@ pub fn run_json(view: &RunView) -> Value {
 }
 
 /// The word for why it stopped; nothing while it is sent, or came to its end.
-fn stopped(view: &RunView) -> Option<&'static str> {
+fn stop_reason(view: &RunView) -> Option<&'static str> {
     view.run.stop.filter(|_| view.status != RunStatus::Sending).map(StopKind::word)
 }

@@ -19,20 +19,20 @@ impl RunList {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn read(ledger: &dyn Ledger) -> Result<Self, LedgerError> {
+    pub async fn load(ledger: &dyn Ledger) -> Result<Self, LedgerError> {
         let mut list = Self::default();
-        for stored in ledger.stored_runs(RunFilter::all()).await?.into_iter().rev() {
+        for stored in ledger.list_stored_runs(RunFilter::all()).await?.into_iter().rev() {
             match stored {
-                Ok(run) => list.add(ledger, run).await?,
+                Ok(run) => list.add_run(ledger, run).await?,
                 Err(damaged) => list.damaged.push(damaged),
             }
         }
         Ok(list)
     }
 
-    async fn add(&mut self, ledger: &dyn Ledger, run: Run) -> Result<(), LedgerError> {
+    async fn add_run(&mut self, ledger: &dyn Ledger, run: Run) -> Result<(), LedgerError> {
         let (owned, name) = (is_owned(ledger, &run).await?, run.name());
-        match RunView::read(ledger, run, owned).await {
+        match RunView::load(ledger, run, owned).await {
             Ok(view) => self.views.push(view),
             Err(error) if error.concerns_records() => self.damaged.push(DamagedRun { name, error }),
             Err(error) => return Err(error),
@@ -44,5 +44,8 @@ impl RunList {
 /// Damaged runs for programs.
 #[must_use]
 pub fn damaged_runs_json(damaged: &[DamagedRun]) -> Value {
-    damaged.iter().map(|DamagedRun { name, error }| json!({ "run": name, "problem": error.damage() })).collect()
+    damaged
+        .iter()
+        .map(|DamagedRun { name, error }| json!({ "run": name, "problem": error.describe_damage() }))
+        .collect()
 }

@@ -7,37 +7,37 @@ use roaring::RoaringBitmap;
 
 use super::earlier_messages::EarlierRuns;
 use super::frozen_list::{FrozenList, ListSource};
-use super::kept_results::{KeptResults, keep, run_at};
-use super::layout::{Layout, Style};
+use super::kept_results::{ResultsBackup, back_up_results, read_run_name};
+use super::layout::{Layout, ResultsFormat};
 use super::listing::Listing;
-use super::own_columns::OwnColumns;
-use super::people::{self, RowTexts};
-use super::results::{ResultsError, place, write_file, write_results};
+use super::own_columns::RecipientColumns;
+use super::people::{self, RowTextHashes};
+use super::results::{ResultsError, resolve_target, write_results, write_results_file};
 use super::row_selection::RowSelection;
 use super::run_figures::{Fold, RunFigures};
-use super::{RowRecords, Target, copies_of, is_owned, is_workbook, unknown_results};
-use crate::delivery::{FrozenInputs, compile_for_everybody, each_text};
+use super::{ResultsTarget, RowRecords, find_unknown_results, is_owned, is_workbook, load_copies};
+use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
 use crate::domain::Row;
-use crate::ledger::{Copies, Ledger, LeftOut, Run, RunFilter};
-use crate::manifest::Duplicates;
+use crate::ledger::{Copies, ExcludedRows, Ledger, Run, RunFilter};
+use crate::manifest::DuplicatePolicy;
 
 /// The results of a run, or of the people of several, which can be written to any place.
 pub struct RunResults<'a> {
     ledger: &'a dyn Ledger,
     /// The oldest first; never empty.
-    parts: Vec<Part<'a>>,
+    parts: Vec<ListedRun<'a>>,
     selection: RowSelection,
     excel: bool,
 }
 
 /// One run of what is listed.
-struct Part<'a> {
+struct ListedRun<'a> {
     run: &'a Run,
     owned: bool,
     name: String,
     copies: Copies,
     frozen: FrozenInputs,
-    left_out: LeftOut,
+    left_out: ExcludedRows,
     /// Only these rows; all where there is nothing.
     only: Option<RoaringBitmap>,
 }
@@ -48,7 +48,7 @@ impl<'a> RunResults<'a> {
     /// # Errors
     /// When the ledger or what the run froze cannot be read.
     pub async fn open(ledger: &'a dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
-        let parts = vec![Part::open(ledger, run, owned).await?];
+        let parts = vec![ListedRun::open(ledger, run, owned).await?];
         Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
@@ -56,21 +56,21 @@ impl<'a> RunResults<'a> {
     ///
     /// # Errors
     /// When the ledger or what the runs froze cannot be read.
-    pub async fn of_people(ledger: &'a dyn Ledger, runs: &'a [Run]) -> Result<Self, ResultsError> {
+    pub async fn open_for_recipients(ledger: &'a dyn Ledger, runs: &'a [Run]) -> Result<Self, ResultsError> {
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
-            parts.push(Part::open(ledger, run, is_owned(ledger, run).await?).await?);
+            parts.push(ListedRun::open(ledger, run, is_owned(ledger, run).await?).await?);
         }
         let mut listings = Vec::with_capacity(runs.len());
         let texts = parts.last().map(|newest| newest.frozen.clone()).filter(|frozen| {
             // Each row of a number has a message of its own there.
-            frozen.brief.duplicates == Duplicates::Allow
+            frozen.brief.duplicates == DuplicatePolicy::Allow
         });
         for part in &parts {
-            let listing = Listing { earlier: None, ..part.listing(ledger, &RowSelection::default()).await? };
-            listings.push((listing, part.texts(texts.as_ref()).await?));
+            let listing = Listing { earlier: None, ..part.open_listing(ledger, &RowSelection::default()).await? };
+            listings.push((listing, part.choose_texts(texts.as_ref()).await?));
         }
-        let chosen = people::choose(listings).await?;
+        let chosen = people::choose_rows(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
             part.only = Some(only);
         }
@@ -79,13 +79,13 @@ impl<'a> RunResults<'a> {
 
     /// Only the rows that match this selection.
     #[must_use]
-    pub fn selecting(self, selection: RowSelection) -> Self {
+    pub fn with_selection(self, selection: RowSelection) -> Self {
         Self { selection, ..self }
     }
 
     /// Only these rows of the newest run.
     #[must_use]
-    pub fn only(mut self, rows: RoaringBitmap) -> Self {
+    pub fn with_rows(mut self, rows: RoaringBitmap) -> Self {
         if let Some(newest) = self.parts.last_mut() {
             newest.only = Some(rows);
         }
@@ -94,14 +94,14 @@ impl<'a> RunResults<'a> {
 
     /// As spreadsheets want them, or as programs do.
     #[must_use]
-    pub fn for_excel(self, excel: bool) -> Self {
+    pub fn with_excel(self, excel: bool) -> Self {
         Self { excel, ..self }
     }
 
     /// What the newest run froze.
     #[must_use]
-    pub fn frozen(&self) -> &FrozenInputs {
-        &self.newest().frozen
+    pub fn frozen_inputs(&self) -> &FrozenInputs {
+        &self.newest_run().frozen
     }
 
     /// Writes them to a file as CSV, unless that file has messages that the ledger does not know. The results of another run
@@ -109,75 +109,79 @@ impl<'a> RunResults<'a> {
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
-    pub async fn to_file(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
-        let mut listings = self.listings().await?;
+    pub async fn write_file(&self, target: &ResultsTarget) -> Result<Option<ResultsBackup>, ResultsError> {
+        let mut listings = self.open_listings().await?;
         // A workbook has a sheet of figures, unless it lists only some rows.
-        if is_workbook(target.path()) && self.is_one_whole_run() {
-            self.fold_newest(&mut listings);
+        if is_workbook(target.path()) && self.is_single_full_run() {
+            self.attach_figures(&mut listings);
         }
-        Ok(self.write(target, listings).await?.1)
+        Ok(self.write_listings(target, listings).await?.1)
     }
 
     /// The same, and the figures of the newest run, which are made on the way.
     ///
     /// # Errors
     /// As for [`RunResults::to_file`].
-    pub async fn to_file_with_figures(
+    pub async fn write_file_with_figures(
         &self,
-        target: &Target,
-    ) -> Result<(RunFigures, Option<KeptResults>), ResultsError> {
-        let mut listings = self.listings().await?;
-        self.fold_newest(&mut listings);
-        let (mut figures, kept) = self.write(target, listings).await?;
+        target: &ResultsTarget,
+    ) -> Result<(RunFigures, Option<ResultsBackup>), ResultsError> {
+        let mut listings = self.open_listings().await?;
+        self.attach_figures(&mut listings);
+        let (mut figures, kept) = self.write_listings(target, listings).await?;
         Ok((figures.pop().unwrap_or_default(), kept))
     }
 
     /// Whether all rows of one run are listed.
-    fn is_one_whole_run(&self) -> bool {
-        self.parts.len() == 1 && self.selection.is_everything() && self.newest().only.is_none()
+    fn is_single_full_run(&self) -> bool {
+        self.parts.len() == 1 && self.selection.is_everything() && self.newest_run().only.is_none()
     }
 
     /// Calculates the figures of the newest run while its rows are written.
-    fn fold_newest<'l>(&'l self, listings: &mut [Listing<'l>]) {
+    fn attach_figures<'l>(&'l self, listings: &mut [Listing<'l>]) {
         if let Some(newest) = listings.last_mut() {
-            let Part { run, left_out, .. } = self.newest();
-            let fold = Fold::of(run, left_out);
-            newest.records = newest.records.take().map(|records| records.folding(fold));
+            let ListedRun { run, left_out, .. } = self.newest_run();
+            let fold = Fold::for_run(run, left_out);
+            newest.records = newest.records.take().map(|records| records.with_fold(fold));
         }
     }
 
-    async fn write(
+    async fn write_listings(
         &self,
-        target: &Target,
+        target: &ResultsTarget,
         listings: Vec<Listing<'_>>,
-    ) -> Result<(Vec<RunFigures>, Option<KeptResults>), ResultsError> {
-        if self.newest().run.live
-            && let Some(sign) = unknown_results(Some(self.ledger), target.file()).await?
+    ) -> Result<(Vec<RunFigures>, Option<ResultsBackup>), ResultsError> {
+        if self.newest_run().run.live
+            && let Some(sign) = find_unknown_results(Some(self.ledger), target.file()).await?
         {
-            return Err(ResultsError::Contradicted { run: self.newest().name.clone(), sign });
+            return Err(ResultsError::LedgerIncomplete { run: self.newest_run().name.clone(), sign });
         }
-        let kept = self.keep_others(target).await?;
-        Ok((write_file(target, self.style(), listings).await?, kept))
+        let kept = self.back_up_other_results(target).await?;
+        Ok((write_results_file(target, self.text_format(), listings).await?, kept))
     }
 
     /// Keeps the results of another run at this place, and records their new path in the ledger.
     ///
     /// The results of a rehearsal are replaced by those of another rehearsal.
-    async fn keep_others(&self, target: &Target) -> Result<Option<KeptResults>, ResultsError> {
+    async fn back_up_other_results(&self, target: &ResultsTarget) -> Result<Option<ResultsBackup>, ResultsError> {
         let file = target.file().clone();
-        let read = tokio::task::spawn_blocking(move || run_at(&file)).await;
+        let read = tokio::task::spawn_blocking(move || read_run_name(&file)).await;
         let Some(run) = read.ok().flatten().filter(|run| self.parts.iter().all(|part| part.name != *run)) else {
             return Ok(None);
         };
         let (campaign, _) = run.rsplit_once('@').unwrap_or((&run, ""));
-        let known =
-            self.ledger.runs(RunFilter::of_campaign(campaign)).await?.into_iter().find(|known| known.name() == run);
-        if !self.newest().run.live && known.as_ref().is_some_and(|known| !known.live) {
+        let known = self
+            .ledger
+            .list_runs(RunFilter::for_campaign(campaign))
+            .await?
+            .into_iter()
+            .find(|known| known.name() == run);
+        if !self.newest_run().run.live && known.as_ref().is_some_and(|known| !known.live) {
             return Ok(None);
         }
-        let (path, folder) = place(target)?;
-        let failed = |error| ResultsError::Kept { path: target.path().to_owned(), error };
-        let kept = keep(&path, &run).map_err(failed)?;
+        let (path, folder) = resolve_target(target)?;
+        let failed = |error| ResultsError::BackupFailed { path: target.path().to_owned(), error };
+        let kept = back_up_results(&path, &run).map_err(failed)?;
         // The opened path can go through the handle of its folder.
         let place = match folder {
             Some(_) => target.path().with_file_name(kept.file_name().unwrap_or_default()),
@@ -186,76 +190,76 @@ impl<'a> RunResults<'a> {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let is_there = |known: &Run| known.results.as_deref() == Some(whole(target.path()).as_str());
         if let Some(known) = known.filter(is_there) {
-            self.ledger.results_moved(known.key, whole(&place)).await?;
+            self.ledger.set_results_file(known.key, whole(&place)).await?;
         }
-        Ok(Some(KeptResults { run, path: place }))
+        Ok(Some(ResultsBackup { run, path: place }))
     }
 
     /// Writes them as CSV.
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-    pub async fn to_csv(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, self.style(), self.listings().await?).await.map(drop)
+    pub async fn write_csv(&self, out: impl Write) -> Result<(), ResultsError> {
+        write_results(out, self.text_format(), self.open_listings().await?).await.map(drop)
     }
 
     /// Writes them as JSON objects with commas between them.
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read, or `out` cannot be written.
-    pub async fn to_objects(&self, out: impl Write) -> Result<(), ResultsError> {
-        write_results(out, Style::Json, self.listings().await?).await.map(drop)
+    pub async fn write_json(&self, out: impl Write) -> Result<(), ResultsError> {
+        write_results(out, ResultsFormat::Json, self.open_listings().await?).await.map(drop)
     }
 
     /// The rows of the newest run that are listed, in the order of its list.
     ///
     /// # Errors
     /// When the ledger or the recipients cannot be read.
-    pub async fn rows(&self) -> Result<RoaringBitmap, ResultsError> {
+    pub async fn load_listed_rows(&self) -> Result<RoaringBitmap, ResultsError> {
         let mut listed = RoaringBitmap::new();
-        let listing = self.newest().listing(self.ledger, &self.selection).await?;
-        let reader = listing.reader()?;
-        let writer = listing.writer(Layout::Json(Vec::new()), &OwnColumns::default(), reader.header());
-        let mut rows = listing.rows(reader)?;
-        while let Some((chunk, facts)) = rows.next().await? {
-            listed.extend(writer.listed_rows(&chunk, &facts).into_iter().map(Row::get));
+        let listing = self.newest_run().open_listing(self.ledger, &self.selection).await?;
+        let reader = listing.open_reader()?;
+        let writer = listing.row_writer(Layout::Json(Vec::new()), &RecipientColumns::default(), reader.header());
+        let mut rows = listing.into_rows(reader)?;
+        while let Some((chunk, facts)) = rows.next_chunk().await? {
+            listed.extend(writer.find_listed_rows(&chunk, &facts).into_iter().map(Row::get));
         }
         rows.finish().await?;
         Ok(listed)
     }
 
-    fn style(&self) -> Style {
-        if self.excel { Style::Excel } else { Style::Csv }
+    fn text_format(&self) -> ResultsFormat {
+        if self.excel { ResultsFormat::Excel } else { ResultsFormat::Csv }
     }
 
-    fn newest(&self) -> &Part<'a> {
+    fn newest_run(&self) -> &ListedRun<'a> {
         self.parts.last().expect("what is listed has a run")
     }
 
     /// Its runs as they are listed, the oldest first.
-    pub(super) async fn listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
+    pub(super) async fn open_listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
         let mut listings = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
-            listings.push(part.listing(self.ledger, &self.selection).await?);
+            listings.push(part.open_listing(self.ledger, &self.selection).await?);
         }
         Ok(listings)
     }
 }
 
-impl<'a> Part<'a> {
+impl<'a> ListedRun<'a> {
     /// These texts for the rows of its list, or its own texts if they do not fit the list. `None` without texts.
-    async fn texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTexts, ResultsError> {
+    async fn choose_texts(&self, newest: Option<&FrozenInputs>) -> Result<RowTextHashes, ResultsError> {
         let Some(newest) = newest.cloned() else { return Ok(None) };
         let (copies, own) = (self.copies.clone(), self.frozen.clone());
         let read = tokio::task::spawn_blocking(move || {
             let open = || FrozenList::open(ListSource::Copies(&copies));
             let place = copies.place().as_ref();
-            let compiled = match compile_for_everybody(&newest, (open()?, place)) {
+            let compiled = match compile_without_condition(&newest, (open()?, place)) {
                 Ok(compiled) => compiled,
-                Err(_) => compile_for_everybody(&own, (open()?, place))?,
+                Err(_) => compile_without_condition(&own, (open()?, place))?,
             };
             let mut texts = Vec::new();
-            each_text(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
+            for_each_text(compiled, |row, _, text| texts.extend(text.map(|text| (row, text))))
                 .map_err(|finding| vec![*finding])?;
             Ok(Some(texts))
         });
@@ -263,13 +267,13 @@ impl<'a> Part<'a> {
     }
 
     async fn open(ledger: &dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
-        let copies = copies_of(ledger, run).await?;
-        let frozen = FrozenInputs::of(&copies)?;
-        let left_out = ledger.left_out(run.key).await?;
+        let copies = load_copies(ledger, run).await?;
+        let frozen = FrozenInputs::from_copies(&copies)?;
+        let left_out = ledger.load_excluded_rows(run.key).await?;
         Ok(Self { run, owned, name: run.name(), copies, frozen, left_out, only: None })
     }
 
-    async fn listing<'l>(
+    async fn open_listing<'l>(
         &'l self,
         ledger: &'l dyn Ledger,
         selection: &RowSelection,
@@ -283,8 +287,8 @@ impl<'a> Part<'a> {
             left_out: &self.left_out,
             selection: selection.clone(),
             only: self.only.as_ref(),
-            records: Some(RowRecords::new(ledger, self.run, self.owned).await?),
-            earlier: EarlierRuns::of(ledger, self.run, &self.left_out, (&self.copies, &self.frozen.brief)).await?,
+            records: Some(RowRecords::open(ledger, self.run, self.owned).await?),
+            earlier: EarlierRuns::load(ledger, self.run, &self.left_out, (&self.copies, &self.frozen.brief)).await?,
         })
     }
 }

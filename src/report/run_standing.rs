@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::{ChannelFigures, RunFigures, RunView, is_owned, run_json};
 use crate::domain::Amount;
-use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShareHolder, share_budget};
+use crate::ledger::{Approval, Ledger, LedgerError, Run, RunFilter, ShardHolder, share_budget};
 
 /// How a run stands.
 #[derive(Debug)]
-pub struct RunStanding {
+pub struct RunReport {
     /// What it does, and what its rows came to.
     pub view: RunView,
     /// Its figures; nothing where they were not wanted, or nobody knows them any more.
@@ -16,53 +16,54 @@ pub struct RunStanding {
     /// Who agreed to it, where somebody was asked apart from the call that sent it, the earliest first.
     pub approvals: Vec<Approval>,
     /// Which processes send it, and how much of it each has; none where one sends it alone.
-    pub senders: Vec<ShareHolder>,
+    pub senders: Vec<ShardHolder>,
     /// What may still be spent by all runs of its edition, by the limit of the last one, which this is; nothing of any other
     /// run, where there is no limit, or where its figures are not known.
     pub budget_left: Option<Amount>,
 }
 
-impl RunStanding {
+impl RunReport {
     /// Reads it: what was counted and kept where that is true still, else from the run's envelopes. Of a run that ended, and of
     /// which nothing was told, its counts are enough.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn read(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
-        Self::read_as(ledger, run, false).await
+    pub async fn load(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
+        Self::load_as(ledger, run, false).await
     }
 
     /// Reads it with its figures, which only a run lacks that was purged without them.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn whole(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
-        Self::read_as(ledger, run, true).await
+    pub async fn load_with_figures(ledger: &dyn Ledger, run: Run) -> Result<Self, LedgerError> {
+        Self::load_as(ledger, run, true).await
     }
 
-    async fn read_as(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
+    async fn load_as(ledger: &dyn Ledger, run: Run, whole: bool) -> Result<Self, LedgerError> {
         let owned = is_owned(ledger, &run).await?;
         // Whoever sent it may have ended since it was read, and said how.
-        let anew = if owned { None } else { ledger.runs(RunFilter::one(run.key)).await?.pop() };
+        let anew = if owned { None } else { ledger.list_runs(RunFilter::with_key(run.key)).await?.pop() };
         let run = anew.unwrap_or(run);
-        let kept = if owned { None } else { RunFigures::kept(ledger, &run).await? };
+        let kept = if owned { None } else { RunFigures::load_stored(ledger, &run).await? };
         let counted = run.purged_at.is_some() || (!whole && !owned && run.receipts == 0);
         let figures = match kept {
-            None if !counted => Some(RunFigures::read(ledger, &run, owned).await?),
+            None if !counted => Some(RunFigures::load(ledger, &run, owned).await?),
             kept => kept,
         };
         let view = match &figures {
             // What stands beside each other is of one pass.
-            Some(figures) if owned || run.standing_counts().is_none() && run.purged_at.is_none() => {
+            Some(figures) if owned || run.current_counts().is_none() && run.purged_at.is_none() => {
                 let RunFigures { counts, requests, .. } = figures;
-                RunView::of_counts(run, owned, counts.clone(), requests.parts.billed)
+                RunView::from_counts(run, owned, counts.clone(), requests.parts.billed)
             }
-            _ => RunView::read(ledger, run, owned).await?,
+            _ => RunView::load(ledger, run, owned).await?,
         };
-        let approvals = approvals(ledger, &view.run).await?;
-        let senders = if view.run.sharing.is_some() { ledger.share_holders(&view.run).await? } else { Vec::new() };
+        let approvals = load_approvals(ledger, &view.run).await?;
+        let senders =
+            if view.run.sharding.is_some() { ledger.list_shard_holders(&view.run).await? } else { Vec::new() };
         let budget_left = match &figures {
-            Some(figures) if whole => budget_left(ledger, &view.run, figures).await?,
+            Some(figures) if whole => load_budget_left(ledger, &view.run, figures).await?,
             _ => None,
         };
         Ok(Self { view, figures, approvals, senders, budget_left })
@@ -77,25 +78,25 @@ impl RunStanding {
 
     /// How many messages were delivered only in part, if its figures are known.
     #[must_use]
-    pub fn in_part(&self) -> u64 {
-        self.figures.as_ref().map_or(0, |figures| figures.channels.in_part())
+    pub fn count_partial(&self) -> u64 {
+        self.figures.as_ref().map_or(0, |figures| figures.channels.count_partial())
     }
 
     /// Whether more parts may have been billed than the gateway told, where it told any; no where the figures are not known.
     #[must_use]
-    pub fn parts_at_least(&self) -> bool {
+    pub fn has_unreported_parts(&self) -> bool {
         let told = self.figures.as_ref().filter(|_| self.view.parts > 0);
-        told.is_some_and(|figures| figures.requests.parts.is_least(&self.view.counts))
+        told.is_some_and(|figures| figures.requests.parts.is_lower_bound(&self.view.counts))
     }
 
     /// The same for programs. Nobody's number is in it.
     #[must_use]
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let mut object = run_json(&self.view);
-        object["channels"] = self.channels().map_or_else(|| json!({}), ChannelFigures::json);
-        approved_json(&mut object, &self.approvals);
+        object["channels"] = self.channels().map_or_else(|| json!({}), ChannelFigures::to_json);
+        add_approvals(&mut object, &self.approvals);
         let sender =
-            |holder: &ShareHolder| json!({ "by": holder.by, "rows": holder.rows, "since": holder.since.to_string() });
+            |holder: &ShardHolder| json!({ "by": holder.name, "rows": holder.rows, "since": holder.since.to_string() });
         if !self.senders.is_empty() {
             object["senders"] = self.senders.iter().map(sender).collect();
         }
@@ -104,21 +105,21 @@ impl RunStanding {
 
     /// The same with its figures.
     #[must_use]
-    pub fn report_json(&self) -> Value {
-        let mut object = self.json();
-        object["figures"] = self.figures.as_ref().map(RunFigures::json).into();
+    pub fn to_report_json(&self) -> Value {
+        let mut object = self.to_json();
+        object["figures"] = self.figures.as_ref().map(RunFigures::to_json).into();
         if let Some(left) = self.budget_left.filter(|_| !object["figures"]["money"].is_null()) {
-            object["figures"]["money"]["budget_left"] = json!(left.shortest());
+            object["figures"]["money"]["budget_left"] = json!(left.trim_decimals());
         }
         object
     }
 }
 
 /// What the runs that share a run's budget may still spend, where it is the last of them.
-async fn budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
+async fn load_budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Result<Option<Amount>, LedgerError> {
     let limit = figures.terms.as_ref().and_then(|terms| terms.budget.cost);
     let Some(limit) = limit else { return Ok(None) };
-    let runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
+    let runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
     let others: Vec<Run> = runs.into_iter().filter(|other| other.key != run.key && share_budget(run, other)).collect();
     if others.iter().any(|other| other.number > run.number) {
         return Ok(None);
@@ -126,28 +127,28 @@ async fn budget_left(ledger: &dyn Ledger, run: &Run, figures: &RunFigures) -> Re
     let mut used = figures.requests.used;
     for other in others {
         let owned = is_owned(ledger, &other).await?;
-        let kept = if owned { None } else { RunFigures::kept(ledger, &other).await? };
+        let kept = if owned { None } else { RunFigures::load_stored(ledger, &other).await? };
         let figures = match kept {
             Some(figures) => figures,
             // Nobody knows what of it was used.
             None if other.purged_at.is_some() => return Ok(None),
-            None => RunFigures::read(ledger, &other, owned).await?,
+            None => RunFigures::load(ledger, &other, owned).await?,
         };
-        used = used.plus(figures.requests.used);
+        used = used.add_spending(figures.requests.used);
     }
-    Ok(Some(if used.cost < limit { limit.minus(used.cost) } else { Amount::default() }))
+    Ok(Some(if used.cost < limit { limit.saturating_sub(used.cost) } else { Amount::default() }))
 }
 
 /// Who agreed to a run apart from the call that sent it, the earliest first.
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approval>, LedgerError> {
-    Ok(ledger.approvals_of(run.key).await?.into_iter().map(|kept| kept.approval).collect())
+pub async fn load_approvals(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Approval>, LedgerError> {
+    Ok(ledger.list_run_approvals(run.key).await?.into_iter().map(|kept| kept.approval).collect())
 }
 
 /// Has an object about a run tell who approved it, where somebody did.
-pub fn approved_json(object: &mut Value, approvals: &[Approval]) {
+pub fn add_approvals(object: &mut Value, approvals: &[Approval]) {
     let approval = |approval: &Approval| json!({ "by": approval.by, "at": approval.at.to_string() });
     if !approvals.is_empty() {
         object["approved"] = approvals.iter().map(approval).collect();

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::next_step::NextStep;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::ledger::{Ledger, LedgerError, Progress, Run, State, StateCounts};
+use crate::ledger::{Ledger, LedgerError, RowState, Run, RunProgress, StateCounts};
 
 /// What a run does, or how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,11 +19,11 @@ pub enum RunStatus {
     /// The process that sent it ended before it could say why.
     Interrupted,
     /// It was through, and has rows to send again since.
-    ToGoOn,
+    Resumable,
     /// Every row has its end.
     Finished,
     /// Nothing goes on with what it left, for this reason.
-    GivenUp(String),
+    Abandoned(String),
     /// A run with changed inputs took its place.
     Replaced,
     /// Somebody stopped it for good.
@@ -33,36 +33,36 @@ pub enum RunStatus {
 impl RunStatus {
     /// What `run` does; `owned` tells whether a process is sending it.
     #[must_use]
-    pub fn of(run: &Run, owned: bool) -> Self {
-        match (owned, run.progress, &run.stopped) {
+    pub fn from_run(run: &Run, owned: bool) -> Self {
+        match (owned, run.progress, &run.stop_reason) {
             (true, ..) => Self::Sending,
-            (false, Progress::Open, Some(reason)) => Self::Stopped(reason.clone()),
+            (false, RunProgress::Open, Some(reason)) => Self::Stopped(reason.clone()),
             // What a call records at its end is gone from the moment that another one takes the run.
-            (false, Progress::Open, None) if run.counts.is_some() => Self::ToGoOn,
-            (false, Progress::Open, None) => Self::Interrupted,
-            (false, Progress::Finished, None) => Self::Finished,
-            (false, Progress::Finished, Some(reason)) => Self::GivenUp(reason.clone()),
-            (false, Progress::Replaced, _) => Self::Replaced,
-            (false, Progress::Cancelled, _) => Self::Cancelled,
+            (false, RunProgress::Open, None) if run.counts.is_some() => Self::Resumable,
+            (false, RunProgress::Open, None) => Self::Interrupted,
+            (false, RunProgress::Finished, None) => Self::Finished,
+            (false, RunProgress::Finished, Some(reason)) => Self::Abandoned(reason.clone()),
+            (false, RunProgress::Replaced, _) => Self::Replaced,
+            (false, RunProgress::Cancelled, _) => Self::Cancelled,
         }
     }
 }
 
 impl RunStatus {
     /// Every word by which programs are told of one.
-    pub const WORDS: [&'static str; 8] =
+    pub const NAMES: [&'static str; 8] =
         ["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"];
 
     /// The word by which programs are told of it.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Sending => "sending",
             Self::Stopped(_) => "stopped",
             Self::Interrupted => "interrupted",
-            Self::ToGoOn => "open",
+            Self::Resumable => "open",
             Self::Finished => "finished",
-            Self::GivenUp(_) => "given_up",
+            Self::Abandoned(_) => "given_up",
             Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
         }
@@ -70,10 +70,10 @@ impl RunStatus {
 
     /// The reason that was kept with it, in words.
     #[must_use]
-    pub fn why(&self) -> Option<&str> {
+    pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Stopped(reason) | Self::GivenUp(reason) => Some(reason),
-            Self::Sending | Self::Interrupted | Self::ToGoOn | Self::Finished | Self::Replaced | Self::Cancelled => {
+            Self::Stopped(reason) | Self::Abandoned(reason) => Some(reason),
+            Self::Sending | Self::Interrupted | Self::Resumable | Self::Finished | Self::Replaced | Self::Cancelled => {
                 None
             }
         }
@@ -86,9 +86,9 @@ impl fmt::Display for RunStatus {
             Self::Sending => f.write_str("sending"),
             Self::Stopped(reason) => write!(f, "stopped: {reason}"),
             Self::Interrupted => f.write_str("interrupted"),
-            Self::ToGoOn => f.write_str("can be resumed"),
+            Self::Resumable => f.write_str("can be resumed"),
             Self::Finished => f.write_str("finished"),
-            Self::GivenUp(reason) => write!(f, "given up: {reason}"),
+            Self::Abandoned(reason) => write!(f, "given up: {reason}"),
             Self::Replaced => f.write_str("replaced by a new run with changed inputs"),
             Self::Cancelled => f.write_str("cancelled"),
         }
@@ -96,7 +96,7 @@ impl fmt::Display for RunStatus {
 }
 
 /// How long after its beginning what becomes of a run's messages is followed: the longest lifetime of a message, and a day.
-const FOLLOWED: Duration = Duration::from_secs(4 * 86_400);
+const FOLLOW_UP_TIME: Duration = Duration::from_secs(4 * 86_400);
 
 /// A run and what its rows came to.
 #[derive(Clone, Debug)]
@@ -117,30 +117,31 @@ impl RunView {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn read(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
-        let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.standing_counts() };
+    pub async fn load(ledger: &dyn Ledger, run: Run, owned: bool) -> Result<Self, LedgerError> {
+        let counted = if run.purged_at.is_some() { run.counts.as_ref() } else { run.current_counts() };
         if let Some((counts, parts)) = counted.filter(|_| !owned).cloned() {
-            return Ok(Self { status: RunStatus::of(&run, owned), run, counts, parts });
+            return Ok(Self { status: RunStatus::from_run(&run, owned), run, counts, parts });
         }
-        let Snapshot { counts, parts, .. } = Snapshot::read(ledger, &run, owned).await?;
-        Ok(Self::of_counts(run, owned, counts, parts.billed))
+        let Snapshot { counts, parts, .. } = Snapshot::load(ledger, &run, owned).await?;
+        Ok(Self::from_counts(run, owned, counts, parts.billed))
     }
 
     /// A run whose rows were counted just now; `owned` tells whether a process is sending it.
-    pub(super) fn of_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
+    pub(super) fn from_counts(run: Run, owned: bool, counts: StateCounts, parts: u64) -> Self {
         // Of a shared run some rows may be on their way, or wait to be tried again, and it has as many as were sent.
-        let under_way = run.shared && counts.get(State::Planned) > 0;
-        let sending = owned || under_way || counts.get(State::Sending) > 0;
+        let under_way = run.shared && counts.get(RowState::Planned) > 0;
+        let sending = owned || under_way || counts.get(RowState::Sending) > 0;
         let run = Run { recipients: counts.total(), ..run };
-        Self { status: RunStatus::of(&run, sending), run, counts, parts }
+        Self { status: RunStatus::from_run(&run, sending), run, counts, parts }
     }
 
     /// Whether more can come of it: a process sends it, or messages of it have no end yet, and somebody wants to know.
     #[must_use]
-    pub fn awaits_more(&self, wants_receipts: bool, now: Timestamp) -> bool {
+    pub fn expects_updates(&self, wants_receipts: bool, now: Timestamp) -> bool {
         let Self { run, status, counts, .. } = self;
-        let open = [State::Accepted, State::Queued, State::InDoubt].into_iter().any(|state| counts.get(state) > 0);
-        let followed = is_followed(run, now) && run.live && !run.is_of_questions();
+        let open =
+            [RowState::Accepted, RowState::Queued, RowState::InDoubt].into_iter().any(|state| counts.get(state) > 0);
+        let followed = is_followed(run, now) && run.live && !run.is_lookup_run();
         *status == RunStatus::Sending || (wants_receipts && followed && open)
     }
 
@@ -154,12 +155,12 @@ impl RunView {
         if self.status == RunStatus::Sending {
             return NextStep::Wait;
         }
-        if run.progress == Progress::Open && SingleKind::of(run).is_none() {
-            return NextStep::GoOn;
+        if run.progress == RunProgress::Open && SingleKind::from_run(run).is_none() {
+            return NextStep::Resume;
         }
-        match NextStep::of_doubt(&self.counts) {
-            Some(NextStep::Ask) if run.live && !run.is_of_questions() => NextStep::Ask,
-            _ => NextStep::of_ended(&self.counts),
+        match NextStep::for_doubt(&self.counts) {
+            Some(NextStep::Reconcile) if run.live && !run.is_lookup_run() => NextStep::Reconcile,
+            _ => NextStep::for_ended_run(&self.counts),
         }
     }
 }
@@ -167,7 +168,7 @@ impl RunView {
 /// Whether a run began so lately that what becomes of its messages is followed.
 #[must_use]
 pub fn is_followed(run: &Run, now: Timestamp) -> bool {
-    Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default() < FOLLOWED
+    Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default() < FOLLOW_UP_TIME
 }
 
 /// Whether a process is sending this run now.
@@ -175,10 +176,10 @@ pub fn is_followed(run: &Run, now: Timestamp) -> bool {
 /// # Errors
 /// When the ledger cannot tell.
 pub async fn is_owned(ledger: &dyn Ledger, run: &Run) -> Result<bool, LedgerError> {
-    if run.progress != Progress::Open {
+    if run.progress != RunProgress::Open {
         return Ok(false);
     }
     // Workers go on with it where whoever began it is gone.
-    let in_shares = run.sharing.is_some() && !ledger.rows_in_hand(run.key).await?.is_empty();
-    Ok(in_shares || run.epoch.is_some() && ledger.is_held(&run.campaign, &run.account).await?)
+    let in_shares = run.sharding.is_some() && !ledger.load_claimed_rows(run.key).await?.is_empty();
+    Ok(in_shares || run.epoch.is_some() && ledger.is_campaign_locked(&run.campaign, &run.account).await?)
 }

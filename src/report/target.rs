@@ -33,11 +33,11 @@ const FIRST_COLUMNS: [&str; 17] = [
 ];
 
 /// How much of a file is read to find its header; quoted and in any dialect it takes a fifth of that.
-const HEAD: u64 = 1024;
+const HEAD_BYTES: u64 = 1024;
 
 /// Where results go, and the files beside it that they never replace.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ResultsTarget {
     file: CampaignPath,
     protected: Vec<ProtectedPath>,
 }
@@ -51,7 +51,7 @@ pub struct ProtectedPath {
     pub what: &'static str,
 }
 
-impl Target {
+impl ResultsTarget {
     /// The results at that path.
     #[must_use]
     pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
@@ -74,31 +74,31 @@ impl Target {
     ///
     /// # Errors
     /// Why nothing may be written there, in words.
-    pub fn judge(&self) -> Result<PathBuf, String> {
+    pub fn resolve_path(&self) -> Result<PathBuf, String> {
         let (file, path) = (self.path(), self.file.display());
-        if let Some(why) = self.file.refuses_writing() {
+        if let Some(why) = self.file.refuse_writing() {
             return Err(format!("`{path}` is {why}"));
         }
-        if let Some(ending) = other_workbook(file) {
+        if let Some(ending) = unsupported_workbook(file) {
             return Err(format!("`{path}` has an unsupported workbook format ({ending}); use `.xlsx` or `.csv`"));
         }
         let (real, found) = match self.file.is_confined() {
-            true => self.confined()?,
+            true => self.open_confined()?,
             false => {
-                let real = real(file);
+                let real = resolve_links(file);
                 let found = match fs::metadata(&real) {
                     Ok(found) => Some(found),
                     Err(_) if real.symlink_metadata().is_ok() => {
                         return Err(format!("`{path}` is a broken link"));
                     }
-                    Err(_) if !can_have_folder(&real) => return Err(in_the_way(&path)),
+                    Err(_) if !can_create_folder(&real) => return Err(describe_blocked(&path)),
                     // Whether it can be created is known only when it is created.
                     Err(_) => None,
                 };
                 (real, found)
             }
         };
-        if let Some(protected) = self.protected.iter().find(|protected| protected.holds(&real, found.as_ref())) {
+        if let Some(protected) = self.protected.iter().find(|protected| protected.contains(&real, found.as_ref())) {
             return Err(format!("`{path}` is {}", protected.what));
         }
         match found {
@@ -107,28 +107,28 @@ impl Target {
             Some(found) if found.is_dir() => Err(format!("`{path}` is a folder")),
             Some(found) if !found.is_file() => Err(format!("`{path}` is a pipe or a device")),
             Some(found) if found.len() == 0 => Ok(real),
-            Some(_) => match head(&self.file.with_path(&real)) {
+            Some(_) => match read_head(&self.file.with_path(&real)) {
                 Err(error) if error.raw_os_error().is_some() => Err(format!("`{path}` cannot be read: {error}")),
-                Ok(head) if dialect(&head).is_some() => Ok(real),
+                Ok(head) if detect_delimiter(&head).is_some() => Ok(real),
                 _ => Err(format!("`{path}` is not a results file written by campaign")),
             },
         }
     }
 }
 
-impl Target {
+impl ResultsTarget {
     /// A confined file and its metadata, read through its open folder: a link that replaces the folder is not followed.
-    fn confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
+    fn open_confined(&self) -> Result<(PathBuf, Option<Metadata>), String> {
         let (file, path) = (self.path(), self.file.display());
         let name = file.file_name().ok_or_else(|| format!("`{path}` is a folder"))?;
         match self.file.hold_folder(false) {
-            Ok(Some(folder)) => match fs::symlink_metadata(folder.file(name)) {
+            Ok(Some(folder)) => match fs::symlink_metadata(folder.file_path(name)) {
                 Ok(found) if found.is_symlink() => {
                     Err(format!("`{path}` is a link, and results cannot be written through a link here"))
                 }
-                found => Ok((folder.place().join(name), found.ok())),
+                found => Ok((folder.current_path().join(name), found.ok())),
             },
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(in_the_way(&path)),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(describe_blocked(&path)),
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("`{path}` cannot be written: {error}"))
             }
@@ -140,13 +140,13 @@ impl Target {
 
 impl ProtectedPath {
     /// Whether that file is this one, or stands in it.
-    fn holds(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
+    fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
         let itself = fs::metadata(&self.path).ok();
         let identity = |file: Option<&Metadata>| file.and_then(identity);
         if identity(found).is_some_and(|found| identity(itself.as_ref()) == Some(found)) {
             return true;
         }
-        let real = real(&self.path);
+        let real = resolve_links(&self.path);
         let within = !itself.is_some_and(|itself| itself.is_file()) && real_target.starts_with(&real);
         within || *real_target == *real
     }
@@ -159,13 +159,13 @@ pub fn is_workbook(path: &Path) -> bool {
 }
 
 /// The ending of a workbook that is not written here: a CSV under it is none that a spreadsheet opens.
-fn other_workbook(path: &Path) -> Option<&str> {
+fn unsupported_workbook(path: &Path) -> Option<&str> {
     let ending = path.extension()?.to_str()?;
     ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }
 
 /// The path from the root without links, as far as there is something; what is missing is appended.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
     for part in path.components() {
@@ -183,12 +183,12 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// Whether the nearest part of an absolute path that exists above it is a folder, in which the others can be created.
-fn can_have_folder(path: &Path) -> bool {
+fn can_create_folder(path: &Path) -> bool {
     let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
     above.is_none_or(Path::is_dir)
 }
 
-fn in_the_way(path: &impl Display) -> String {
+fn describe_blocked(path: &impl Display) -> String {
     format!("`{path}` cannot be created: a part of its path is not a folder")
 }
 
@@ -209,9 +209,9 @@ fn ends_in_separator(path: &Path) -> bool {
     path.as_os_str().as_encoded_bytes().last().is_some_and(|&byte| std::path::is_separator(byte.into()))
 }
 
-fn head(path: &CampaignPath) -> io::Result<Vec<u8>> {
+fn read_head(path: &CampaignPath) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    read(path)?.take(HEAD).read_to_end(&mut head)?;
+    open_text(path)?.take(HEAD_BYTES).read_to_end(&mut head)?;
     Ok(head)
 }
 
@@ -219,23 +219,23 @@ fn head(path: &CampaignPath) -> io::Result<Vec<u8>> {
 /// or a workbook.
 ///
 /// The bytes come first, because results in an uncertain encoding still have readable identifiers.
-pub(super) fn read(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
-    let mut file = path.open()?;
+pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
+    let mut file = path.open_file()?;
     let mut head = Vec::new();
-    (&mut file).take(HEAD).read_to_end(&mut head)?;
+    (&mut file).take(HEAD_BYTES).read_to_end(&mut head)?;
     file.rewind()?;
-    if head.is_empty() || dialect(&head).is_some() {
+    if head.is_empty() || detect_delimiter(&head).is_some() {
         return Ok(Box::new(file));
     }
     Ok(match decode_table(file, path.path(), None) {
         Ok(text) => Box::new(text),
-        Err(_) => Box::new(path.open()?),
+        Err(_) => Box::new(path.open_file()?),
     })
 }
 
 /// What stands between the cells of results that begin like this, also after a spreadsheet saved them; nothing where
 /// something else stands.
-pub(super) fn dialect(head: &[u8]) -> Option<u8> {
+pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     [b',', b';', b'\t'].into_iter().find(|delimiter| {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).delimiter(*delimiter).from_reader(head);
@@ -254,18 +254,18 @@ mod tests {
                          updated_at,delivered_by,delivered_at,answer,run";
 
     #[test]
-    fn results_of_now_begin_with_the_columns_by_which_they_are_known() {
+    fn current_header_begins_with_the_known_columns() {
         let now = crate::report::layout::COLUMNS;
         assert_eq!(now[..FIRST_COLUMNS.len()], FIRST_COLUMNS, "a new column comes behind the others");
     }
 
-    fn judged(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
+    fn resolve(path: &Path, kept: &[(&Path, &'static str)]) -> Result<PathBuf, String> {
         let kept = kept.iter().map(|(path, what)| ProtectedPath { path: (*path).to_owned(), what }).collect();
-        Target::new(CampaignPath::anywhere(path), kept).judge()
+        ResultsTarget::new(CampaignPath::anywhere(path), kept).resolve_path()
     }
 
     #[test]
-    fn results_of_every_version_are_known_as_a_spreadsheet_saves_them_too() {
+    fn results_of_every_version_are_recognized() {
         let quoted = FIRST.split(',').map(|column| format!("\"{column}\"")).collect::<Vec<_>>();
         for ours in [
             format!("{FIRST}\n"),
@@ -276,7 +276,7 @@ mod tests {
             format!("{}\n", quoted.join(",")),
             format!("{}\n", FIRST.replace(',', "\t")),
         ] {
-            assert!(dialect(ours.as_bytes()).is_some(), "{ours}");
+            assert!(detect_delimiter(ours.as_bytes()).is_some(), "{ours}");
         }
         for other in [
             "phone,name\n380501234567,Olena\n".to_owned(),
@@ -288,40 +288,40 @@ mod tests {
             "\"row".to_owned(),
             "\u{0}\u{1}".to_owned(),
         ] {
-            assert!(dialect(other.as_bytes()).is_none(), "{other}");
+            assert!(detect_delimiter(other.as_bytes()).is_none(), "{other}");
         }
     }
 
     #[test]
-    fn only_results_an_empty_file_or_none_give_way() {
+    fn only_results_and_empty_files_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.csv");
-        assert!(judged(&path, &[]).is_ok(), "none");
-        assert!(judged(&folder.path().join("new/r.csv"), &[]).is_ok(), "none, in a folder that is none yet");
+        assert!(resolve(&path, &[]).is_ok(), "none");
+        assert!(resolve(&folder.path().join("new/r.csv"), &[]).is_ok(), "none, in a folder that is none yet");
         for (text, replaced) in [("", true), (&format!("{FIRST}\n"), true), ("my work\n", false)] {
             fs::write(&path, text).unwrap();
-            assert_eq!(judged(&path, &[]).is_ok(), replaced, "{text}");
+            assert_eq!(resolve(&path, &[]).is_ok(), replaced, "{text}");
         }
         for path in [folder.path().to_owned(), folder.path().join("new/"), folder.path().join("r.csv/..")] {
-            assert!(judged(&path, &[]).unwrap_err().contains("folder"), "{}", path.display());
+            assert!(resolve(&path, &[]).unwrap_err().contains("folder"), "{}", path.display());
         }
     }
 
     #[test]
-    fn a_workbook_of_another_kind_is_refused() {
+    fn other_workbook_formats_are_rejected() {
         for name in ["r.xlsm", "R.XLS", "r.ods"] {
-            assert!(judged(Path::new(name), &[]).unwrap_err().contains("use `.xlsx` or `.csv`"), "{name}");
+            assert!(resolve(Path::new(name), &[]).unwrap_err().contains("use `.xlsx` or `.csv`"), "{name}");
         }
         assert!(
-            judged(Path::new("r.XLSX"), &[]).is_ok()
-                && judged(Path::new("xlsx"), &[]).is_ok()
-                && judged(Path::new("r.xlsx.csv"), &[]).is_ok()
+            resolve(Path::new("r.XLSX"), &[]).is_ok()
+                && resolve(Path::new("xlsx"), &[]).is_ok()
+                && resolve(Path::new("r.xlsx.csv"), &[]).is_ok()
         );
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_file_is_the_same_by_whatever_name() {
+    fn protected_file_is_recognized_by_any_name() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
@@ -334,24 +334,24 @@ mod tests {
         let kept = [(list.as_path(), "the list"), (state.as_path(), "in the state folder")];
         let names = ["list.csv", "./list.csv", "sub/../list.csv", "none/../list.csv", "link.csv", "here/list.csv"];
         for name in names.into_iter().chain(["twin.csv", "here/state/x.csv", "state", "sub/../state/runs/a/b.csv"]) {
-            let why = judged(&at(name), &kept).unwrap_err();
+            let why = resolve(&at(name), &kept).unwrap_err();
             assert!(why.ends_with("the list") || why.ends_with("in the state folder"), "{why}");
         }
-        assert!(judged(&at("state.csv"), &kept).is_ok(), "beside the folder, not in it");
+        assert!(resolve(&at("state.csv"), &kept).is_ok(), "beside the folder, not in it");
     }
 
     #[cfg(unix)]
     #[test]
-    fn behind_a_link_the_file_is_replaced_and_pipes_and_devices_never_are() {
+    fn links_are_followed_and_devices_are_never_replaced() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::write(at("old.csv"), FIRST).unwrap();
         symlink("old.csv", at("latest.csv")).unwrap();
-        assert_eq!(judged(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
+        assert_eq!(resolve(&at("latest.csv"), &[]).unwrap(), at("old.csv").canonicalize().unwrap());
         symlink("nowhere.csv", at("broken.csv")).unwrap();
-        assert!(judged(&at("broken.csv"), &[]).unwrap_err().contains("broken link"));
+        assert!(resolve(&at("broken.csv"), &[]).unwrap_err().contains("broken link"));
         symlink("/dev/null", at("device.csv")).unwrap();
-        assert!(judged(&at("device.csv"), &[]).unwrap_err().contains("a pipe or a device"));
+        assert!(resolve(&at("device.csv"), &[]).unwrap_err().contains("a pipe or a device"));
     }
 }

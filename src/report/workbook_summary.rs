@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-use super::columns::NAMES;
-use super::workbook::DELIVERED;
-use crate::ledger::State;
+use super::columns::COLUMN_NAMES;
+use super::workbook::DELIVERED_FIGURE;
+use crate::ledger::RowState;
 
 /// The most reasons and runs that are counted separately: a reason can quote a row.
-const MOST: usize = 100;
+const MAX_REASONS: usize = 100;
 
 /// The rows of results by state, reason and run.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
+pub(super) struct ResultsSummary {
     rows: u64,
     parts: u64,
     states: BTreeMap<String, u64>,
@@ -25,76 +25,76 @@ pub(super) struct Summary {
     has_more_runs: bool,
 }
 
-impl Summary {
+impl ResultsSummary {
     /// Counts a row of results.
-    pub(super) fn add(&mut self, record: &csv::StringRecord) {
+    pub(super) fn count_row(&mut self, record: &csv::StringRecord) {
         let cell = |name: &str| {
-            let column = NAMES.iter().position(|known| *known == name);
+            let column = COLUMN_NAMES.iter().position(|known| *known == name);
             column.and_then(|column| record.get(column)).unwrap_or_default()
         };
         let state = cell("state");
         self.rows += 1;
         self.parts += cell("parts").parse().unwrap_or(0);
-        count(&mut self.states, state);
+        count_key(&mut self.states, state);
         let why = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
         if !why.is_empty() {
             let key = (state.to_owned(), why.to_owned());
-            match self.reasons.len() < MOST || self.reasons.contains_key(&key) {
+            match self.reasons.len() < MAX_REASONS || self.reasons.contains_key(&key) {
                 true => *self.reasons.entry(key).or_default() += 1,
-                false => count(&mut self.other_reasons, state),
+                false => count_key(&mut self.other_reasons, state),
             }
         }
         let run = cell("run");
-        match self.runs.len() < MOST || self.runs.contains_key(run) {
+        match self.runs.len() < MAX_REASONS || self.runs.contains_key(run) {
             _ if run.is_empty() => {}
-            true => count(&mut self.runs, run),
+            true => count_key(&mut self.runs, run),
             false => self.has_more_runs = true,
         }
     }
 
     /// Writes the sheet. All texts are written as text, even if they begin like a formula.
-    pub(super) fn write(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
+    pub(super) fn write_sheet(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
         sheet.set_name("Summary")?.set_column_width(0, 24.0)?.set_column_width(1, 12.0)?.set_column_width(2, 60.0)?;
-        let mut lines = Lines { sheet, bold, row: 0 };
+        let mut lines = SummaryLines { sheet, bold, row: 0 };
         let mut runs: Vec<&str> = self.runs.keys().map(String::as_str).collect();
         runs.extend(self.has_more_runs.then_some("others"));
-        lines.text(if runs.len() == 1 { "Run" } else { "Runs" }, &runs.join(", "))?;
-        let of = |state: State| self.states.get(state.name()).copied().unwrap_or(0);
-        lines.head(["", "Rows", ""])?;
-        lines.count("Recipients", self.rows, "")?;
-        lines.count("Delivered", of(State::Delivered) + of(State::Read), "includes read messages")?;
-        lines.count("Read", of(State::Read), "")?;
-        lines.count("Billed parts", self.parts, "")?;
-        lines.head(["State", "Rows", ""])?;
-        let known = State::ALL.map(State::name);
-        for state in State::ALL {
+        lines.write_text(if runs.len() == 1 { "Run" } else { "Runs" }, &runs.join(", "))?;
+        let of = |state: RowState| self.states.get(state.name()).copied().unwrap_or(0);
+        lines.write_header(["", "Rows", ""])?;
+        lines.write_count("Recipients", self.rows, "")?;
+        lines.write_count("Delivered", of(RowState::Delivered) + of(RowState::Read), "includes read messages")?;
+        lines.write_count("Read", of(RowState::Read), "")?;
+        lines.write_count("Billed parts", self.parts, "")?;
+        lines.write_header(["State", "Rows", ""])?;
+        let known = RowState::ALL.map(RowState::name);
+        for state in RowState::ALL {
             // Delivered messages include those that were read, as everywhere.
             let (name, rows) = match state {
-                State::Delivered => (DELIVERED, of(State::Delivered) + of(State::Read)),
+                RowState::Delivered => (DELIVERED_FIGURE, of(RowState::Delivered) + of(RowState::Read)),
                 _ => (state.name(), of(state)),
             };
             if rows > 0 {
-                lines.count(name, rows, "")?;
+                lines.write_count(name, rows, "")?;
             }
         }
         if !self.reasons.is_empty() {
-            lines.head(["State", "Rows", "Reason or error"])?;
+            lines.write_header(["State", "Rows", "Reason or error"])?;
         }
         for state in known {
             let mut reasons: Vec<_> = self.reasons.iter().filter(|((of, _), _)| of == state).collect();
             reasons.sort_by_key(|((_, why), rows)| (std::cmp::Reverse(**rows), why));
             for ((_, why), rows) in reasons {
-                lines.count(state, *rows, why)?;
+                lines.write_count(state, *rows, why)?;
             }
             if let Some(rows) = self.other_reasons.get(state) {
-                lines.count(state, *rows, "other reasons")?;
+                lines.write_count(state, *rows, "other reasons")?;
             }
         }
         Ok(())
     }
 }
 
-fn count(counts: &mut BTreeMap<String, u64>, key: &str) {
+fn count_key(counts: &mut BTreeMap<String, u64>, key: &str) {
     match counts.get_mut(key) {
         Some(rows) => *rows += 1,
         None => drop(counts.insert(key.to_owned(), 1)),
@@ -102,21 +102,21 @@ fn count(counts: &mut BTreeMap<String, u64>, key: &str) {
 }
 
 /// The lines of the sheet from the first to the last.
-struct Lines<'s> {
+struct SummaryLines<'s> {
     sheet: &'s mut Worksheet,
     bold: &'s Format,
     row: u32,
 }
 
-impl Lines<'_> {
-    fn text(&mut self, name: &str, text: &str) -> Result<(), XlsxError> {
+impl SummaryLines<'_> {
+    fn write_text(&mut self, name: &str, text: &str) -> Result<(), XlsxError> {
         self.sheet.write_string_with_format(self.row, 0, name, self.bold)?.write_string(self.row, 1, text)?;
         self.row += 1;
         Ok(())
     }
 
     /// The header of the lines below, after an empty line.
-    fn head(&mut self, names: [&str; 3]) -> Result<(), XlsxError> {
+    fn write_header(&mut self, names: [&str; 3]) -> Result<(), XlsxError> {
         self.row += 1;
         for (column, name) in (0..).zip(names) {
             self.sheet.write_string_with_format(self.row, column, name, self.bold)?;
@@ -126,8 +126,8 @@ impl Lines<'_> {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a sheet has no other numbers")]
-    fn count(&mut self, name: &str, rows: u64, note: &str) -> Result<(), XlsxError> {
-        let text = super::workbook::cut(note);
+    fn write_count(&mut self, name: &str, rows: u64, note: &str) -> Result<(), XlsxError> {
+        let text = super::workbook::truncate_text(note);
         self.sheet.write_string(self.row, 0, name)?.write_number(self.row, 1, rows as f64)?;
         if !text.is_empty() {
             self.sheet.write_string(self.row, 2, text)?;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use super::{Fetching, Observer, Profiles};
+use super::{FetchContext, Profiles, RunObserver};
 use crate::domain::Endpoint;
-use crate::gateway::{Address, JsonApi, JsonApiError, Rules};
+use crate::gateway::{AnswerRules, GatewayAddress, JsonApi, JsonApiError};
 use crate::ledger::Ledger;
 
 /// Makes a client of a gateway; it asks nothing by that.
-pub type Connect = fn(&Address, Endpoint, SecretString, Rules) -> Result<JsonApi, JsonApiError>;
+pub type Connect = fn(&GatewayAddress, Endpoint, SecretString, AnswerRules) -> Result<JsonApi, JsonApiError>;
 
 /// Gives what is piped into the process; nothing where nobody pipes anything.
 pub type PipedInput = fn() -> Option<Box<dyn Read + Send>>;
@@ -54,14 +54,14 @@ pub struct Adapters {
     /// Names what findings point at.
     pub name_view: NameView,
     /// Hears what happens.
-    pub observer: Observer,
+    pub observer: RunObserver,
 }
 
 impl Adapters {
     /// What fetching a list needs.
     #[must_use]
-    pub fn fetching(&self) -> Fetching<'_> {
+    pub fn fetch_context(&self) -> FetchContext<'_> {
         let Self { state, ledger, profiles, observer, input, .. } = self;
-        Fetching { state, ledger: Some(ledger.as_ref()), profiles, input: *input, observer }
+        FetchContext { state, ledger: Some(ledger.as_ref()), profiles, input: *input, observer }
     }
 }

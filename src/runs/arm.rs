@@ -5,28 +5,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::armed::{addresses, digest, timeless};
-use super::check_campaign::{findings_of, findings_of_ledger};
+use super::armed::{campaign_digest, format_addresses, load_timeless};
+use super::check_campaign::{check_inputs, check_ledger_for_run};
 use super::consent::confirm;
 use super::inputs::mentions_today;
 use super::plan::check_profile;
-use super::whose::whole_path;
+use super::whose::absolute_file_path;
 use super::{
-    Adapters, Consent, Error, Inputs, ListSurvey, OwnFiles, Proposal, ScheduleRefusal, blocking, key, person,
-    survey_list,
+    Adapters, Consent, Error, Inputs, ListSurvey, Proposal, ProtectedFiles, ScheduleRefusal, current_person,
+    read_destination_key, run_blocking, survey_list,
 };
 use crate::calendar::{Occurrence, Schedule};
 use crate::check::RunStart;
 use crate::finding::Finding;
-use crate::ledger::{ArmedSchedule, DamagedSchedule, Schedules};
-use crate::manifest::Day;
+use crate::ledger::{ActiveSchedule, DamagedSchedule, ScheduleStore};
+use crate::manifest::CampaignDay;
 
 /// How many of the next dates are shown to whoever arms it.
-const SHOWN: usize = 3;
+const SHOWN_OCCURRENCES: usize = 3;
 
 /// What is going to be armed.
 #[derive(Debug)]
-pub struct Arming {
+pub struct ScheduleActivation {
     /// The campaign, as of its first day.
     pub inputs: Arc<Inputs>,
     /// When it is due.
@@ -41,70 +41,71 @@ pub struct Arming {
     pub repeats_itself: bool,
     /// Whether it takes the place of what was armed before.
     pub was_armed: bool,
-    armed: ArmedSchedule,
+    armed: ActiveSchedule,
 }
 
-impl Arming {
+impl ScheduleActivation {
     /// Looks at a campaign with a schedule: everything that can be known before it fires.
     ///
     /// # Errors
     /// Why it cannot be armed.
-    pub async fn look(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
+    pub async fn review(adapters: &Adapters, file: &Path) -> Result<Self, Error> {
         let now = (adapters.clock)();
         let refuse = |refusal| Err(Error::Schedule(refusal));
-        let timeless = timeless(file)?;
+        let timeless = load_timeless(file)?;
         let Some(schedule) = timeless.schedule.clone() else {
             return refuse(ScheduleRefusal::None { file: file.to_owned() });
         };
-        let next: Vec<Occurrence> = schedule.after(now).take(SHOWN).collect();
+        let next: Vec<Occurrence> = schedule.occurrences_after(now).take(SHOWN_OCCURRENCES).collect();
         let Some(first) = next.first() else { return refuse(ScheduleRefusal::Over { file: file.to_owned() }) };
-        let inputs = Inputs::load(file, None, &adapters.profiles, Day::Coming(first.nominal.date()))?;
-        let inputs = Arc::new(inputs.of_occurrence(first));
-        if !inputs.campaign.names_gateway() {
+        let inputs = Inputs::load(file, None, &adapters.profiles, CampaignDay::Coming(first.nominal.date()))?;
+        let inputs = Arc::new(inputs.for_occurrence(first));
+        if !inputs.campaign.has_gateway_key() {
             return Err(Error::NoGatewayNamed);
         }
         let name = inputs.campaign.brief.name.clone();
-        let here = whole_path(file);
+        let here = absolute_file_path(file);
         // A damaged record of it is replaced: whoever activates it looks at all of it once more.
-        let stored = adapters.ledger.schedules().await?;
-        let was_armed = stored.iter().any(|stored| stored_name(stored) == name);
+        let stored = adapters.ledger.list_schedules().await?;
+        let was_armed = stored.iter().any(|stored| schedule_name(stored) == name);
         let known = stored.into_iter().flatten().find(|known| known.name == name);
         if let Some(other) = known.filter(|known| known.file != here) {
             return refuse(ScheduleRefusal::OtherFile { name, there: PathBuf::from(&other.file) });
         }
         let profiles = &adapters.profiles;
-        if let Some(finding) = (OwnFiles { state: &adapters.state, profiles }).finding(&inputs) {
+        if let Some(finding) = (ProtectedFiles { state: &adapters.state, profiles }).check_results_target(&inputs) {
             return Err(Error::Findings(vec![finding]));
         }
-        key(&inputs.destination)?;
+        read_destination_key(&inputs.destination)?;
         if let Some(profile) = inputs.destination.profile() {
             check_profile(adapters, profile).await?;
         }
         let dated = timeless.recipients != inputs.campaign.recipients;
         // What is no file is fetched when it is due.
-        let to_come = inputs.list.is_unseen() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_there();
+        let to_come =
+            inputs.list.is_unfetched() || (dated || schedule.wait_for_file.is_some()) && !inputs.list.is_available();
         let survey = match to_come {
             true => None,
             false => Some(survey_list(&inputs, Some(adapters.ledger.as_ref()), &adapters.observer).await?),
         };
-        let mut findings = findings_of(&inputs, survey.as_ref(), RunStart::Scheduled(now));
-        findings.extend(findings_of_ledger(&inputs, adapters.ledger.as_ref(), now).await?);
+        let mut findings = check_inputs(&inputs, survey.as_ref(), RunStart::Scheduled(now));
+        findings.extend(check_ledger_for_run(&inputs, adapters.ledger.as_ref(), now).await?);
         if findings.iter().any(Finding::is_error) {
             return Err(Error::Findings(findings));
         }
         let (before, now_says) = (&timeless.brief, &inputs.campaign.brief);
-        let repeats_itself = schedule.repeats(now)
-            && before.contents().eq(now_says.contents())
+        let repeats_itself = schedule.repeats_after(now)
+            && before.all_contents().eq(now_says.all_contents())
             && !mentions_today(now_says, survey.as_ref().map_or(&Vec::new(), |survey| &survey.includes));
-        let armed = ArmedSchedule {
+        let armed = ActiveSchedule {
             name,
             file: here,
-            digest: blocking(move || digest(&timeless)).await?,
+            digest: run_blocking(move || campaign_digest(&timeless)).await?,
             gateway: inputs.campaign.brief.gateway.clone(),
-            addresses: addresses(&inputs.destination),
-            account: inputs.destination.account().to_owned(),
-            by: person(),
-            armed_at: now,
+            addresses: format_addresses(&inputs.destination),
+            account: inputs.destination.account_name().to_owned(),
+            by: current_person(),
+            activated_at: now,
             since: now,
             paused: false,
         };
@@ -115,15 +116,15 @@ impl Arming {
     ///
     /// # Errors
     /// Why it was not armed.
-    pub async fn arm(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ArmedSchedule, Error> {
-        if let Some(profile) = self.inputs.destination.remote() {
+    pub async fn activate(self, adapters: &Adapters, consent: &dyn Consent) -> Result<ActiveSchedule, Error> {
+        if let Some(profile) = self.inputs.destination.remote_profile() {
             let samples = match self.survey.as_ref().filter(|_| consent.shows_proposals()) {
-                Some(survey) => survey.samples(&self.inputs, &survey.survey.planned_rows())?,
+                Some(survey) => survey.pick_samples(&self.inputs, &survey.survey.planned_rows())?,
                 None => Vec::new(),
             };
-            confirm(consent, Proposal::Arm { arming: &self, profile, samples: &samples }).await?;
+            confirm(consent, Proposal::ActivateSchedule { arming: &self, profile, samples: &samples }).await?;
         }
-        adapters.ledger.arm(self.armed.clone()).await?;
+        adapters.ledger.activate_schedule(self.armed.clone()).await?;
         Ok(self.armed)
     }
 }
@@ -132,21 +133,22 @@ impl Arming {
 ///
 /// # Errors
 /// When nothing is armed under it, or the ledger fails.
-pub async fn change_armed(ledger: &dyn Schedules, name: &str, order: ScheduleOrder) -> Result<(), Error> {
+pub async fn apply_schedule_order(ledger: &dyn ScheduleStore, name: &str, order: ScheduleOrder) -> Result<(), Error> {
     let known = match order {
-        ScheduleOrder::Pause => ledger.pause(name).await?,
-        ScheduleOrder::Resume { since } => ledger.resume(name, since).await?,
-        ScheduleOrder::Remove => ledger.disarm(name).await?,
+        ScheduleOrder::Pause => ledger.pause_schedule(name).await?,
+        ScheduleOrder::Resume { since } => ledger.resume_schedule(name, since).await?,
+        ScheduleOrder::Remove => ledger.deactivate_schedule(name).await?,
     };
     if known {
         return Ok(());
     }
-    let names: Vec<String> = ledger.schedules().await?.iter().map(|stored| stored_name(stored).to_owned()).collect();
+    let names: Vec<String> =
+        ledger.list_schedules().await?.iter().map(|stored| schedule_name(stored).to_owned()).collect();
     let near = crate::finding::did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::Schedule(ScheduleRefusal::Unknown { name: name.to_owned(), near, any: !names.is_empty() }))
 }
 
-fn stored_name(stored: &Result<ArmedSchedule, DamagedSchedule>) -> &str {
+fn schedule_name(stored: &Result<ActiveSchedule, DamagedSchedule>) -> &str {
     match stored {
         Ok(armed) => &armed.name,
         Err(damaged) => &damaged.name,

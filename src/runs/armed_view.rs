@@ -4,29 +4,29 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    Adapters, ArmedChange, Error, SkippedOccurrence, findings_of_armed, look_at_armed, recent_occurrences,
-    schedule_damage,
+    Adapters, Error, ScheduleChange, SkippedOccurrence, check_schedule, find_schedule_damage, list_recent_occurrences,
+    load_schedule,
 };
 use crate::calendar::{Occurrence, Schedule};
 use crate::finding::BriefFinding;
-use crate::ledger::{ArmedSchedule, DamagedSchedule};
+use crate::ledger::{ActiveSchedule, DamagedSchedule};
 
 /// Whether what is armed fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ArmedState {
+pub enum ScheduleStatus {
     /// It fires when it is due.
-    Armed,
+    Active,
     /// It was paused, and waits for somebody to resume it.
     Paused,
     /// It is not what was armed any more, and waits for somebody to arm it anew.
-    Changed(ArmedChange),
+    Changed(ScheduleChange),
     /// A record in the ledger that it needs is damaged, so nothing of it fires.
     Damaged(String),
 }
 
 /// A schedule that is armed, as it stands.
 #[derive(Clone, Debug)]
-pub struct ArmedView {
+pub struct ScheduleView {
     /// The campaign's name, which is the schedule's.
     pub name: String,
     /// The campaign file.
@@ -34,7 +34,7 @@ pub struct ArmedView {
     /// Only occurrences after this count.
     pub since: Timestamp,
     /// Whether it fires.
-    pub state: ArmedState,
+    pub state: ScheduleStatus,
     /// When it is due; nothing where its file changed or a record of it is damaged.
     pub schedule: Option<Schedule>,
     /// The next occurrence that fires.
@@ -45,12 +45,12 @@ pub struct ArmedView {
     pub findings: Vec<BriefFinding>,
 }
 
-impl ArmedState {
+impl ScheduleStatus {
     /// Its word for programs.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
-            Self::Armed => "armed",
+            Self::Active => "armed",
             Self::Paused => "paused",
             Self::Changed(_) => "changed",
             Self::Damaged(_) => "damaged",
@@ -62,22 +62,22 @@ impl ArmedState {
     pub fn problem(&self) -> Option<&str> {
         match self {
             Self::Damaged(problem) => Some(problem),
-            Self::Armed | Self::Paused | Self::Changed(_) => None,
+            Self::Active | Self::Paused | Self::Changed(_) => None,
         }
     }
 }
 
-impl ArmedView {
+impl ScheduleView {
     /// It for programs, as `schedule list --json` prints it.
     #[must_use]
-    pub fn json(&self) -> Value {
-        let next = self.next.as_ref().map(Occurrence::moment);
-        let mut object = json!({ "name": self.name, "file": self.file, "state": self.state.word(), "next": next });
+    pub fn to_json(&self) -> Value {
+        let next = self.next.as_ref().map(Occurrence::format_moment);
+        let mut object = json!({ "name": self.name, "file": self.file, "state": self.state.as_str(), "next": next });
         if let Some(problem) = self.state.problem() {
             object["problem"] = problem.into();
         }
         if let Some(skipped) = &self.skipped {
-            object["skipped"] = skipped.json();
+            object["skipped"] = skipped.to_json();
         }
         if !self.findings.is_empty() {
             object["findings"] = json!(self.findings);
@@ -85,34 +85,34 @@ impl ArmedView {
         object
     }
 
-    async fn of(adapters: &Adapters, armed: ArmedSchedule) -> Result<Self, Error> {
+    async fn load(adapters: &Adapters, armed: ActiveSchedule) -> Result<Self, Error> {
         let now = (adapters.clock)();
-        let damage = schedule_damage(adapters.ledger.as_ref(), &armed, now).await?;
+        let damage = find_schedule_damage(adapters.ledger.as_ref(), &armed, now).await?;
         // The records are known to be intact.
         let last = match &damage {
             Some(_) => Vec::new(),
-            None => recent_occurrences(adapters.ledger.as_ref(), &armed, now, 1).await?,
+            None => list_recent_occurrences(adapters.ledger.as_ref(), &armed, now, 1).await?,
         };
-        let skipped = last.first().and_then(SkippedOccurrence::of);
-        let (state, schedule) = match (damage, look_at_armed(adapters, &armed).await?) {
-            (Some(error), _) => (ArmedState::Damaged(error.damage()), None),
-            (None, Ok(schedule)) if armed.paused => (ArmedState::Paused, Some(schedule)),
-            (None, Ok(schedule)) => (ArmedState::Armed, Some(schedule)),
-            (None, Err(change)) => (ArmedState::Changed(change), None),
+        let skipped = last.first().and_then(SkippedOccurrence::from_record);
+        let (state, schedule) = match (damage, load_schedule(adapters, &armed).await?) {
+            (Some(error), _) => (ScheduleStatus::Damaged(error.describe_damage()), None),
+            (None, Ok(schedule)) if armed.paused => (ScheduleStatus::Paused, Some(schedule)),
+            (None, Ok(schedule)) => (ScheduleStatus::Active, Some(schedule)),
+            (None, Err(change)) => (ScheduleStatus::Changed(change), None),
         };
         let findings = match state {
-            ArmedState::Changed(ArmedChange::Unreadable) => findings_of_armed(adapters, &armed).await?,
+            ScheduleStatus::Changed(ScheduleChange::Unreadable) => check_schedule(adapters, &armed).await?,
             _ => Vec::new(),
         };
-        let due = schedule.as_ref().filter(|_| state == ArmedState::Armed);
-        let next = due.and_then(|schedule| schedule.after(now.max(armed.since)).next());
+        let due = schedule.as_ref().filter(|_| state == ScheduleStatus::Active);
+        let next = due.and_then(|schedule| schedule.occurrences_after(now.max(armed.since)).next());
         Ok(Self { name: armed.name, file: armed.file, since: armed.since, state, schedule, next, skipped, findings })
     }
 }
 
-impl From<DamagedSchedule> for ArmedView {
+impl From<DamagedSchedule> for ScheduleView {
     fn from(DamagedSchedule { name, file, error }: DamagedSchedule) -> Self {
-        let state = ArmedState::Damaged(error.damage());
+        let state = ScheduleStatus::Damaged(error.describe_damage());
         Self {
             name,
             file,
@@ -130,11 +130,11 @@ impl From<DamagedSchedule> for ArmedView {
 ///
 /// # Errors
 /// When the ledger or a file cannot be looked at.
-pub async fn armed_views(adapters: &Adapters) -> Result<Vec<ArmedView>, Error> {
+pub async fn load_schedule_views(adapters: &Adapters) -> Result<Vec<ScheduleView>, Error> {
     let mut views = Vec::new();
-    for stored in adapters.ledger.schedules().await? {
+    for stored in adapters.ledger.list_schedules().await? {
         views.push(match stored {
-            Ok(armed) => ArmedView::of(adapters, armed).await?,
+            Ok(armed) => ScheduleView::load(adapters, armed).await?,
             Err(damaged) => damaged.into(),
         });
     }

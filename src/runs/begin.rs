@@ -5,65 +5,67 @@ use std::sync::Arc;
 use roaring::RoaringTreemap;
 
 use super::consent::{Consent, confirm};
-use super::exclude::excluded;
-use super::freeze::frozen;
-use super::hours::{refuse_never_sends, refuse_over};
+use super::exclude::find_excluded;
+use super::freeze::freeze_inputs;
+use super::hours::{refuse_expired, refuse_unsendable_run};
 use super::launch::{Preparation, RunToSend, Session};
-use super::outcome::{NothingLeft, Outcome};
-use super::plan::{ApprovedYes, check_profile};
+use super::outcome::{NothingLeft, RunOutcome};
+use super::plan::{PlanConsent, check_profile};
 use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
-use super::whose::{refuse_stranger, whole_path};
+use super::whose::{absolute_file_path, refuse_other_file};
 use super::{
-    CancelledBefore, Error, Event, Inputs, ListSurvey, Proposal, Round, ScheduleRefusal, SentAlready, already_sent,
-    blocking, capped, occurrence_key, opted_out, runs_of,
+    CancelledRecipients, Error, Inputs, ListSurvey, Proposal, Round, RunEvent, ScheduleRefusal, SentRecipients,
+    find_capped, find_opted_out, find_sent_recipients, list_campaign_runs, occurrence_key, run_blocking,
 };
-use crate::check::{Excluded, RunStart};
+use crate::check::{RunStart, SurveyExclusions};
 use crate::delivery::FrozenInputs;
 use crate::failpoint;
-use crate::ledger::{Fate, Heed, NewRun, OptedOut, Progress, Run, RunId, State};
-use crate::report::open_doubts;
+use crate::ledger::{
+    NewRun, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers, SuppressionPolicy,
+};
+use crate::report::find_runs_in_doubt;
 
 impl Session {
     /// Finds the run to go on with, or begins one.
-    pub(super) async fn prepare(&self) -> Result<Preparation, Error> {
+    pub(super) async fn prepare_run(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
-        let runs = runs_of(ledger, inputs).await?;
+        let runs = list_campaign_runs(ledger, inputs).await?;
         self.refuse_other_resources()?;
-        let listed = self.listed(&runs).await?;
-        let opened = TodaysTexts::of(&listed).await?;
+        let listed = self.load_with_list(&runs).await?;
+        let opened = TodaysTexts::compile(&listed).await?;
         if !inputs.destination.is_live() {
             // Nobody got a message of the one before, so there is nothing to protect and nothing to go on with.
-            let open = runs.into_iter().rfind(|run| run.progress == Progress::Open);
-            return self.begin(&listed, &opened, open).await;
+            let open = runs.into_iter().rfind(|run| run.progress == RunProgress::Open);
+            return self.begin_run(&listed, &opened, open).await;
         }
         if !self.launch.request.moved {
-            refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
+            refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
         }
-        let Some(open) = self.open_run(&runs).await? else { return self.begin(&listed, &opened, None).await };
+        let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
         // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
         ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
         }
-        let hold = self.hold_of(&open).await?;
+        let hold = self.hold_for_run(&open).await?;
         match refuse_changes(ledger, &open, inputs, &opened.edition).await {
             Ok(()) => {
-                let resumed = self.resume(open, &opened.edition, hold).await?;
-                self.own().await?;
+                let resumed = self.resume_run(open, &opened.edition, hold).await?;
+                self.claim_runs_for_file().await?;
                 Ok(resumed)
             }
             Err(Error::InputsChanged(_)) if self.launch.request.accept_changes => {
-                self.refuse_shares(&open).await?;
-                let listed = self.fetched().await?;
-                self.begin(&listed, &TodaysTexts::of(&listed).await?, Some(open)).await
+                self.refuse_active_shares(&open).await?;
+                let listed = self.fetch_list().await?;
+                self.begin_run(&listed, &TodaysTexts::compile(&listed).await?, Some(open)).await
             }
             Err(error) => Err(error),
         }
     }
 
     /// Refuses to take the place of a run of which workers have shares still: they would send what the new run sends too.
-    async fn refuse_shares(&self, run: &Run) -> Result<(), Error> {
-        if run.sharing.is_none() || self.adapters.ledger.rows_in_hand(run.key).await?.is_empty() {
+    async fn refuse_active_shares(&self, run: &Run) -> Result<(), Error> {
+        if run.sharding.is_none() || self.adapters.ledger.load_claimed_rows(run.key).await?.is_empty() {
             return Ok(());
         }
         Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
@@ -71,21 +73,21 @@ impl Session {
 
     /// Keeps of the runs that know no file, or of all if they were moved, that they are of this one. A call that is refused
     /// keeps nothing.
-    async fn own(&self) -> Result<(), Error> {
+    async fn claim_runs_for_file(&self) -> Result<(), Error> {
         let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
         if !inputs.destination.is_live() {
             return Ok(());
         }
-        let runs = runs_of(ledger, inputs).await?;
+        let runs = list_campaign_runs(ledger, inputs).await?;
         let keys: Vec<RunId> = runs.iter().filter(|run| moved || run.file.is_none()).map(|run| run.key).collect();
         match keys.is_empty() {
             true => Ok(()),
-            false => Ok(ledger.moved(keys, whole_path(&inputs.campaign.file)).await?),
+            false => Ok(ledger.set_campaign_file(keys, absolute_file_path(&inputs.campaign.file)).await?),
         }
     }
 
     /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
-    async fn begin(
+    async fn begin_run(
         &self,
         listed: &Arc<Inputs>,
         opened: &TodaysTexts,
@@ -94,14 +96,14 @@ impl Session {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let (live, again) = (inputs.destination.is_live(), self.launch.request.round != Round::Same);
         if live {
-            refuse_over(inputs, (self.adapters.clock)())?;
+            refuse_expired(inputs, (self.adapters.clock)())?;
         }
-        let edition = self.edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
+        let edition = self.choose_edition(&opened.edition, replaced.as_ref().filter(|_| live)).await;
         if let Some(replaced) = replaced.as_ref().filter(|_| live && edition != opened.edition) {
             let edition = edition.to_owned();
-            (self.adapters.observer)(Event::EditionKept { replaced: replaced.name(), edition });
+            (self.adapters.observer)(RunEvent::EditionKept { replaced: replaced.name(), edition });
         }
-        let mut sent = already_sent(ledger, inputs, edition).await?;
+        let mut sent = find_sent_recipients(ledger, inputs, edition).await?;
         if again {
             sent.begin_round();
         } else if replaced.is_none() && !self.launch.request.accept_changes {
@@ -109,48 +111,49 @@ impl Session {
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
             // Whatever its edition: what it sent is not sent again because something else changed.
-            sent.numbers |= ledger.numbers_sent_to(&[replaced.key]).await?;
+            sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
         }
         let random = rand::random();
         let mut copies = ledger.prepare_copies(&self.hold).await?;
-        let list = copies.list()?;
-        let OptedOut { version, numbers: opted_out } = opted_out(ledger, inputs).await?;
-        let capped = capped(ledger, inputs).await?;
-        let excluded = excluded(Some(ledger), inputs, &self.adapters.observer).await?;
-        let cancelled = if again { CancelledBefore::default() } else { sent.cancelled(ledger).await? };
-        let CancelledBefore { numbers: cancelled, runs: cancelled_in } = cancelled;
-        let rows = sent.rows(ledger, listed, (&cancelled, replaced.as_ref().filter(|_| live))).await?;
-        let excluded = Excluded { already: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
+        let list = copies.list_writer()?;
+        let SuppressedNumbers { version, numbers: opted_out } = find_opted_out(ledger, inputs).await?;
+        let capped = find_capped(ledger, inputs).await?;
+        let excluded = find_excluded(Some(ledger), inputs, &self.adapters.observer).await?;
+        let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
+        let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
+        let rows = sent.find_sent_rows(ledger, listed, (&cancelled, replaced.as_ref().filter(|_| live))).await?;
+        let excluded =
+            SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
         let surveyed = Arc::clone(listed);
-        let survey = blocking(move || surveyed.survey(&excluded, Some(list))).await??;
-        tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.planned(), "surveyed");
+        let survey = run_blocking(move || surveyed.survey_recipients(&excluded, Some(list))).await??;
+        tracing::info!(recipients = survey.survey.recipients, planned = survey.survey.count_planned(), "surveyed");
         if live {
-            refuse_never_sends(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
+            refuse_unsendable_run(inputs, &survey.survey, RunStart::At((self.adapters.clock)()))?;
         }
         self.refuse_unplanned(&survey)?;
-        let chosen = self.launch.request.chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         // A list in which nobody can be sent to is a run with its results; one that was sent to is one already. If only an
         // approval will do, no run begins without recipients: nobody approves it.
         let only_invalid = !self.launch.request.approved_only
-            && survey.survey.planned() == 0
+            && survey.survey.count_planned() == 0
             && sent.numbers.is_empty()
             && cancelled_in.is_empty()
             && survey.survey.recipients > 0;
         if chosen.is_empty() && !only_invalid {
-            return self.nothing_left(survey, (&sent, cancelled_in), replaced).await;
+            return self.end_without_recipients(survey, (&sent, cancelled_in), replaced).await;
         }
-        self.refuse_restored(survey.survey.planned()).await?;
-        self.launch.request.check_number(inputs.destination.profile(), survey.survey.planned())?;
+        self.refuse_restored(survey.survey.count_planned()).await?;
+        self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
         if let Some(profile) = inputs.destination.profile().filter(|_| !chosen.is_empty()) {
             check_profile(&self.adapters, profile).await?;
         }
         let in_edition = |run: &Run| run.edition == edition || replaced.as_ref().is_some_and(|old| old.key == run.key);
-        let approval = self.approval_to_begin(&survey, &chosen, in_edition).await?;
+        let approval = self.find_begin_approval(&survey, &chosen, in_edition).await?;
         self.refuse_unapproved(approval.is_some(), chosen.len())?;
-        let consent: &dyn Consent = if approval.is_some() { &ApprovedYes } else { self.consent.as_ref() };
-        let asked = inputs.destination.remote().filter(|_| !chosen.is_empty());
+        let consent: &dyn Consent = if approval.is_some() { &PlanConsent } else { self.consent.as_ref() };
+        let asked = inputs.destination.remote_profile().filter(|_| !chosen.is_empty());
         if asked.is_none() || !consent.shows_proposals() {
-            (self.adapters.observer)(Event::Warnings(survey.warnings_of(
+            (self.adapters.observer)(RunEvent::Warnings(survey.warnings_for_rows(
                 inputs,
                 &chosen,
                 RunStart::At((self.adapters.clock)()),
@@ -159,18 +162,18 @@ impl Session {
         if let Some(profile) = asked {
             let is_shown = consent.shows_proposals();
             let balance = match self.asks_first(consent) {
-                true => self.ask_for_new(profile, &survey.survey, &chosen, is_shown).await?,
+                true => self.check_new_messages(profile, &survey.survey, &chosen, is_shown).await?,
                 false => None,
             };
-            let samples = if is_shown { survey.samples(listed, &chosen)? } else { Vec::new() };
+            let samples = if is_shown { survey.pick_samples(listed, &chosen)? } else { Vec::new() };
             let (samples, balance) = (samples.as_slice(), balance.as_ref());
             let question = Proposal::Begin { inputs, profile, survey: &survey, rows: &chosen, samples, balance, again };
             confirm(consent, question).await?;
         }
-        self.own().await?;
-        let run = self.create(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
+        self.claim_runs_for_file().await?;
+        let run = self.create_run(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
         failpoint::pass("run.created");
-        let bytes = frozen(inputs, &survey).to_bytes();
+        let bytes = freeze_inputs(inputs, &survey).to_bytes();
         let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
         copies.freeze(bytes, &run).await?;
         tracing::info!(run = run.name(), "frozen");
@@ -178,13 +181,13 @@ impl Session {
         match &approval {
             None => ledger.open_run(run.key, replaced).await?,
             // Whoever came in between has it, and this run was never opened.
-            Some(approval) if !ledger.open_approved(run.key, replaced, &approval.token).await? => {
-                return Err(Self::used_meanwhile(approval));
+            Some(approval) if !ledger.open_approved_run(run.key, replaced, &approval.token).await? => {
+                return Err(Self::used_approval_error(approval));
             }
             Some(_) => {}
         }
         failpoint::pass("run.opened");
-        let before = sent.since().filter(|_| survey.survey.left_out.count(State::Skipped) > 0);
+        let before = sent.first_sending().filter(|_| survey.survey.left_out.count_rows(RowState::Skipped) > 0);
         Ok(Preparation::Send(Box::new(RunToSend {
             suppressed: RoaringTreemap::new(),
             run,
@@ -200,64 +203,64 @@ impl Session {
     }
 
     /// Creates the run, and records the occurrence that it is of with it.
-    async fn create(&self, new: &NewRun) -> Result<Run, Error> {
+    async fn create_run(&self, new: &NewRun) -> Result<Run, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let Some(occurrence) = &self.launch.request.occurrence else { return Ok(ledger.create_run(new).await?) };
-        let fired = ledger.fire(new, &occurrence_key(&new.campaign, occurrence), occurrence.at).await?;
-        fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.name() }))
+        let fired = ledger.fire_occurrence(new, &occurrence_key(&new.campaign, occurrence), occurrence.at).await?;
+        fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }))
     }
 
     /// The unfinished run that this call goes on with, of any edition: one that was begun yesterday keeps yesterday's edition
     /// until it is through. An occurrence goes on with its own alone: what stopped before it is not in its way.
-    async fn open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
-        match self.unfinished(runs).await? {
+    async fn find_open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+        match self.find_unfinished(runs).await? {
             None if self.launch.request.occurrence.is_none() => self.reconcile_finished(runs).await,
             unfinished => Ok(unfinished),
         }
     }
 
     /// The unfinished run among these, of an occurrence its own.
-    pub(super) async fn unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
+    pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
-            return Ok(runs.iter().rfind(|run| run.progress == Progress::Open).cloned());
+            return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
         };
         let key = occurrence_key(&self.inputs().campaign.brief.name, occurrence);
-        match self.adapters.ledger.occurrence(&key).await? {
-            Some(Fate::Fired(own)) => {
-                let own = runs.iter().find(|run| run.key == own && run.progress == Progress::Open);
+        match self.adapters.ledger.find_occurrence(&key).await? {
+            Some(OccurrenceOutcome::Fired(own)) => {
+                let own = runs.iter().find(|run| run.key == own && run.progress == RunProgress::Open);
                 Ok(own.cloned())
             }
-            Some(Fate::Skipped(_)) | None => Ok(None),
+            Some(OccurrenceOutcome::Skipped(_)) | None => Ok(None),
         }
     }
 
     /// The end of a call that has nobody to send to.
-    async fn nothing_left(
+    async fn end_without_recipients(
         &self,
         survey: ListSurvey,
-        (sent, cancelled_in): (&SentAlready, Vec<String>),
+        (sent, cancelled_in): (&SentRecipients, Vec<String>),
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
-        self.own().await?;
+        self.claim_runs_for_file().await?;
         let ledger = self.adapters.ledger.as_ref();
-        let left = survey.survey.planned() > 0;
+        let left = survey.survey.count_planned() > 0;
         if let Some(replaced) = replaced.filter(|_| !left) {
-            ledger.retire(replaced.key).await?;
+            ledger.retire_run(replaced.key).await?;
         }
-        let meant = survey
-            .survey
-            .counts_of(|row| self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row)));
-        let open_doubts = open_doubts(&runs_of(ledger, self.inputs()).await?, None);
-        let (before, doubt) = (sent.since(), sent.has_doubt());
+        let meant = survey.survey.count_matching(|row| {
+            self.launch.request.rows.as_ref().filter(|_| left).is_none_or(|rows| rows.contains(row))
+        });
+        let open_doubts = find_runs_in_doubt(&list_campaign_runs(ledger, self.inputs()).await?, None);
+        let (before, doubt) = (sent.first_sending(), sent.has_doubt());
         let nothing = NothingLeft { survey, meant, before, cancelled_in, doubt, open_doubts, earlier: None };
-        Ok(Preparation::Nothing(Outcome::NothingLeft(Box::new(nothing))))
+        Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }
 
     /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
     /// yesterday's date, unless the campaign says another one now.
-    async fn edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
+    async fn choose_edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
-        match FrozenInputs::of_run(self.adapters.ledger.as_ref(), replaced).await {
+        match FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), replaced).await {
             Ok(frozen) if frozen.brief.edition == self.inputs().campaign.brief.edition => &replaced.edition,
             _ => rendered,
         }
@@ -270,16 +273,20 @@ impl Session {
             campaign: brief.name.clone(),
             edition: edition.to_owned(),
             gateway: brief.gateway.clone(),
-            account: inputs.destination.account().to_owned(),
+            account: inputs.destination.account_name().to_owned(),
             endpoint: brief.endpoint,
             kind: brief.content.kind,
             live: inputs.destination.is_live(),
             round,
             recipients: survey.survey.recipients,
             last_row: survey.survey.last_row,
-            left_out: survey.survey.left_out.clone(),
-            heed: Heed { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version },
-            file: Some(whole_path(&inputs.campaign.file)),
+            excluded: survey.survey.left_out.clone(),
+            suppression: SuppressionPolicy {
+                purpose: brief.purpose,
+                loopback: inputs.destination.is_loopback(),
+                version,
+            },
+            file: Some(absolute_file_path(&inputs.campaign.file)),
             began_at: (self.adapters.clock)(),
             random,
         }

@@ -6,6 +6,6 @@ use super::Error;
 ///
 /// # Errors
 /// When the work ended by a panic, which is a bug.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(format!("a task ended early: {error}")))
 }

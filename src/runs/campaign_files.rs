@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::manifest::CampaignPath;
 
 /// The largest file that can be one, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// The campaign files of a folder by their names: what is YAML and names channels. Links are followed within it alone.
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub fn campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub fn list_campaign_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let whole: Arc<Path> = folder.canonicalize()?.into();
     let entries = std::fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
     let is_campaign = |path: &PathBuf| {
         let file = path.file_name().map(|name| CampaignPath::within(&whole, name));
-        is_yaml(path) && file.is_some_and(|file| file.open().is_ok_and(names_channels))
+        is_yaml(path) && file.is_some_and(|file| file.open_file().is_ok_and(names_channels))
     };
     let mut files: Vec<PathBuf> = entries.filter(is_campaign).collect();
     files.sort_unstable();
@@ -31,8 +31,8 @@ fn is_yaml(path: &Path) -> bool {
 
 fn names_channels(file: impl Read) -> bool {
     let mut text = String::new();
-    let read = file.take(LARGEST).read_to_string(&mut text);
-    read.is_ok_and(|read| (read as u64) < LARGEST) && text.lines().any(|line| line.starts_with("channels:"))
+    let read = file.take(MAX_BYTES).read_to_string(&mut text);
+    read.is_ok_and(|read| (read as u64) < MAX_BYTES) && text.lines().any(|line| line.starts_with("channels:"))
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_a_link_leads_out_to_is_no_file_of_the_folder() {
+    fn symlink_out_of_the_folder_is_not_listed() {
         use std::os::unix::fs::symlink;
         let house = tempfile::tempdir().unwrap();
         let (inside, text) = (house.path().join("campaigns"), "name: x\nchannels: []\n");
@@ -56,9 +56,9 @@ mod tests {
         symlink("../outside.yaml", inside.join("out.yaml")).unwrap();
         symlink("/dev/zero", inside.join("zero.yaml")).unwrap();
         symlink("nowhere.yaml", inside.join("broken.yaml")).unwrap();
-        let found = campaign_files(&inside).unwrap();
+        let found = list_campaign_files(&inside).unwrap();
         let names: Vec<&str> = found.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
         assert_eq!(names, ["a.yml", "again.yaml", "b.yaml", "deep.yaml"]);
-        assert!(campaign_files(&house.path().join("none")).is_err());
+        assert!(list_campaign_files(&house.path().join("none")).is_err());
     }
 }

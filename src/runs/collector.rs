@@ -4,46 +4,51 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Receiver;
-use crate::ledger::{LedgerError, NewReceipt, Reception};
+use super::WebhookReceiver;
+use crate::ledger::{LedgerError, NewReceipt, ReceiptOutcome};
 
 /// The most webhooks that wait for a commit; who comes when there are more waits at the door.
-const WAITING: usize = 4_096;
+const MAX_WAITING: usize = 4_096;
 
 /// What came with one webhook, and who waits for it to be kept.
-struct Delivery {
+struct QueuedReceipts {
     receipts: Vec<NewReceipt>,
-    kept: oneshot::Sender<Vec<Reception>>,
+    kept: oneshot::Sender<Vec<ReceiptOutcome>>,
 }
 
 /// The way to the collector.
 #[derive(Clone)]
-pub struct Collector(mpsc::Sender<Delivery>);
+pub struct ReceiptCollector(mpsc::Sender<QueuedReceipts>);
 
 /// A collector, and its work: it ends when nobody can bring anything any more, or when the ledger fails.
-pub fn collector(receiver: Arc<Receiver>) -> (Collector, impl Future<Output = Result<(), LedgerError>>) {
-    let (sender, deliveries) = mpsc::channel(WAITING);
-    (Collector(sender), collect(receiver, deliveries))
+pub fn create_collector(
+    receiver: Arc<WebhookReceiver>,
+) -> (ReceiptCollector, impl Future<Output = Result<(), LedgerError>>) {
+    let (sender, deliveries) = mpsc::channel(MAX_WAITING);
+    (ReceiptCollector(sender), collect_receipts(receiver, deliveries))
 }
 
-impl Collector {
+impl ReceiptCollector {
     /// Has receipts kept; nothing if they could not be.
-    pub async fn keep(&self, receipts: Vec<NewReceipt>) -> Option<Vec<Reception>> {
+    pub async fn keep_receipts(&self, receipts: Vec<NewReceipt>) -> Option<Vec<ReceiptOutcome>> {
         let (kept, keeping) = oneshot::channel();
-        self.0.send(Delivery { receipts, kept }).await.ok()?;
+        self.0.send(QueuedReceipts { receipts, kept }).await.ok()?;
         keeping.await.ok()
     }
 }
 
-async fn collect(receiver: Arc<Receiver>, mut deliveries: mpsc::Receiver<Delivery>) -> Result<(), LedgerError> {
-    let mut waiting: Vec<Delivery> = Vec::with_capacity(WAITING);
+async fn collect_receipts(
+    receiver: Arc<WebhookReceiver>,
+    mut deliveries: mpsc::Receiver<QueuedReceipts>,
+) -> Result<(), LedgerError> {
+    let mut waiting: Vec<QueuedReceipts> = Vec::with_capacity(MAX_WAITING);
     // While one commit is under way the next ones gather: the more there are, the fewer commits each of them costs.
-    while deliveries.recv_many(&mut waiting, WAITING).await > 0 {
-        match keep(&receiver, &mut waiting).await {
+    while deliveries.recv_many(&mut waiting, MAX_WAITING).await > 0 {
+        match commit_receipts(&receiver, &mut waiting).await {
             // A damaged record keeps away its own receipts only.
             Err(error) if error.concerns_records() => {
                 for delivery in std::mem::take(&mut waiting) {
-                    keep_alone(&receiver, delivery).await?;
+                    commit_alone(&receiver, delivery).await?;
                 }
             }
             kept => kept?,
@@ -53,12 +58,12 @@ async fn collect(receiver: Arc<Receiver>, mut deliveries: mpsc::Receiver<Deliver
 }
 
 /// Keeps what came with some webhooks in one commit, and tells those who wait.
-async fn keep(receiver: &Receiver, waiting: &mut Vec<Delivery>) -> Result<(), LedgerError> {
+async fn commit_receipts(receiver: &WebhookReceiver, waiting: &mut Vec<QueuedReceipts>) -> Result<(), LedgerError> {
     let receipts = waiting.iter().flat_map(|delivery| delivery.receipts.iter().cloned()).collect();
-    match receiver.keep(receipts).await {
+    match receiver.store_receipts(receipts).await {
         Ok(receptions) => {
             let mut receptions = receptions.into_iter();
-            for Delivery { receipts, kept } in waiting.drain(..) {
+            for QueuedReceipts { receipts, kept } in waiting.drain(..) {
                 // Who does not wait any more has it brought again.
                 let _ = kept.send(receptions.by_ref().take(receipts.len()).collect());
             }
@@ -73,10 +78,10 @@ async fn keep(receiver: &Receiver, waiting: &mut Vec<Delivery>) -> Result<(), Le
 }
 
 /// Keeps what came with one webhook. If a record that it needs is damaged, the sender brings it again later.
-async fn keep_alone(receiver: &Receiver, delivery: Delivery) -> Result<(), LedgerError> {
-    match keep(receiver, &mut vec![delivery]).await {
+async fn commit_alone(receiver: &WebhookReceiver, delivery: QueuedReceipts) -> Result<(), LedgerError> {
+    match commit_receipts(receiver, &mut vec![delivery]).await {
         Err(error) if error.concerns_records() => {
-            tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.damage());
+            tracing::error!("a receipt was rejected: {}; run `campaign ledger check`", error.describe_damage());
             Ok(())
         }
         kept => kept,

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{Connect, Error, key_of};
+use super::{Connect, Error, read_api_key};
 use crate::domain::Endpoint;
-use crate::gateway::{Address, Gateway, Rules};
+use crate::gateway::{AnswerRules, Gateway, GatewayAddress};
 use crate::manifest::{Destination, Profile};
-use crate::sandbox::{LocalReceiver, Sandbox, Scenario, Settings};
+use crate::sandbox::{LocalReceiver, Sandbox, SandboxSettings, Scenario};
 
 /// The key that the built-in sandbox and its client agree on, unless a scenario gives it another.
 const REHEARSAL_KEY: &str = "rehearsal";
@@ -18,8 +18,8 @@ const REHEARSAL_KEY: &str = "rehearsal";
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
-pub fn key(destination: &Destination) -> Result<SecretString, Error> {
-    destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), key_of)
+pub fn read_destination_key(destination: &Destination) -> Result<SecretString, Error> {
+    destination.profile().map_or_else(|| Ok(REHEARSAL_KEY.to_owned().into()), read_api_key)
 }
 
 /// What answers the envelopes of a start.
@@ -44,7 +44,8 @@ impl<'a> Connection<'a> {
         match destination {
             Destination::Live(profile) => Ok(Connection::Gateway(profile, key)),
             Destination::Rehearsal => {
-                let sandbox = Sandbox::start(Settings { key, scenario, receiver, ..Settings::default() }).await;
+                let sandbox =
+                    Sandbox::start(SandboxSettings { key, scenario, receiver, ..SandboxSettings::default() }).await;
                 let failed = |error| Error::Internal(format!("the built-in sandbox cannot start: {error}"));
                 sandbox.map(Connection::Sandbox).map_err(failed)
             }
@@ -55,10 +56,15 @@ impl<'a> Connection<'a> {
     ///
     /// # Errors
     /// When none can be made.
-    pub fn client(&self, connect: Connect, endpoint: Endpoint, timeout: Duration) -> Result<Arc<dyn Gateway>, Error> {
+    pub fn create_client(
+        &self,
+        connect: Connect,
+        endpoint: Endpoint,
+        timeout: Duration,
+    ) -> Result<Arc<dyn Gateway>, Error> {
         let (address, key, rules) = match self {
             Connection::Sandbox(sandbox) => (
-                Address {
+                GatewayAddress {
                     base_url: sandbox.base_url(),
                     async_url: sandbox.async_url(),
                     proxy: None,
@@ -67,10 +73,10 @@ impl<'a> Connection<'a> {
                 },
                 // A scenario may have given the sandbox a key of its own.
                 sandbox.key(),
-                Rules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
+                AnswerRules { trust_status: Vec::new(), fatal_errors: vec!["Not enough money".to_owned()] },
             ),
             Connection::Gateway(profile, key) => (
-                Address {
+                GatewayAddress {
                     base_url: profile.base_url.as_str().to_owned(),
                     async_url: profile.async_url.as_ref().map_or_else(String::new, |url| url.as_str().to_owned()),
                     proxy: profile.proxy.clone(),
@@ -78,7 +84,7 @@ impl<'a> Connection<'a> {
                     embedded: false,
                 },
                 key,
-                Rules { trust_status: profile.trust_status.clone(), fatal_errors: profile.fatal_errors.clone() },
+                AnswerRules { trust_status: profile.trust_status.clone(), fatal_errors: profile.fatal_errors.clone() },
             ),
         };
         let key = key.expose_secret().to_owned().into();

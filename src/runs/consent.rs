@@ -4,10 +4,12 @@ use jiff::Zoned;
 use roaring::RoaringBitmap;
 
 use super::policy::describe_closed_window;
-use super::{Approving, Arming, Error, Inputs, ListSurvey, RestOfRun, Sample, Standing, TemplateChange};
+use super::{
+    Error, Inputs, ListSurvey, PlanReview, RestOfRun, Sample, ScheduleActivation, StandingApproval, TemplateChange,
+};
 use crate::check::online::Cost;
 use crate::delivery::{SingleKind, Snapshot};
-use crate::domain::{Phone, plural};
+use crate::domain::{Phone, format_count};
 use crate::gateway::{Balance, BoxFuture};
 use crate::ledger::Run;
 use crate::manifest::Profile;
@@ -32,9 +34,9 @@ pub enum Proposal<'q> {
         again: bool,
     },
     /// That a campaign runs by itself from now on.
-    Arm {
+    ActivateSchedule {
         /// What is going to be armed.
-        arming: &'q Arming,
+        arming: &'q ScheduleActivation,
         /// What it goes through.
         profile: &'q Profile,
         /// Some of the messages, if a person sees them.
@@ -43,16 +45,16 @@ pub enum Proposal<'q> {
     /// That what was planned is sent.
     Approve {
         /// What is approved.
-        approving: &'q Approving,
+        approving: &'q PlanReview,
         /// What it goes through.
         profile: &'q Profile,
         /// Whether it is for all that is due by its schedule.
-        standing: Option<Standing>,
+        standing: Option<StandingApproval>,
         /// Some of the messages, if a person sees them.
         samples: &'q [Sample],
     },
     /// Resuming a run, or sending rows of it again.
-    GoOn {
+    Resume {
         /// The run.
         run: &'q Run,
         /// Where it stands.
@@ -104,9 +106,9 @@ impl Proposal<'_> {
     fn kind(&self) -> ProposalKind {
         match self {
             Proposal::Begin { rows, .. } => ProposalKind::Run(rows.len()),
-            Proposal::Arm { .. } => ProposalKind::Arm,
+            Proposal::ActivateSchedule { .. } => ProposalKind::ActivateSchedule,
             Proposal::Approve { .. } | Proposal::Pending { .. } => ProposalKind::Approve,
-            Proposal::GoOn { number, .. } => ProposalKind::Run(*number),
+            Proposal::Resume { number, .. } => ProposalKind::Run(*number),
             Proposal::Single { .. } => ProposalKind::Single,
             Proposal::OutsideWindow { opens } => ProposalKind::OutsideWindow(opens.cloned()),
             Proposal::Template { profile, change } => {
@@ -122,7 +124,7 @@ pub enum ProposalKind {
     /// Messages to so many people.
     Run(u64),
     /// That a campaign runs by itself.
-    Arm,
+    ActivateSchedule,
     /// That what was planned is sent.
     Approve,
     /// A lookup or a code call.
@@ -140,17 +142,17 @@ pub enum ProposalKind {
 
 /// Why there is no confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ConsentRefusal {
     /// There is no terminal to ask at.
-    NobodyToAsk,
+    NoTerminal,
     /// The person who was asked did not confirm.
-    No,
+    Declined,
 }
 
 /// Somebody who can agree: a person at a terminal, an order that was given beforehand.
 pub trait Consent: Send + Sync {
     /// Whether a yes can come at all; where none can, no gateway is asked anything either.
-    fn can_come(&self) -> bool;
+    fn can_confirm(&self) -> bool;
 
     /// Whether a person sees each proposal, with its warnings.
     fn shows_proposals(&self) -> bool {
@@ -158,32 +160,36 @@ pub trait Consent: Send + Sync {
     }
 
     /// Asks for a yes.
-    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>>;
+    fn ask<'a>(&'a self, question: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>>;
 }
 
 /// Why something was not confirmed, in words.
-pub(super) fn describe_refusal(what: &ProposalKind, refusal: Refusal) -> String {
+pub(super) fn describe_refusal(what: &ProposalKind, refusal: ConsentRefusal) -> String {
     let needs = match (what, refusal) {
-        (ProposalKind::Run(_) | ProposalKind::Single | ProposalKind::OutsideWindow(_), Refusal::No) => {
+        (ProposalKind::Run(_) | ProposalKind::Single | ProposalKind::OutsideWindow(_), ConsentRefusal::Declined) => {
             return "Cancelled. Nothing was sent.".to_owned();
         }
-        (ProposalKind::Arm, Refusal::No) => return "Cancelled. The schedule was not activated.".to_owned(),
-        (ProposalKind::Approve, Refusal::No) => return "Cancelled. Nothing was approved.".to_owned(),
-        (ProposalKind::Template { .. }, Refusal::No) => return "Cancelled. Nothing was changed.".to_owned(),
-        (ProposalKind::OutsideWindow(opens), Refusal::NobodyToAsk) => {
+        (ProposalKind::ActivateSchedule, ConsentRefusal::Declined) => {
+            return "Cancelled. The schedule was not activated.".to_owned();
+        }
+        (ProposalKind::Approve, ConsentRefusal::Declined) => return "Cancelled. Nothing was approved.".to_owned(),
+        (ProposalKind::Template { .. }, ConsentRefusal::Declined) => {
+            return "Cancelled. Nothing was changed.".to_owned();
+        }
+        (ProposalKind::OutsideWindow(opens), ConsentRefusal::NoTerminal) => {
             return format!("{}; nothing was sent", describe_closed_window(opens.as_ref()));
         }
-        (ProposalKind::Approve, Refusal::NobodyToAsk) => {
+        (ProposalKind::Approve, ConsentRefusal::NoTerminal) => {
             return "the reviewer must confirm the approval at a terminal; nothing was approved".to_owned();
         }
-        (ProposalKind::Run(number), Refusal::NobodyToAsk) => {
-            format!("sending to {} through a live gateway", plural(*number, "recipient"))
+        (ProposalKind::Run(number), ConsentRefusal::NoTerminal) => {
+            format!("sending to {} through a live gateway", format_count(*number, "recipient"))
         }
-        (ProposalKind::Arm, Refusal::NobodyToAsk) => {
+        (ProposalKind::ActivateSchedule, ConsentRefusal::NoTerminal) => {
             return "a schedule that sends through a live gateway needs confirmation; it was not activated".to_owned();
         }
-        (ProposalKind::Single, Refusal::NobodyToAsk) => "a paid request to a live gateway".to_owned(),
-        (ProposalKind::Template { gateway, verb }, Refusal::NobodyToAsk) => {
+        (ProposalKind::Single, ConsentRefusal::NoTerminal) => "a paid request to a live gateway".to_owned(),
+        (ProposalKind::Template { gateway, verb }, ConsentRefusal::NoTerminal) => {
             return format!(
                 "confirmation is required to {verb} a template on the live gateway `{gateway}`; nothing was changed"
             );

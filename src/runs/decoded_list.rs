@@ -3,40 +3,40 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::List;
-use crate::audience::Decoded;
+use super::CampaignList;
+use crate::audience::DecodedText;
 use crate::finding::{Finding, rules};
 use crate::manifest::Campaign;
 
 /// What is kept of a list that was read: a sheet, which is dear to read, and how the list is written.
 #[derive(Default)]
 pub(super) struct DecodedList {
-    sheet: Mutex<Option<Decoded>>,
-    told: Mutex<Option<String>>,
+    sheet: Mutex<Option<DecodedText>>,
+    form: Mutex<Option<String>>,
 }
 
 impl DecodedList {
     /// Opens the list from its beginning.
-    pub(super) fn open(&self, list: &List, campaign: &Campaign) -> Result<Decoded, Finding> {
+    pub(super) fn open(&self, list: &CampaignList, campaign: &Campaign) -> Result<DecodedText, Finding> {
         let mut sheet = self.sheet.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(again) = sheet.as_ref().and_then(Decoded::again) {
+        if let Some(again) = sheet.as_ref().and_then(DecodedText::reopen) {
             return Ok(again);
         }
         let opened = list.open(&campaign.form, campaign.brief.region);
-        let Some(decoded) = opened else { return Err(unseen_list(campaign)) };
-        let decoded = decoded.map_err(|finding| at_its_key(*finding, campaign))?;
-        *sheet = decoded.again();
+        let Some(decoded) = opened else { return Err(unfetched_list_finding(campaign)) };
+        let decoded = decoded.map_err(|finding| locate_at_key(*finding, campaign))?;
+        *sheet = decoded.reopen();
         Ok(decoded)
     }
 
     /// Remembers how the list was found to be written, which is told at the end.
-    pub(super) fn tell(&self, told: Option<String>) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
+    pub(super) fn set_form(&self, told: Option<String>) {
+        *self.form.lock().unwrap_or_else(PoisonError::into_inner) = told;
     }
 
     /// How the list was found to be written, where it was read and is no CSV in UTF-8.
-    pub(super) fn told(&self) -> Option<String> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn form(&self) -> Option<String> {
+        self.form.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -48,14 +48,15 @@ impl fmt::Debug for DecodedList {
 }
 
 /// That nobody looked at a list that is no file, since nobody wanted it fetched.
-fn unseen_list(campaign: &Campaign) -> Finding {
+fn unfetched_list_finding(campaign: &Campaign) -> Finding {
     let Campaign { recipients, places, .. } = campaign;
     let message = format!("the list ({recipients}) was not checked, because only a run or `--fetch` fetches it");
-    Finding::new(&rules::RECIPIENTS_UNSEEN, message).at(places.of_key(&format!("recipients.{}", recipients.key())))
+    Finding::new(&rules::RECIPIENTS_UNSEEN, message)
+        .at(places.locate_key(&format!("recipients.{}", recipients.source_key())))
 }
 
 /// A finding about what the campaign says of its list, at the key that says it.
-fn at_its_key(finding: Finding, campaign: &Campaign) -> Finding {
+fn locate_at_key(finding: Finding, campaign: &Campaign) -> Finding {
     let says = |key: &str| finding.help.as_ref().is_some_and(|help| help.contains(&format!("delete `{key}`")));
     let key = if finding.rule == &rules::RECIPIENTS_MISSING {
         Some("file")
@@ -66,7 +67,7 @@ fn at_its_key(finding: Finding, campaign: &Campaign) -> Finding {
     } else {
         None
     };
-    match key.and_then(|key| campaign.places.of_key(&format!("recipients.{key}"))) {
+    match key.and_then(|key| campaign.places.locate_key(&format!("recipients.{key}"))) {
         Some(place) => finding.at(place),
         None => finding,
     }

@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Error, Inputs, ListSurvey, Observer, OwnFiles, refuse_start, survey_list};
+use super::{Error, Inputs, ListSurvey, ProtectedFiles, RunObserver, refuse_start, survey_list};
 use crate::ledger::{Ledger, ListReader};
-use crate::report::{ListSource, Listing, RowSelection, Style, write_file};
+use crate::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 
 /// What a run would send.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub struct DryRun {
 pub async fn dry_run(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
-    files: OwnFiles<'_>,
+    files: ProtectedFiles<'_>,
     accept_changes: bool,
-    observer: &Observer,
+    observer: &RunObserver,
 ) -> Result<DryRun, Error> {
     if let Some(ledger) = ledger
         && !accept_changes
@@ -35,14 +35,14 @@ pub async fn dry_run(
     }
     let survey = survey_list(inputs, ledger, observer).await?;
     let campaign = &inputs.campaign;
-    let target = files.target(campaign, campaign.dry_results_file());
-    target.judge().map_err(Error::ResultsPlace)?;
+    let target = files.results_target(campaign, campaign.dry_results_file());
+    target.resolve_path().map_err(Error::ResultsPlace)?;
     let open = || {
-        let opened = inputs.list().map_err(|_| io::Error::other("the file no longer exists"));
+        let opened = inputs.open_list().map_err(|_| io::Error::other("the file no longer exists"));
         opened.map(|list| Box::new(list) as ListReader)
     };
     let listing = Listing {
-        recipients: ListSource::Outside { place: inputs.list.place(), open: &open },
+        recipients: ListSource::Outside { path: inputs.list.place(), open: &open },
         recipients_sha256: &survey.sha256,
         brief: &campaign.brief,
         run: None,
@@ -53,6 +53,6 @@ pub async fn dry_run(
         records: None,
         earlier: None,
     };
-    write_file(&target, Style::Csv, vec![listing]).await?;
+    write_results_file(&target, ResultsFormat::Csv, vec![listing]).await?;
     Ok(DryRun { survey, results: target.path().to_owned() })
 }

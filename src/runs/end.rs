@@ -3,84 +3,94 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::find::found;
+use super::find::reload_run;
 use super::launch::Session;
-use super::{EndedRun, Error, RunPhase, runs_of};
-use crate::delivery::{Ending, Snapshot, Stop};
-use crate::domain::Occasion;
+use super::{EndedRun, Error, RunPhase, list_campaign_runs};
+use crate::delivery::{SendEnding, Snapshot, Stop};
+use crate::domain::NotificationEvent;
 use crate::failpoint;
-use crate::ledger::{Lease, LeftOut, NewNotification, Parts, Progress, Run, RunEnd, State, StateCounts, StopKind};
-use crate::manifest::Notify;
+use crate::ledger::{
+    BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
+};
+use crate::manifest::NotifySettings;
 use crate::message::Notice;
-use crate::notify::{about_run, notification};
-use crate::report::{KeptResults, RunFigures, RunResults, open_doubts};
+use crate::notify::{create_notification, run_notice};
+use crate::report::{ResultsBackup, RunFigures, RunResults, find_runs_in_doubt};
 use crate::sandbox::Counts;
 
 impl Session {
     /// Writes the results and marks the run.
-    pub(super) async fn end(
+    pub(super) async fn end_run(
         &self,
         (run, lease): (Run, Lease),
-        ending: Ending,
-        (parts_before, began): (Parts, Instant),
+        ending: SendEnding,
+        (parts_before, began): (BilledParts, Instant),
         played: Option<Counts>,
     ) -> Result<EndedRun, Error> {
-        let Ending { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
-        let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(State::Sending));
+        let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
+        let (kind, sending) = (stop.as_ref().map(|stop| stop.kind), counts.get(RowState::Sending));
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
             // A second signal: leave at once. What is in flight shows as doubt from the next look on.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
-        let now = found(self.adapters.ledger.as_ref(), run.key).await?;
+        let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
         let counts = match now.receipts == run.receipts && run.orders.is_empty() {
             true => counts,
             // The counts from sending lack receipts that arrived meanwhile, and the earlier states of rows that a retry
             // skipped.
-            false => Snapshot::read(self.adapters.ledger.as_ref(), &now, false).await?.counts,
+            false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
-        let open_doubts = open_doubts(&runs_of(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
+        let open_doubts =
+            find_runs_in_doubt(&list_campaign_runs(self.adapters.ledger.as_ref(), self.inputs()).await?, Some(run.key));
         let (results, figures, kept) = match kind {
-            Some(StopKind::NotOwner) => (None, None, None),
+            Some(StopKind::LeaseLost) => (None, None, None),
             _ => match self.write_results(&run).await {
-                Ok((figures, kept)) => (Some(Ok(self.results())), Some(figures), kept),
+                Ok((figures, kept)) => (Some(Ok(self.results_path())), Some(figures), kept),
                 Err(error) => (Some(Err(error)), None, None),
             },
         };
-        let in_part = figures.as_ref().map_or(0, |figures| figures.channels.in_part());
+        let in_part = figures.as_ref().map_or(0, |figures| figures.channels.count_partial());
         let unwritten = results.as_ref().is_some_and(Result::is_err);
         let stopped_by = if unwritten { Some(StopKind::ResultsUnwritten) } else { kind };
-        let parts = parts_before.and(parts);
-        if kind != Some(StopKind::Ledger) && kind != Some(StopKind::NotOwner) {
-            let done = matches!(kind, None | Some(StopKind::Until)) && counts.get(State::Planned) + sending == 0;
+        let parts = parts_before.plus(parts);
+        if kind != Some(StopKind::Ledger) && kind != Some(StopKind::LeaseLost) {
+            let done =
+                matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
                 // Results come first: a run without them is not finished.
-                progress: if done && !unwritten { Progress::Finished } else { Progress::Open },
+                progress: if done && !unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
-                stopped: stop.as_ref().map(ToString::to_string),
+                stop_reason: stop.as_ref().map(ToString::to_string),
                 counts: counts.clone(),
                 parts: parts.billed,
                 receipts: now.receipts,
-                results: Some(absolute(&self.results())),
+                results: Some(absolute_path(&self.results_path())),
                 lag,
                 at: (self.adapters.clock)(),
-                told: self.told(&run, (stopped_by, stop.as_ref()), &counts, in_part, done && !unwritten),
+                notifications: self.end_notification(
+                    &run,
+                    (stopped_by, stop.as_ref()),
+                    &counts,
+                    in_part,
+                    done && !unwritten,
+                ),
             };
-            self.adapters.ledger.end(lease, end).await?;
+            self.adapters.ledger.end_run(lease, end).await?;
             failpoint::pass("run.marked");
-            let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.kept_terms()));
+            let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.stored_terms()));
             match figures.filter(|figures| figures.counts == counts) {
-                Some(figures) => RunFigures { terms, ..figures }.keep_made(ledger, run.key, now.receipts).await,
+                Some(figures) => RunFigures { terms, ..figures }.store_computed(ledger, run.key, now.receipts).await,
                 // Something became known in between, or the results could not be written.
-                None => RunFigures::keep(ledger, run.key, terms).await,
+                None => RunFigures::store(ledger, run.key, terms).await,
             }
         }
         let time = began.elapsed();
-        let never = counts.get(State::Skipped) + counts.get(State::Invalid);
+        let never = counts.get(RowState::Skipped) + counts.get(RowState::Invalid);
         let left_out = match never == counts.total() {
-            true => self.adapters.ledger.left_out(run.key).await?,
-            false => LeftOut::default(),
+            true => self.adapters.ledger.load_excluded_rows(run.key).await?,
+            false => ExcludedRows::default(),
         };
         Ok(EndedRun {
             run,
@@ -100,7 +110,7 @@ impl Session {
             before: None,
             cancelled_in: Vec::new(),
             earlier_edition: false,
-            not_begun: None,
+            not_begun_error: None,
             earlier: None,
             played,
             open_doubts,
@@ -109,7 +119,7 @@ impl Session {
     }
 
     /// Who is told of this end: of the most important that it was and somebody wants to know.
-    fn told(
+    fn end_notification(
         &self,
         run: &Run,
         (kind, stop): (Option<StopKind>, Option<&Stop>),
@@ -118,33 +128,37 @@ impl Session {
         finished: bool,
     ) -> Vec<NewNotification> {
         let inputs = self.inputs();
-        let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::Until));
-        let doubt = counts.get(State::InDoubt) + counts.get(State::Unresolved) > 0;
-        let occasions = [(Occasion::Doubt, doubt), (Occasion::Stopped, stopped), (Occasion::Finished, finished)];
+        let stopped = kind.is_some_and(|kind| !matches!(kind, StopKind::Limit | StopKind::DeadlineReached));
+        let doubt = counts.get(RowState::InDoubt) + counts.get(RowState::Unresolved) > 0;
+        let occasions = [
+            (NotificationEvent::Doubt, doubt),
+            (NotificationEvent::Stopped, stopped),
+            (NotificationEvent::Finished, finished),
+        ];
         let why = match (stop, kind) {
             (Some(stop), _) if stopped => Some(stop.to_string()),
             (_, Some(StopKind::ResultsUnwritten)) => Some("the results could not be written".to_owned()),
             _ => None,
         };
-        let wanted = |notify: &Notify| {
+        let wanted = |notify: &NotifySettings| {
             occasions.into_iter().filter(|(_, was)| *was).find_map(|(occasion, _)| {
-                let notice = about_run(run, occasion, counts, in_part, why.clone(), (self.adapters.clock)());
-                notification(notify, &Notice { results: Some(absolute(&self.results())), ..notice })
+                let notice = run_notice(run, occasion, counts, in_part, why.clone(), (self.adapters.clock)());
+                create_notification(notify, &Notice { results: Some(absolute_path(&self.results_path())), ..notice })
             })
         };
-        inputs.campaign.told(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
+        inputs.campaign.notify_settings(inputs.destination.profile()).filter(|_| run.live).filter_map(wanted).collect()
     }
 
     /// Writes the results and calculates the figures of the run. The results of another run at that place are kept.
-    async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<KeptResults>), Error> {
+    async fn write_results(&self, run: &Run) -> Result<(RunFigures, Option<ResultsBackup>), Error> {
         let results = RunResults::open(self.adapters.ledger.as_ref(), run, false).await?;
-        let written = results.to_file_with_figures(&self.launch.target).await?;
+        let written = results.write_file_with_figures(&self.launch.target).await?;
         tracing::info!(run = run.name(), "results written");
         Ok(written)
     }
 }
 
 /// The path from the root, so that the results are found from any folder later.
-fn absolute(path: &Path) -> String {
+fn absolute_path(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
 }

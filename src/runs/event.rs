@@ -9,12 +9,12 @@ use crate::check::online::Cost;
 use crate::delivery::{self, Reconciliation};
 use crate::finding::Finding;
 use crate::gateway::Balance;
-use crate::ledger::Wait;
-use crate::report::{KeptResults, LossSign};
+use crate::ledger::SlotWait;
+use crate::report::{LossSign, ResultsBackup};
 
 /// Something that happened.
 #[derive(Debug)]
-pub enum Event {
+pub enum RunEvent {
     /// Something is wrong that refuses nothing.
     Warnings(Vec<Finding>),
     /// Profiles that stand beside the one that is used cannot be used themselves.
@@ -48,9 +48,9 @@ pub enum Event {
         aside: String,
     },
     /// The results of another run were moved, because this run writes to their place.
-    ResultsKept(KeptResults),
+    ResultsKept(ResultsBackup),
     /// A question about the account waits for the account's pace.
-    WaitingToAsk(Wait),
+    WaitingToAsk(SlotWait),
     /// What the account has, and what the messages cost.
     Money {
         /// What it has.
@@ -134,4 +134,4 @@ pub enum Event {
 }
 
 /// Somebody who is told of events.
-pub type Observer = Arc<dyn Fn(Event) + Send + Sync>;
+pub type RunObserver = Arc<dyn Fn(RunEvent) + Send + Sync>;

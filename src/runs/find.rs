@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 
-use super::whose::whole_path;
-use super::{Error, Event, Observer, campaign_file, occurrence_of};
+use super::whose::absolute_file_path;
+use super::{Error, RunEvent, RunObserver, find_campaign_file, find_occurrence};
 use crate::delivery::FrozenInputs;
 use crate::finding::did_you_mean;
 use crate::ledger::{Ledger, LedgerError, Run, RunFilter, RunId};
-use crate::manifest::{CampaignPath, Day, is_slug, load_campaign};
-use crate::report::{NextStep, RunView, unknown_at_a_glance};
+use crate::manifest::{CampaignDay, CampaignPath, is_slug, load_campaign};
+use crate::report::{NextStep, RunView, find_unknown_results_quickly};
 
 /// The run that `name` means: `autumn-sale@3`, or a campaign's name or file (its latest live run, else its latest).
 ///
@@ -18,25 +18,25 @@ use crate::report::{NextStep, RunView, unknown_at_a_glance};
 ///
 /// # Errors
 /// When there is none, or the ledger cannot be read.
-pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     if let Some((campaign, _)) = name.rsplit_once('@')
-        && let Some(run) = find_stored(ledger, (campaign, name)).await?
+        && let Some(run) = find_stored_run(ledger, (campaign, name)).await?
     {
         return Ok(run);
     }
     if is_file(name) {
-        if let Some(latest) = latest_of_file(ledger, &campaign_name(name), Path::new(name)).await? {
+        if let Some(latest) = find_latest_of_file(ledger, &read_campaign_name(name), Path::new(name)).await? {
             return Ok(latest);
         }
     } else {
-        let latest = RunFilter { latest: Some(1), ..RunFilter::of_campaign(name) };
+        let latest = RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) };
         for latest in [RunFilter { live: true, ..latest.clone() }, latest] {
-            if let Some(run) = ledger.runs(latest).await?.pop() {
+            if let Some(run) = ledger.list_runs(latest).await?.pop() {
                 return Ok(run);
             }
         }
     }
-    let names: Vec<String> = ledger.stored_runs(RunFilter::all()).await?.iter().flatten().map(Run::name).collect();
+    let names: Vec<String> = ledger.list_stored_runs(RunFilter::all()).await?.iter().flatten().map(Run::name).collect();
     let near = did_you_mean(name, names.iter().map(String::as_str)).map(ToOwned::to_owned);
     Err(Error::NoSuchRun { name: name.to_owned(), near })
 }
@@ -45,8 +45,8 @@ pub async fn find(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
 ///
 /// # Errors
 /// When they are all of another file, or the ledger cannot be read.
-pub async fn latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) -> Result<Option<Run>, Error> {
-    let runs = of_file(ledger.runs(RunFilter::of_campaign(campaign)).await?, file)?;
+pub async fn find_latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) -> Result<Option<Run>, Error> {
+    let runs = filter_by_file(ledger.list_runs(RunFilter::for_campaign(campaign)).await?, file)?;
     Ok(runs.iter().rfind(|run| run.live).or(runs.last()).cloned())
 }
 
@@ -54,8 +54,8 @@ pub async fn latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Path) ->
 ///
 /// # Errors
 /// When its own record is damaged, or the ledger cannot be read.
-pub async fn find_stored(ledger: &dyn Ledger, (campaign, name): (&str, &str)) -> Result<Option<Run>, LedgerError> {
-    for stored in ledger.stored_runs(RunFilter::of_campaign(campaign)).await? {
+pub async fn find_stored_run(ledger: &dyn Ledger, (campaign, name): (&str, &str)) -> Result<Option<Run>, LedgerError> {
+    for stored in ledger.list_stored_runs(RunFilter::for_campaign(campaign)).await? {
         match stored {
             Ok(run) if run.name() == name => return Ok(Some(run)),
             Err(damaged) if damaged.name == name => return Err(damaged.error),
@@ -69,8 +69,8 @@ pub async fn find_stored(ledger: &dyn Ledger, (campaign, name): (&str, &str)) ->
 ///
 /// # Errors
 /// When they are all of another file.
-fn of_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
-    let here = whole_path(file);
+fn filter_by_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
+    let here = absolute_file_path(file);
     let elsewhere = runs.iter().rfind(|run| run.file.is_some());
     let mine = |run: &&Run| run.file.as_ref() == Some(&here);
     match elsewhere.filter(|_| !runs.iter().any(|run| mine(&run))) {
@@ -87,19 +87,19 @@ fn of_file(runs: Vec<Run>, file: &Path) -> Result<Vec<Run>, Error> {
 ///
 /// # Errors
 /// When there is none, or the ledger cannot be read.
-pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
-    let found = find(ledger, name).await?;
+pub async fn find_doubtful_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
+    let found = find_run(ledger, name).await?;
     if found.name() == name {
         return Ok(found);
     }
-    let runs = ledger.runs(RunFilter { live: true, ..RunFilter::of_campaign(&found.campaign) }).await?;
+    let runs = ledger.list_runs(RunFilter { live: true, ..RunFilter::for_campaign(&found.campaign) }).await?;
     let of_a_file = is_file(name);
     for run in runs.into_iter().rev().filter(|run| run.file == found.file || !of_a_file) {
         let counts = match &run.counts {
-            None if run.shared => Some(RunView::read(ledger, run.clone(), false).await?.counts),
+            None if run.shared => Some(RunView::load(ledger, run.clone(), false).await?.counts),
             counts => counts.as_ref().map(|(counts, _)| counts.clone()),
         };
-        if counts.is_some_and(|counts| NextStep::of_doubt(&counts).is_some()) {
+        if counts.is_some_and(|counts| NextStep::for_doubt(&counts).is_some()) {
             return Ok(run);
         }
     }
@@ -110,8 +110,8 @@ pub async fn find_doubtful(ledger: &dyn Ledger, name: &str) -> Result<Run, Error
 ///
 /// # Errors
 /// When it is gone, or the ledger cannot be read.
-pub(super) async fn found(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
-    let run = ledger.runs(RunFilter::one(key)).await?.pop();
+pub(super) async fn reload_run(ledger: &dyn Ledger, key: RunId) -> Result<Run, Error> {
+    let run = ledger.list_runs(RunFilter::with_key(key)).await?.pop();
     run.ok_or_else(|| Error::Internal("the run is no longer in the ledger".to_owned()))
 }
 
@@ -121,13 +121,13 @@ fn is_file(name: &str) -> bool {
 }
 
 /// The campaign that a file describes; a name that is no file is a campaign's name already.
-fn campaign_name(name: &str) -> String {
+fn read_campaign_name(name: &str) -> String {
     if !is_file(name) {
         return name.to_owned();
     }
     let path = Path::new(name);
     // Its name is the same on every day.
-    match load_campaign(path, Day::Coming(Date::ZERO)).value {
+    match load_campaign(path, CampaignDay::Coming(Date::ZERO)).value {
         Some(campaign) => campaign.brief.name,
         None => path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
     }
@@ -137,31 +137,31 @@ fn campaign_name(name: &str) -> String {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn judge_results(ledger: &dyn Ledger, run: &Run, observer: &Observer) -> Result<(), Error> {
+pub async fn report_results_conflict(ledger: &dyn Ledger, run: &Run, observer: &RunObserver) -> Result<(), Error> {
     if !run.live {
         return Ok(());
     }
     let results = match &run.results {
         Some(results) => Some(PathBuf::from(results)),
-        None => planned_results(ledger, run).await,
+        None => planned_results_path(ledger, run).await,
     };
     if let Some(results) = results
-        && let Some(sign) = unknown_at_a_glance(ledger, &CampaignPath::anywhere(results)).await?
+        && let Some(sign) = find_unknown_results_quickly(ledger, &CampaignPath::anywhere(results)).await?
     {
-        observer(Event::Contradicted(sign));
+        observer(RunEvent::Contradicted(sign));
     }
     Ok(())
 }
 
 /// Where a run that did not end yet is going to write its results, as its campaign file says now.
-pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
-    let today = FrozenInputs::of_run(ledger, run).await.ok()?.day();
-    let campaign = load_campaign(&campaign_file(ledger, run).await?, today).value?;
-    let campaign = match occurrence_of(ledger, run.key).await {
-        Ok(Some(_)) => campaign.with_results_of(&run.edition),
+pub(super) async fn planned_results_path(ledger: &dyn Ledger, run: &Run) -> Option<PathBuf> {
+    let today = FrozenInputs::load_for_run(ledger, run).await.ok()?.day();
+    let campaign = load_campaign(&find_campaign_file(ledger, run).await?, today).value?;
+    let campaign = match find_occurrence(ledger, run.key).await {
+        Ok(Some(_)) => campaign.with_results_for_edition(&run.edition),
         _ => campaign,
     };
-    let results = campaign.sent_through(&run.gateway).results_file();
+    let results = campaign.with_gateway(&run.gateway).results_file();
     Some(std::path::absolute(results.path()).unwrap_or_else(|_| results.path().to_owned()))
 }
 
@@ -169,8 +169,8 @@ pub(super) async fn planned_results(ledger: &dyn Ledger, run: &Run) -> Option<Pa
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn later_at(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<Option<String>, LedgerError> {
+pub async fn find_later_run(ledger: &dyn Ledger, run: &Run, results: &str) -> Result<Option<String>, LedgerError> {
     let there = RunFilter { results: Some(results.to_owned()), latest: Some(1), ..RunFilter::all() };
-    let latest = ledger.runs(there).await?.pop();
+    let latest = ledger.list_runs(there).await?.pop();
     Ok(latest.filter(|latest| latest.key.0 > run.key.0).map(|latest| latest.name()))
 }

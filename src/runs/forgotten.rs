@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::domain::{Addressee, Phone};
 use crate::ledger::NumberKey;
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// The file in the state folder: a key, and for each number a hash of it with that key.
 const FILE: &str = "forgotten";
@@ -36,9 +36,9 @@ impl ForgottenNumbers {
     /// # Errors
     /// When the file cannot be written.
     pub(super) fn add(state: &Path, phone: Phone) -> io::Result<()> {
-        private::folder(state)?;
+        private::create_folder(state)?;
         let path = state.join(FILE);
-        drop(private::file(&path, Existing::Kept)?);
+        drop(private::open_file(&path, ExistingFile::Keep)?);
         let mut file = File::options().read(true).write(true).open(&path)?;
         file.lock()?;
         let mut text = String::new();
@@ -53,20 +53,20 @@ impl ForgottenNumbers {
             file.write_all(text.as_bytes())?;
         }
         let kept = Self::parse(&text)?;
-        if !kept.has(phone) {
-            file.write_all(format!("{}\n", kept.stays_of(phone)).as_bytes())?;
+        if !kept.contains(phone) {
+            file.write_all(format!("{}\n", kept.hash_number(phone)).as_bytes())?;
         }
         file.sync_all()?;
         private::sync_entry(&path)
     }
 
     /// Whether a number was forgotten.
-    pub(super) fn has(&self, phone: Phone) -> bool {
-        self.known.contains(&self.stays_of(phone))
+    pub(super) fn contains(&self, phone: Phone) -> bool {
+        self.known.contains(&self.hash_number(phone))
     }
 
-    fn stays_of(&self, phone: Phone) -> u64 {
-        Addressee::Forgotten(self.key.forgotten(phone)).get()
+    fn hash_number(&self, phone: Phone) -> u64 {
+        Addressee::Forgotten(self.key.hash_number(phone)).to_u64()
     }
 
     fn parse(text: &str) -> io::Result<Self> {
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_forgotten_is_known_by_a_hash_and_what_is_no_such_file_is_refused() {
+    fn forgotten_numbers_are_hashed_and_foreign_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let phone = |last: u64| Phone::new(380_501_234_560 + last).unwrap();
         assert!(ForgottenNumbers::read(folder.path()).unwrap().is_none());
@@ -98,7 +98,7 @@ mod tests {
         std::fs::write(folder.path().join(FILE), format!("{text}12")).unwrap();
         ForgottenNumbers::add(folder.path(), phone(3)).unwrap();
         let known = ForgottenNumbers::read(folder.path()).unwrap().unwrap();
-        assert_eq!([1, 2, 3, 4].map(|last| known.has(phone(last))), [true, true, true, false]);
+        assert_eq!([1, 2, 3, 4].map(|last| known.contains(phone(last))), [true, true, true, false]);
         for damaged in ["", "ab", "zz\n", "ключ\n", &format!("{text}x\n")] {
             std::fs::write(folder.path().join(FILE), damaged).unwrap();
             assert!(ForgottenNumbers::read(folder.path()).is_err(), "{damaged}");

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 use super::{Error, Inputs};
-use crate::domain::{Cap, Purpose};
-use crate::ledger::{Ledger, NumberSet, OptedOut, Progress, Run, RunFilter, RunId};
-use crate::manifest::{Brief, Destination};
-use crate::report::{DOUBTFUL, cancelled_numbers};
+use crate::domain::{FrequencyCap, Purpose};
+use crate::ledger::{Ledger, NumberSet, Run, RunFilter, RunId, RunProgress, SuppressedNumbers};
+use crate::manifest::{CampaignBrief, Destination};
+use crate::report::{IN_DOUBT_STATES, load_cancelled_numbers};
 
 /// Who has a message of a campaign and edition through an account.
 #[derive(Debug)]
-pub struct SentAlready {
+pub struct SentRecipients {
     /// Their numbers.
     pub numbers: NumberSet,
     /// The round that they are of.
@@ -23,7 +23,7 @@ pub struct SentAlready {
 
 /// The recipients of an edition whom `stop --for-good` cancelled.
 #[derive(Clone, Debug, Default)]
-pub struct CancelledBefore {
+pub struct CancelledRecipients {
     /// Their numbers.
     pub numbers: NumberSet,
     /// The names of the runs that were stopped for good, oldest first.
@@ -32,7 +32,7 @@ pub struct CancelledBefore {
 
 /// Since when people have a message, and whence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SentBefore {
+pub struct EarlierSending {
     /// The first run that sent to them.
     pub run: String,
     /// When it began.
@@ -45,7 +45,7 @@ pub struct SentBefore {
     pub purged: bool,
 }
 
-impl SentAlready {
+impl SentRecipients {
     /// Begins a new round, in which nobody has a message yet.
     pub(super) fn begin_round(&mut self) {
         *self = Self { numbers: NumberSet::default(), round: self.round + 1, runs: Vec::new() };
@@ -57,7 +57,7 @@ impl SentAlready {
     }
 
     /// The last run that may have sent to them.
-    pub(super) fn last(&self) -> Option<&Run> {
+    pub(super) fn last_run(&self) -> Option<&Run> {
         self.runs.last()
     }
 
@@ -65,22 +65,22 @@ impl SentAlready {
     ///
     /// # Errors
     /// As for [`cancelled_in`].
-    pub(super) async fn cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledBefore, Error> {
-        cancelled_in(ledger, &self.runs).await
+    pub(super) async fn find_cancelled(&self, ledger: &dyn Ledger) -> Result<CancelledRecipients, Error> {
+        find_cancelled_recipients(ledger, &self.runs).await
     }
 
     /// Whether nobody knows of some of them whether they have it.
     #[must_use]
     pub(super) fn has_doubt(&self) -> bool {
         let counts = self.runs.iter().filter_map(|run| run.counts.as_ref());
-        counts.into_iter().any(|(counts, _)| DOUBTFUL.into_iter().any(|state| counts.get(state) > 0))
+        counts.into_iter().any(|(counts, _)| IN_DOUBT_STATES.into_iter().any(|state| counts.get(state) > 0))
     }
 
     /// Since when they have it; nothing where nobody has.
     #[must_use]
-    pub fn since(&self) -> Option<SentBefore> {
+    pub fn first_sending(&self) -> Option<EarlierSending> {
         let first = self.runs.first().filter(|_| !self.numbers.is_empty())?;
-        Some(SentBefore {
+        Some(EarlierSending {
             run: first.name(),
             began_at: first.began_at,
             file: first.file.as_ref().map(PathBuf::from),
@@ -96,15 +96,15 @@ impl SentAlready {
 ///
 /// # Errors
 /// When the ledger or the copy of a list cannot be read: no message is sent then.
-pub(super) async fn cancelled_in(
+pub(super) async fn find_cancelled_recipients(
     ledger: &dyn Ledger,
     runs: impl IntoIterator<Item = &Run>,
-) -> Result<CancelledBefore, Error> {
-    let mut before = CancelledBefore::default();
-    for run in runs.into_iter().filter(|run| run.live && run.progress == Progress::Cancelled) {
+) -> Result<CancelledRecipients, Error> {
+    let mut before = CancelledRecipients::default();
+    for run in runs.into_iter().filter(|run| run.live && run.progress == RunProgress::Cancelled) {
         let numbers = match run.purged_at {
-            Some(_) => ledger.kept_cancelled(run.key).await?,
-            None => NumberSet::new(cancelled_numbers(ledger, run).await?, None),
+            Some(_) => ledger.load_cancelled_numbers(run.key).await?,
+            None => NumberSet::new(load_cancelled_numbers(ledger, run).await?, None),
         };
         if !numbers.is_empty() {
             before.numbers |= numbers;
@@ -120,16 +120,20 @@ pub(super) async fn cancelled_in(
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -> Result<SentAlready, Error> {
-    let mut runs = runs_of(ledger, inputs).await?;
+pub async fn find_sent_recipients(
+    ledger: &dyn Ledger,
+    inputs: &Inputs,
+    edition: &str,
+) -> Result<SentRecipients, Error> {
+    let mut runs = list_campaign_runs(ledger, inputs).await?;
     runs.retain(|run| run.edition == edition);
     let round = runs.iter().map(|run| run.round).max().unwrap_or(1);
     runs.retain(|run| run.round == round);
     let numbers = match inputs.destination.is_live() {
-        true => ledger.numbers_sent_to(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
+        true => ledger.load_sent_numbers(&runs.iter().map(|run| run.key).collect::<Vec<RunId>>()).await?,
         false => NumberSet::default(),
     };
-    Ok(SentAlready { numbers, round, runs })
+    Ok(SentRecipients { numbers, round, runs })
 }
 
 /// Who opted out of what this campaign sends, through this gateway.
@@ -139,24 +143,27 @@ pub async fn already_sent(ledger: &dyn Ledger, inputs: &Inputs, edition: &str) -
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<OptedOut, Error> {
-    let Brief { name, purpose, .. } = &inputs.campaign.brief;
+pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<SuppressedNumbers, Error> {
+    let CampaignBrief { name, purpose, .. } = &inputs.campaign.brief;
     match purpose {
-        Purpose::Marketing => Ok(ledger.opted_out(name, inputs.destination.is_loopback()).await?),
-        Purpose::Service => Ok(OptedOut::default()),
+        Purpose::Marketing => Ok(ledger.load_suppressed_numbers(name, inputs.destination.is_loopback()).await?),
+        Purpose::Service => Ok(SuppressedNumbers::default()),
     }
 }
 
 /// How often the people of a campaign may be written to: what it says itself and what its profile says hold both. What is for
 /// service is held back by neither.
 #[must_use]
-pub fn caps(inputs: &Inputs) -> Vec<Cap> {
+pub fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     let Inputs { campaign, destination, .. } = inputs;
-    caps_of((campaign.brief.purpose, campaign.delivery.cap), destination)
+    combine_caps((campaign.brief.purpose, campaign.delivery.cap), destination)
 }
 
 /// The same of messages for this purpose, which have these caps of their own.
-pub(super) fn caps_of((purpose, own): (Purpose, impl IntoIterator<Item = Cap>), destination: &Destination) -> Vec<Cap> {
+pub(super) fn combine_caps(
+    (purpose, own): (Purpose, impl IntoIterator<Item = FrequencyCap>),
+    destination: &Destination,
+) -> Vec<FrequencyCap> {
     if purpose == Purpose::Service {
         return Vec::new();
     }
@@ -167,12 +174,12 @@ pub(super) fn caps_of((purpose, own): (Purpose, impl IntoIterator<Item = Cap>), 
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
-    let caps = caps(inputs);
+pub async fn find_capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, Error> {
+    let caps = message_caps(inputs);
     if caps.is_empty() {
         Ok(NumberSet::default())
     } else {
-        Ok(ledger.capped(&caps, inputs.destination.is_loopback()).await?)
+        Ok(ledger.load_capped_numbers(&caps, inputs.destination.is_loopback()).await?)
     }
 }
 
@@ -182,12 +189,12 @@ pub async fn capped(ledger: &dyn Ledger, inputs: &Inputs) -> Result<NumberSet, E
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Error> {
+pub async fn list_campaign_runs(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, Error> {
     let (brief, live) = (&inputs.campaign.brief, inputs.destination.is_live());
-    let mut runs = ledger.runs(RunFilter::of_campaign(&brief.name)).await?;
+    let mut runs = ledger.list_runs(RunFilter::for_campaign(&brief.name)).await?;
     runs.retain(|run| {
-        (run.live, run.heed.loopback) == (live, inputs.destination.is_loopback())
-            && run.went_through(&brief.gateway, inputs.destination.account())
+        (run.live, run.suppression.loopback) == (live, inputs.destination.is_loopback())
+            && run.uses_gateway(&brief.gateway, inputs.destination.account_name())
     });
     Ok(runs)
 }
@@ -198,8 +205,8 @@ pub async fn runs_of(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Vec<Run>, E
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn edition_of(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
-    let mut runs = ledger.runs(RunFilter::of_campaign(&run.campaign)).await?;
+pub async fn list_edition_runs(ledger: &dyn Ledger, run: &Run) -> Result<Vec<Run>, Error> {
+    let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
     runs.retain(|other| {
         other.key == run.key || run.live && other.edition == run.edition && run.shares_recipients(other)
     });

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use secrecy::SecretString;
 
-use super::{Error, Event, Observer, Profiles};
+use super::{Error, Profiles, RunEvent, RunObserver};
 use crate::domain::OptOutWords;
-use crate::gateway::{Hook, HookSecrets};
+use crate::gateway::{WebhookSecrets, WebhookUrls};
 use crate::ledger::{Ledger, RunFilter};
 use crate::manifest::Profile;
 
@@ -15,22 +15,22 @@ use crate::manifest::Profile;
 ///
 /// # Errors
 /// When a secret cannot be read, or could be guessed.
-pub fn hook_of(profile: &Profile) -> Result<Option<Hook>, Error> {
+pub fn load_hook(profile: &Profile) -> Result<Option<WebhookUrls>, Error> {
     let Some(settings) = &profile.hook else { return Ok(None) };
-    let read = |source: &crate::manifest::KeySource| {
-        source.read("the webhook secret", &|name| std::env::var(name).ok()).map_err(Error::Input)
+    let read = |source: &crate::manifest::SecretSource| {
+        source.read_secret("the webhook secret", &|name| std::env::var(name).ok()).map_err(Error::Input)
     };
     let secrets: Vec<SecretString> = settings.secrets.iter().map(read).collect::<Result<_, _>>()?;
-    let secrets =
-        HookSecrets::new(&secrets).map_err(|error| Error::Input(format!("`hook` of `{}`: {error}", profile.name)))?;
-    Ok(Some(Hook::new(settings.public_url.as_str().to_owned(), secrets)))
+    let secrets = WebhookSecrets::new(&secrets)
+        .map_err(|error| Error::Input(format!("`hook` of `{}`: {error}", profile.name)))?;
+    Ok(Some(WebhookUrls::new(settings.public_url.as_str().to_owned(), secrets)))
 }
 
 /// What profiles say of webhooks.
 #[derive(Debug)]
-pub struct FoundHooks {
+pub struct ProfileHooks {
     /// Their receivers.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<WebhookUrls>,
     /// The words by which whoever answers opts out, of all of them.
     pub opt_out_words: OptOutWords,
 }
@@ -40,13 +40,13 @@ pub struct FoundHooks {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn all_hooks(
+pub async fn load_all_hooks(
     ledger: &dyn Ledger,
     profiles: &Profiles,
     files: &[PathBuf],
-    observer: &Observer,
-) -> Result<FoundHooks, Error> {
-    let runs = ledger.stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
+    observer: &RunObserver,
+) -> Result<ProfileHooks, Error> {
+    let runs = ledger.list_stored_runs(RunFilter { live: true, ..RunFilter::all() }).await?;
     let of_runs = runs.into_iter().flatten().filter_map(|run| run.file).map(PathBuf::from);
     // Profiles stand near a file; those of one folder are the same.
     let near: BTreeMap<Option<PathBuf>, Option<PathBuf>> = [None]
@@ -54,42 +54,42 @@ pub async fn all_hooks(
         .chain(files.iter().cloned().chain(of_runs).map(Some))
         .map(|file| (file.as_deref().and_then(Path::parent).map(Path::to_owned), file))
         .collect();
-    let mut hooks: BTreeMap<String, Hook> = BTreeMap::new();
+    let mut hooks: BTreeMap<String, WebhookUrls> = BTreeMap::new();
     let mut words = BTreeSet::new();
     for file in near.into_values() {
         let gateways = match profiles.load(file.as_deref()) {
             Ok(gateways) => gateways,
             Err(Error::Findings(findings)) => {
-                observer(Event::OtherProfiles(findings));
+                observer(RunEvent::OtherProfiles(findings));
                 continue;
             }
             Err(error) => return Err(error),
         };
-        observer(Event::OtherProfiles(gateways.warnings()));
+        observer(RunEvent::OtherProfiles(gateways.collect_warnings()));
         for profile in gateways.profiles() {
             words.extend(profile.opt_out_words.iter().cloned());
-            match hook_of(profile) {
-                Ok(Some(hook)) => drop(hooks.insert(hook.of_account(), hook)),
+            match load_hook(profile) {
+                Ok(Some(hook)) => drop(hooks.insert(hook.account_url(), hook)),
                 Ok(None) => {}
-                Err(Error::Input(reason)) => observer(Event::HookUnusable { profile: profile.name.clone(), reason }),
+                Err(Error::Input(reason)) => observer(RunEvent::HookUnusable { profile: profile.name.clone(), reason }),
                 Err(error) => return Err(error),
             }
         }
     }
-    Ok(FoundHooks { hooks: hooks.into_values().collect(), opt_out_words: OptOutWords::default().with(words) })
+    Ok(ProfileHooks { hooks: hooks.into_values().collect(), opt_out_words: OptOutWords::default().with_words(words) })
 }
 
 /// Keeps with what secrets the webhooks to each address are verified, so that a run with another one is refused.
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn keep_secrets(ledger: &dyn Ledger, hooks: &[Hook]) -> Result<(), Error> {
+pub async fn store_hook_secrets(ledger: &dyn Ledger, hooks: &[WebhookUrls]) -> Result<(), Error> {
     let mut known: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for hook in hooks {
         known.entry(hook.public_url()).or_default().extend(hook.secrets().check_values());
     }
     for (address, check_values) in known {
-        ledger.keep_hook_secrets(address, check_values).await?;
+        ledger.keep_webhook_secrets(address, check_values).await?;
     }
     Ok(())
 }
@@ -98,8 +98,8 @@ pub async fn keep_secrets(ledger: &dyn Ledger, hooks: &[Hook]) -> Result<(), Err
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn has_other_secret(ledger: &dyn Ledger, hook: &Hook) -> Result<bool, Error> {
-    let known = ledger.hook_secrets(hook.public_url()).await?;
+pub async fn has_other_secret(ledger: &dyn Ledger, hook: &WebhookUrls) -> Result<bool, Error> {
+    let known = ledger.load_webhook_secrets(hook.public_url()).await?;
     let first = hook.secrets().check_values().into_iter().next();
     Ok(!known.is_empty() && !first.is_some_and(|first| known.contains(&first)))
 }
@@ -108,7 +108,11 @@ pub async fn has_other_secret(ledger: &dyn Ledger, hook: &Hook) -> Result<bool, 
 ///
 /// # Errors
 /// When it would, or the ledger cannot be read.
-pub async fn refuse_other_secret(ledger: &dyn Ledger, profile: &Profile, hook: Option<&Hook>) -> Result<(), Error> {
+pub async fn refuse_other_secret(
+    ledger: &dyn Ledger,
+    profile: &Profile,
+    hook: Option<&WebhookUrls>,
+) -> Result<(), Error> {
     let Some(hook) = hook else { return Ok(()) };
     if !has_other_secret(ledger, hook).await? {
         return Ok(());

@@ -9,26 +9,29 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 use super::forget::finish_forgetting;
-use super::hooks::{hook_of, refuse_other_secret};
-use super::lost::{put_aside, refuse_lost, refuse_stray};
-use super::plan::Pin;
+use super::hooks::{load_hook, refuse_other_secret};
+use super::lost::{move_signs_aside, refuse_lost_ledger, refuse_stray_copies};
+use super::plan::RequiredPlan;
 use super::restore::refuse_backup;
-use super::{Adapters, Consent, Error, Inputs, Outcome, OwnFiles, Request, RunPhase, SentBefore, hold, key};
+use super::{
+    Adapters, Consent, EarlierSending, Error, Inputs, ProtectedFiles, RunOutcome, RunPhase, RunRequest, hold_campaign,
+    read_destination_key,
+};
 use crate::delivery::{Interrupt, Snapshot};
-use crate::gateway::Hook;
-use crate::ledger::{Hold, Run, RunId, State, StrayCopies};
-use crate::report::{Target, check_place};
+use crate::gateway::WebhookUrls;
+use crate::ledger::{CampaignLock, RowState, Run, RunId, StrayCopies};
+use crate::report::{ResultsTarget, check_target};
 
 /// How long after a second signal what is still going on is left.
-const LEAVING: Duration = Duration::from_millis(700);
+const EXIT_GRACE: Duration = Duration::from_millis(700);
 
 /// A campaign that is to be sent, as far as it can be known without a ledger that it can be.
 pub struct Launch {
     pub(super) inputs: Arc<Inputs>,
-    pub(super) request: Request,
+    pub(super) request: RunRequest,
     pub(super) key: SecretString,
-    pub(super) hook: Option<Hook>,
-    pub(super) target: Target,
+    pub(super) hook: Option<WebhookUrls>,
+    pub(super) target: ResultsTarget,
 }
 
 /// Rows of a run that go out again as new messages.
@@ -37,7 +40,7 @@ pub struct RetryScope {
     /// The run.
     pub run: RunId,
     /// Only rows in these states; what was refused at intake is rejected, also where the gateway tells it later.
-    pub states: Vec<State>,
+    pub states: Vec<RowState>,
     /// Only rows with one of these texts in their error; all if there are none.
     pub errors: Vec<String>,
 }
@@ -48,9 +51,9 @@ pub(super) struct Session {
     pub(super) adapters: Adapters,
     pub(super) consent: Arc<dyn Consent>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
-    pub(super) hold: Arc<Hold>,
+    pub(super) hold: Arc<CampaignLock>,
     /// The plan that it is held to.
-    pub(super) pin: Option<Pin>,
+    pub(super) required_plan: Option<RequiredPlan>,
 }
 
 /// The run that a call sends.
@@ -61,7 +64,7 @@ pub(super) struct RunToSend {
     /// Where it stood while it was held; nothing if that has to be read again.
     pub(super) snapshot: Option<Snapshot>,
     /// Its campaign on the account that it was begun on.
-    pub(super) hold: Arc<Hold>,
+    pub(super) hold: Arc<CampaignLock>,
     /// So many messages at most by this call.
     pub(super) limit: Option<u64>,
     /// Whether rows of it go out again as new messages by this call.
@@ -71,7 +74,7 @@ pub(super) struct RunToSend {
     /// Whether it is of an edition before the one of now, which begins once this one is through.
     pub(super) earlier_edition: bool,
     /// Who was sent to before by other runs, if anybody is skipped for that.
-    pub(super) before: Option<SentBefore>,
+    pub(super) before: Option<EarlierSending>,
     /// The runs of the same edition that were stopped for good, if their recipients are skipped for that.
     pub(super) cancelled_in: Vec<String>,
 }
@@ -81,7 +84,7 @@ pub(super) enum Preparation {
     /// This run is to be sent.
     Send(Box<RunToSend>),
     /// There is nothing to send.
-    Nothing(Outcome),
+    Nothing(RunOutcome),
 }
 
 impl Launch {
@@ -89,15 +92,15 @@ impl Launch {
     ///
     /// # Errors
     /// When there is no key, or its results could not be written.
-    pub fn of(inputs: Arc<Inputs>, request: Request, files: OwnFiles<'_>) -> Result<Self, Error> {
-        let key = key(&inputs.destination)?;
+    pub fn prepare(inputs: Arc<Inputs>, request: RunRequest, files: ProtectedFiles<'_>) -> Result<Self, Error> {
+        let key = read_destination_key(&inputs.destination)?;
         let hook = match inputs.destination.profile() {
-            Some(profile) if inputs.campaign.receipts.takes_webhooks() => hook_of(profile)?,
+            Some(profile) if inputs.campaign.receipts.takes_webhooks() => load_hook(profile)?,
             _ => None,
         };
         // A run whose results have no place is found out before it is sent, not after.
-        let target = files.target(&inputs.campaign, inputs.campaign.results_file());
-        check_place(&target)?;
+        let target = files.results_target(&inputs.campaign, inputs.campaign.results_file());
+        check_target(&target)?;
         Ok(Self { inputs, request, key, hook, target })
     }
 
@@ -111,8 +114,8 @@ impl Launch {
     ///
     /// # Errors
     /// When something does: results that are in its place, or these copies that stand in the state folder.
-    pub async fn begin_ledger(&self, state: &Path, copies: Vec<StrayCopies>) -> Result<(), Error> {
-        refuse_stray(copies, state, &self.inputs).await
+    pub async fn check_new_ledger(&self, state: &Path, copies: Vec<StrayCopies>) -> Result<(), Error> {
+        refuse_stray_copies(copies, state, &self.inputs).await
     }
 
     /// Sends the campaign, or goes on where it stopped.
@@ -124,8 +127,8 @@ impl Launch {
         adapters: Adapters,
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
-    ) -> Result<Outcome, Error> {
-        let session = self.session(adapters, consent, interrupt).await?;
+    ) -> Result<RunOutcome, Error> {
+        let session = self.start_session(adapters, consent, interrupt).await?;
         session.send_editions().await
     }
 
@@ -139,18 +142,18 @@ impl Launch {
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
         scope: RetryScope,
-    ) -> Result<Outcome, Error> {
-        let session = self.session(adapters, consent, interrupt).await?;
-        session.go(session.prepare_retry(&scope)).await
+    ) -> Result<RunOutcome, Error> {
+        let session = self.start_session(adapters, consent, interrupt).await?;
+        session.send_prepared(session.prepare_retry(&scope)).await
     }
 
-    async fn session(
+    async fn start_session(
         self,
         adapters: Adapters,
         consent: Arc<dyn Consent>,
         interrupt: watch::Receiver<Interrupt>,
     ) -> Result<Session, Error> {
-        let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account());
+        let (brief, account) = (&self.inputs.campaign.brief, self.inputs.destination.account_name());
         let ledger = adapters.ledger.as_ref();
         if let Some(profile) = self.inputs.destination.profile() {
             refuse_other_secret(ledger, profile, self.hook.as_ref()).await?;
@@ -158,15 +161,15 @@ impl Launch {
         if self.inputs.destination.is_live() {
             refuse_backup(ledger).await?;
         }
-        let hold = Arc::new(hold(ledger, &brief.name, &brief.gateway, account).await?);
+        let hold = Arc::new(hold_campaign(ledger, &brief.name, &brief.gateway, account).await?);
         // While it is held, so that nobody writes those results meanwhile.
         match self.request.new_ledger {
-            true => put_aside(ledger, &self.inputs, &adapters.observer).await?,
-            false => refuse_lost(ledger, &self.inputs).await?,
+            true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
+            false => refuse_lost_ledger(ledger, &self.inputs).await?,
         }
         finish_forgetting(&adapters, &hold).await;
-        let pin = Pin::of(ledger, &self.request, self.inputs.destination.profile()).await?;
-        Ok(Session { launch: self, adapters, consent, interrupt, hold, pin })
+        let pin = RequiredPlan::load_for_request(ledger, &self.request, self.inputs.destination.profile()).await?;
+        Ok(Session { launch: self, adapters, consent, interrupt, hold, required_plan: pin })
     }
 }
 
@@ -177,71 +180,74 @@ impl Session {
     }
 
     /// What is held with a run, which may have been begun when the profile's account was another one.
-    pub(super) async fn hold_of(&self, run: &Run) -> Result<Arc<Hold>, Error> {
-        if self.hold.covers(run) {
+    pub(super) async fn hold_for_run(&self, run: &Run) -> Result<Arc<CampaignLock>, Error> {
+        if self.hold.covers_run(run) {
             return Ok(Arc::clone(&self.hold));
         }
         let gateway = &self.inputs().campaign.brief.gateway;
-        Ok(Arc::new(hold(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
+        Ok(Arc::new(hold_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
     }
 
     /// Where its results go.
-    pub(super) fn results(&self) -> PathBuf {
+    pub(super) fn results_path(&self) -> PathBuf {
         self.launch.target.path().to_owned()
     }
 
     /// Sends the campaign; after an unfinished run of an earlier edition the edition of now.
-    async fn send_editions(&self) -> Result<Outcome, Error> {
-        let first = self.go(self.prepare()).await?;
-        let Outcome::Ended(mut ended) = first else { return Ok(first) };
+    async fn send_editions(&self) -> Result<RunOutcome, Error> {
+        let first = self.send_prepared(self.prepare_run()).await?;
+        let RunOutcome::Ended(mut ended) = first else { return Ok(first) };
         let request = &self.launch.request;
         let some = request.limit.is_some() || request.rows.is_some();
         if some || ended.kind.is_some() || !ended.earlier_edition {
-            return Ok(Outcome::Ended(ended));
+            return Ok(RunOutcome::Ended(ended));
         }
-        match self.go(self.prepare()).await {
-            Ok(second) => Ok(second.after(ended)),
+        match self.send_prepared(self.prepare_run()).await {
+            Ok(second) => Ok(second.with_earlier(ended)),
             Err(error) => {
                 // What was sent is told whatever became of the next edition.
-                ended.not_begun = Some(Box::new(error));
-                Ok(Outcome::Ended(ended))
+                ended.not_begun_error = Some(Box::new(error));
+                Ok(RunOutcome::Ended(ended))
             }
         }
     }
 
     /// Sends what the preparation selects; a signal before that leaves without sending.
-    async fn go(&self, prepare: impl Future<Output = Result<Preparation, Error>>) -> Result<Outcome, Error> {
+    async fn send_prepared(
+        &self,
+        prepare: impl Future<Output = Result<Preparation, Error>>,
+    ) -> Result<RunOutcome, Error> {
         let prepared = tokio::select! {
             prepared = prepare => prepared?,
-            signal = self.signal() => return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }),
+            signal = self.wait_for_signal() => return Err(Error::Interrupted { signal, phase: RunPhase::Preparing }),
         };
         match prepared {
             Preparation::Send(selection) => tokio::select! {
-                ended = self.send(*selection) => ended,
+                ended = self.send_run(*selection) => ended,
                 // The engine leaves at once by itself; this is for what comes after it, such as results of millions.
-                signal = self.second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
+                signal = self.wait_for_second_signal() => Err(Error::Interrupted { signal, phase: RunPhase::Ending }),
             },
             Preparation::Nothing(outcome) => Ok(outcome),
         }
     }
 
     /// Waits for a signal, which may have come before.
-    pub(super) async fn signal(&self) -> u8 {
+    pub(super) async fn wait_for_signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
         let signal = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|signal| *signal);
         match signal {
-            Ok(Interrupt::Gently(signal) | Interrupt::AtOnce(signal)) => signal,
+            Ok(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => signal,
             Ok(Interrupt::None) | Err(_) => std::future::pending().await,
         }
     }
 
     /// Waits for a moment after the second signal.
-    async fn second_signal(&self) -> u8 {
+    async fn wait_for_second_signal(&self) -> u8 {
         let mut interrupt = self.interrupt.clone();
-        let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::AtOnce(_));
+        let at_once = |interrupt: &Interrupt| matches!(interrupt, Interrupt::Immediate(_));
         match interrupt.wait_for(at_once).await.map(|signal| *signal) {
-            Ok(Interrupt::AtOnce(signal)) => {
-                tokio::time::sleep(LEAVING).await;
+            Ok(Interrupt::Immediate(signal)) => {
+                tokio::time::sleep(EXIT_GRACE).await;
                 signal
             }
             _ => std::future::pending().await,

@@ -1,9 +1,9 @@
 //! Rows of a run under way that get no message after all, for a reason that the ledger does not know of itself.
 
-use super::freeze::thaw;
+use super::freeze::open_copies;
 use super::launch::Session;
-use super::resume::open_rows;
-use super::{Error, blocking};
+use super::resume::list_open_rows;
+use super::{Error, run_blocking};
 use crate::audience::{Chunk, RecordRef};
 use crate::check::Recipe;
 use crate::delivery::Snapshot;
@@ -14,19 +14,19 @@ impl Session {
     ///
     /// # Errors
     /// When the copies of the run or the ledger fail, or another process has the run.
-    pub(super) async fn leave_out(
+    pub(super) async fn skip_rows(
         &self,
         (run, lease): (&Run, Lease),
         snapshot: &Snapshot,
         (reason, is_meant): (&'static str, impl Fn(&Recipe, &RecordRef<'_>) -> bool + Send + 'static),
     ) -> Result<u64, Error> {
         let ledger = self.adapters.ledger.as_ref();
-        let open = open_rows(run, snapshot);
+        let open = list_open_rows(run, snapshot);
         if open.is_empty() {
             return Ok(0);
         }
-        let (_, mut prepared) = thaw(ledger, run).await?;
-        let rows = blocking(move || {
+        let (_, mut prepared) = open_copies(ledger, run).await?;
+        let rows = run_blocking(move || {
             let (mut chunk, mut rows) = (Chunk::new(), Vec::new());
             while prepared.reader.read_chunk(&mut chunk).map_err(|finding| Error::Findings(vec![*finding]))? {
                 let open = chunk.iter().filter(|record| open.contains(record.row.get()));
@@ -40,7 +40,7 @@ impl Session {
             return Ok(0);
         }
         tracing::info!(run = run.name(), rows = count, reason, "rows skipped");
-        match ledger.leave_out(lease, rows, reason).await? {
+        match ledger.skip_rows(lease, rows, reason).await? {
             Ownership::Held => Ok(count),
             Ownership::Lost => Err(Error::Taken { run: run.name() }),
         }

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::FetchedList;
-use crate::audience::{Decoded, ListPlace, decode, find_list};
-use crate::domain::{ListForm, Region};
+use crate::audience::{DecodedText, ListPlace, decode, find_list};
+use crate::domain::{ListFormat, Region};
 use crate::finding::Finding;
 use crate::ledger::Copies;
-use crate::manifest::{CampaignPath, Recipients, unopened_list};
+use crate::manifest::{CampaignPath, RecipientSource, describe_unopened_list};
 use crate::regular_file;
 
 /// The list of a campaign, as it is at hand.
 #[derive(Clone, Debug)]
-pub enum List {
+pub enum CampaignList {
     /// A file of the user.
     File(CampaignPath),
     /// What a source gave.
@@ -21,54 +21,54 @@ pub enum List {
     /// The copy of a run that goes on with it.
     Copies(Copies),
     /// It was not fetched; people know it so.
-    Unseen(PathBuf),
+    NotFetched(PathBuf),
 }
 
-impl List {
+impl CampaignList {
     /// The list of these recipients, as far as it is at hand without fetching it.
-    pub(super) fn of(recipients: &Recipients) -> Self {
+    pub(super) fn for_recipients(recipients: &RecipientSource) -> Self {
         match recipients {
-            Recipients::File(path) => Self::File(path.clone()),
-            other => Self::Unseen(other.to_string().into()),
+            RecipientSource::File(path) => Self::File(path.clone()),
+            other => Self::NotFetched(other.to_string().into()),
         }
     }
 
     /// Whether it was not fetched.
     #[must_use]
-    pub fn is_unseen(&self) -> bool {
-        matches!(self, Self::Unseen(_))
+    pub fn is_unfetched(&self) -> bool {
+        matches!(self, Self::NotFetched(_))
     }
 
     /// The list from its beginning, as text in UTF-8; nothing where it was not fetched.
-    pub(super) fn open(&self, form: &ListForm, region: Option<Region>) -> Option<Result<Decoded, Box<Finding>>> {
+    pub(super) fn open(&self, form: &ListFormat, region: Option<Region>) -> Option<Result<DecodedText, Box<Finding>>> {
         let (opened, place) = match self {
-            Self::File(file) => (file.open(), file.path()),
+            Self::File(file) => (file.open_file(), file.path()),
             Self::Fetched(list) => (regular_file::open(list.path()), list.place()),
             Self::Copies(copies) => {
-                let unread = |error| Box::new(unopened_list(copies.place().as_ref(), &error));
-                return Some(copies.list().map(Decoded::as_it_is).map_err(unread));
+                let unread = |error| Box::new(describe_unopened_list(copies.place().as_ref(), &error));
+                return Some(copies.open_list().map(DecodedText::from_utf8).map_err(unread));
             }
-            Self::Unseen(_) => return None,
+            Self::NotFetched(_) => return None,
         };
-        let opened = opened.map_err(|error| Box::new(unopened_list(place, &error)));
+        let opened = opened.map_err(|error| Box::new(describe_unopened_list(place, &error)));
         Some(opened.and_then(|file| decode(file, place, form, region)))
     }
 
     /// The probable place of the list in its file, if it differs from the form.
-    pub(super) fn likely_place(&self, form: &ListForm, region: Option<Region>) -> Option<ListPlace> {
+    pub(super) fn likely_place(&self, form: &ListFormat, region: Option<Region>) -> Option<ListPlace> {
         match self {
-            Self::File(file) => find_list(|| file.open(), file.path(), form, region),
+            Self::File(file) => find_list(|| file.open_file(), file.path(), form, region),
             Self::Fetched(list) => find_list(|| regular_file::open(list.path()), list.place(), form, region),
-            Self::Copies(_) | Self::Unseen(_) => None,
+            Self::Copies(_) | Self::NotFetched(_) => None,
         }
     }
 
     /// Whether it can be looked at.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_available(&self) -> bool {
         match self {
             Self::File(path) => path.is_present(),
             Self::Fetched(_) | Self::Copies(_) => true,
-            Self::Unseen(_) => false,
+            Self::NotFetched(_) => false,
         }
     }
 
@@ -76,7 +76,7 @@ impl List {
     pub(super) fn place(&self) -> &Path {
         match self {
             Self::File(file) => file.path(),
-            Self::Unseen(path) => path,
+            Self::NotFetched(path) => path,
             Self::Fetched(list) => list.place(),
             Self::Copies(copies) => copies.place().as_ref(),
         }

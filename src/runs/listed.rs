@@ -4,37 +4,37 @@ use std::sync::Arc;
 
 use super::fetch::reconcile_past;
 use super::launch::Session;
-use super::{Error, Inputs, List, fetch};
+use super::{CampaignList, Error, Inputs, fetch_list};
 use crate::ledger::Run;
 
 impl Session {
     /// The campaign with its list: of a run that goes on its own copy, which is all that it ever goes by.
-    pub(super) async fn listed(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
         if inputs.destination.is_live()
-            && let Some(open) = self.unfinished(runs).await?
+            && let Some(open) = self.find_unfinished(runs).await?
         {
-            return self.listed_as_in(&open).await;
+            return self.load_with_list_of(&open).await;
         }
-        self.fetched().await
+        self.fetch_list().await
     }
 
     /// The campaign with the list of a run, where it is no file that can be read anew; with a new one where its copy is gone.
-    pub(super) async fn listed_as_in(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn load_with_list_of(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
         let inputs = self.inputs();
-        if !inputs.list.is_unseen() {
+        if !inputs.list.is_unfetched() {
             return Ok(Arc::clone(inputs));
         }
-        match self.adapters.ledger.copies(run).await {
-            Ok(copies) => Ok(Arc::new(inputs.with_list(List::Copies(copies)))),
-            Err(_) => self.fetched().await,
+        match self.adapters.ledger.load_copies(run).await {
+            Ok(copies) => Ok(Arc::new(inputs.with_list(CampaignList::Copies(copies)))),
+            Err(_) => self.fetch_list().await,
         }
     }
 
     /// The campaign with its list, fetched anew where it is no file.
-    pub(super) async fn fetched(&self) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
         let (inputs, adapters) = (self.inputs(), &self.adapters);
         reconcile_past(adapters, inputs).await?;
-        fetch(inputs, adapters.fetching()).await
+        fetch_list(inputs, adapters.fetch_context()).await
     }
 }

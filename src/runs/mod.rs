@@ -91,74 +91,80 @@ mod unfamiliar;
 mod whose;
 mod worker;
 
-pub use account::{Account, KeylessAccount};
+pub use account::{GatewayAccount, KeylessAccount};
 pub use adapters::{AccountView, Adapters, Connect, NameView, PipedInput};
 pub use admit_tests::{AdmittedTests, TestOrder};
-pub use arm::{Arming, ScheduleOrder, change_armed};
-pub use armed::{ArmedChange, armed_campaign};
-pub use armed_view::{ArmedState, ArmedView, armed_views};
-pub use blocking::blocking;
-pub use campaign_files::campaign_files;
-pub use campaign_regions::{CampaignRegions, campaign_regions};
+pub use arm::{ScheduleActivation, ScheduleOrder, apply_schedule_order};
+pub use armed::{ScheduleChange, load_active_campaign};
+pub use armed_view::{ScheduleStatus, ScheduleView, load_schedule_views};
+pub use blocking::run_blocking;
+pub use campaign_files::list_campaign_files;
+pub use campaign_regions::{CampaignRegions, find_campaign_regions};
 pub use check_campaign::{CheckedCampaign, check_campaign};
 pub use check_ledger::{CheckedLedger, LedgerProblem, check_ledger};
-pub use claim::{hold, is_known, person};
-pub use collector::{Collector, collector};
-pub use connection::{Connection, key};
-pub use consent::{Consent, Proposal, ProposalKind, Refusal};
+pub use claim::{current_person, hold_campaign, is_known_author};
+pub use collector::{ReceiptCollector, create_collector};
+pub use connection::{Connection, read_destination_key};
+pub use consent::{Consent, ConsentRefusal, Proposal, ProposalKind};
 pub use dry_run::{DryRun, dry_run};
 pub use error::{
     ChangedInputs, DecisionRefusal, EarlierEdition, Error, InputChanges, RetryRefusal, RunPhase, TemplateRefusal,
-    host_place,
+    describe_host,
 };
-pub use event::{Event, Observer};
-pub use fetch::{FetchedList, Fetching, fetch};
-pub use find::{find, find_doubtful, find_stored, judge_results, later_at, latest_of_file};
+pub use event::{RunEvent, RunObserver};
+pub use fetch::{FetchContext, FetchedList, fetch_list};
+pub use find::{
+    find_doubtful_run, find_later_run, find_latest_of_file, find_run, find_stored_run, report_results_conflict,
+};
 pub use fire::{
-    findings_of_armed, fire, list_of, load_occurrence, look_at_armed, occurrence_key, occurrence_of,
-    recorded_occurrence, says_the_same, unfinished_of,
+    check_schedule, find_occurrence, find_unfinished_run, fire_occurrence, has_same_text, load_occurrence,
+    load_schedule, occurrence_key, occurrence_list_path, recorded_occurrence,
 };
-pub use forget::{ForgottenPerson, ForgottenRows, forget};
-pub use freeze::thaw;
-pub use freshen::{freshen, stale_runs};
-pub use guard::{CancelledBefore, SentAlready, SentBefore, already_sent, capped, caps, edition_of, opted_out, runs_of};
+pub use forget::{ForgottenPerson, ForgottenRows, forget_person};
+pub use freeze::open_copies;
+pub use freshen::{list_stale_runs, refresh_run};
+pub use guard::{
+    CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
+    list_campaign_runs, list_edition_runs, message_caps,
+};
 pub use held_run::{HeldRun, ReleasedRun, StaleResults};
-pub use hooks::{FoundHooks, all_hooks, has_other_secret, hook_of, keep_secrets, refuse_other_secret};
-pub use inputs::{Inputs, key_of};
+pub use hooks::{ProfileHooks, has_other_secret, load_all_hooks, load_hook, refuse_other_secret, store_hook_secrets};
+pub use inputs::{Inputs, read_api_key};
 pub use launch::{Launch, RetryScope};
-pub use list::List;
+pub use list::CampaignList;
 pub use list_survey::{ListSurvey, survey_list};
 pub use new_gateway::{NewAccount, add_gateway};
 pub use online::{OnlineAnswer, ask_online};
-pub use opt_out_file::{MixedColumn, OptOutFile, numbers_in};
-pub use outcome::{EndedRun, NothingLeft, Outcome};
+pub use opt_out_file::{MixedColumn, OptOutFile, read_numbers};
+pub use outcome::{EndedRun, NothingLeft, RunOutcome};
 pub use plan::{
-    Approving, MadePlan, Pending, PlanFigures, PlanOf, PlanOptions, PlanRefusal, PlannedCampaign, PrivateKey, Standing,
-    TestRecipients, WeakerRule, approvals_given, approve, approve_pending, find_pending, give_approval_back,
-    keep_pending, look_at_plan, plan, planned_occurrence, record_rule, short, use_approval, weaker_rules,
+    CreatedPlan, PendingRequest, PlanContent, PlanFigures, PlanOptions, PlanRefusal, PlanReview, PlannedCampaign,
+    PrivateKey, StandingApproval, TestRecipients, WeakerRule, approve_pending, approve_plan, count_approvals,
+    create_plan, find_occurrence_plan, find_pending, find_weaker_rules, record_rule, return_approval, review_plan,
+    short_digest, store_pending, use_approval,
 };
-pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, held_by_windows};
-pub use poll::{Polling, poll, wants_receipts};
+pub use policy::{HeldRecipient, PolicyRefusal, describe_closed_window, find_closed_window};
+pub use poll::{Polling, poll_run, wants_receipts};
 pub use profiles::{Profiles, check_host};
-pub use purge::{KeptRun, OldRuns, purge};
-pub use receive::{Post, Receiver, Refused};
-pub use reconcile_run::{ReconciledRun, reconcile};
-pub use request::{Request, Round};
-pub use resolve::{Decision, Resolution, ResolvedRun, resolve};
-pub use restore::{BackupRefusal, RestoredLedger, restore};
+pub use purge::{OldRuns, PurgeBlocker, purge_runs};
+pub use receive::{WebhookPath, WebhookReceiver, WebhookRefusal};
+pub use reconcile_run::{ReconciledRun, reconcile_run};
+pub use request::{Round, RunRequest};
+pub use resolve::{DoubtDecision, Resolution, ResolvedRun, resolve_doubts};
+pub use restore::{BackupRefusal, RestoredLedger, accept_restored_ledger};
 pub use retry::{RetriedError, RetryLeftOut};
 pub use row_choice::RowChoice;
 pub use samples::{RestOfRun, Sample};
-pub use schedule_damage::{find_schedule, recent_occurrences, schedule_damage};
+pub use schedule_damage::{find_schedule, find_schedule_damage, list_recent_occurrences};
 pub use schedule_refusal::ScheduleRefusal;
-pub use single::{ConfirmedSingle, EndedSingle, INTAKE, Single, SingleMessage};
+pub use single::{ConfirmedSingle, EndedSingle, INTAKE_TIMEOUT, SingleMessage, SingleOperation};
 pub use skip_record::{SkipRecord, SkippedOccurrence};
 use start::refuse_start;
-pub use stop::{Cancellation, CancelledRun, stop, stop_for_good};
-pub use suppress::{ImportedEntries, OptOutTerms, opt_outs_of, other_campaigns, suppress, unsuppress};
-pub use target::OwnFiles;
+pub use stop::{Cancellation, CancelledRun, cancel_run, stop_run};
+pub use suppress::{ImportedEntries, OptOutTerms, add_opt_out, list_opt_outs, list_other_campaigns, remove_opt_outs};
+pub use target::ProtectedFiles;
 pub use templates::TemplateChange;
-pub use test_message::{TestMessage, test_message};
+pub use test_message::{TestMessage, load_test_message};
 pub use unfamiliar::unfamiliar_ledger_warning;
-pub use whose::{campaign_file, is_gone};
-pub use worker::{WorkEvent, WorkObserver, Worker};
+pub use whose::{find_campaign_file, is_folder_gone};
+pub use worker::{Worker, WorkerEvent, WorkerObserver};

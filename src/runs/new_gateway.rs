@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{Account, Adapters, Error};
+use super::{Adapters, Error, GatewayAccount};
 use crate::draft::ProfileDraft;
-use crate::gateway::{AskBalance, AskSenders, Balance, InquiryFailure, Sender};
+use crate::gateway::{AskBalance, AskSenders, Balance, InquiryFailure, SenderName};
 
 /// How long the answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the account of a new profile says of itself.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct NewAccount {
     /// Its money.
     pub balance: Result<Balance, InquiryFailure>,
     /// Its sender names.
-    pub senders: Result<Vec<Sender>, InquiryFailure>,
+    pub senders: Result<Vec<SenderName>, InquiryFailure>,
 }
 
 /// Asks the account of a new profile unless nobody is to be asked, then writes the profile; its host is known from now on.
@@ -31,7 +31,7 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
 }
 
 async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
-    let account = Account::of_new(adapters, profile, PATIENCE)?;
+    let account = GatewayAccount::open_new(adapters, profile, ANSWER_TIMEOUT)?;
     let answer = account.ask_both((&AskBalance, &AskSenders)).await?;
     let (balance, senders) = answer.map_err(|failure| Error::Unanswered {
         gateway: profile.name.clone(),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{Account, AccountView, Adapters, Error, Event, Inputs};
-use crate::check::online::{self, AccountAnswer, Cost, findings, signatures};
+use super::{AccountView, Adapters, Error, GatewayAccount, Inputs, RunEvent};
+use crate::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use crate::finding::Finding;
 use crate::gateway::{AskBalance, AskSenders, Balance, FailureCause};
 use crate::manifest::Profile;
 
 /// How long the answer is waited for: the question is a service, not a condition.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a gateway said about a campaign.
 #[derive(Debug)]
@@ -32,16 +32,16 @@ pub async fn ask_online(
     (inputs, profile): (&Inputs, &Profile),
     cost: Cost,
 ) -> Result<OnlineAnswer, Error> {
-    let account = Account::of(adapters, profile, PATIENCE).await?;
+    let account = GatewayAccount::open(adapters, profile, ANSWER_TIMEOUT).await?;
     let told: AccountAnswer = account.ask_both((&AskBalance, &AskSenders)).await?;
     let campaign = &inputs.campaign;
-    let signatures = signatures(&campaign.brief, &campaign.places, &inputs.today);
+    let signatures = find_signatures(&campaign.brief, &campaign.places, &inputs.today);
     let view = |view| (adapters.name_view)(view, &profile.name);
     let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
     let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
     let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
     Ok(OnlineAnswer {
-        findings: findings(&told, &signatures, known, &cost),
+        findings: check_account(&told, &signatures, known, &cost),
         key_refused: matches!(&told, Err(refused) if refused.cause == FailureCause::KeyRefused),
         balance: told.ok().and_then(|(balance, _)| balance.ok()),
         cost,
@@ -60,15 +60,15 @@ pub(super) async fn refuse_online(
     let balance = answer.balance.clone();
     let is_allowed = !answer.findings.iter().any(Finding::is_error);
     if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {
-        (adapters.observer)(Event::Money { balance, cost: answer.cost.clone() });
+        (adapters.observer)(RunEvent::Money { balance, cost: answer.cost.clone() });
     }
-    (adapters.observer)(Event::Warnings(answer.allowed()?));
+    (adapters.observer)(RunEvent::Warnings(answer.into_warnings()?));
     Ok(balance)
 }
 
 impl OnlineAnswer {
     /// The warnings, unless there are errors, which refuse a run.
-    fn allowed(self) -> Result<Vec<Finding>, Error> {
+    fn into_warnings(self) -> Result<Vec<Finding>, Error> {
         match self.findings.iter().any(Finding::is_error) {
             false => Ok(self.findings),
             true if self.key_refused => Err(Error::KeyRefused(self.findings)),
@@ -83,13 +83,13 @@ mod tests {
     use crate::check::rules::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN};
 
     #[test]
-    fn a_refused_key_is_an_error_of_its_own_and_warnings_refuse_nothing() {
+    fn refused_key_is_a_separate_error_and_warnings_pass() {
         let cost = || Cost::Unknown(Vec::new());
         let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
-        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).allowed();
+        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
         assert!(matches!(refused, Err(Error::KeyRefused(_))));
-        let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).allowed();
+        let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).into_warnings();
         assert!(matches!(unknown, Err(Error::Findings(_))));
-        assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).allowed().unwrap().len(), 1);
+        assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).into_warnings().unwrap().len(), 1);
     }
 }

@@ -7,19 +7,20 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::opt_out_date::{date_header, parse_date, squashed};
-use super::{Error, OptOutTerms, blocking, person};
+use super::opt_out_date::{find_date_header, normalize_header, parse_date};
+use super::{Error, OptOutTerms, current_person, run_blocking};
 use crate::audience::{
-    Decoded, PhoneProblem, decode_table, number_in_header, parse, plain, read_columns, read_rows, suggest_for_numbers,
+    DecodedText, PhoneProblem, clean_cell, decode_table, parse_header_number, parse_phone_number, read_columns,
+    read_rows, suggest_for_number_file,
 };
-use crate::domain::{OptOutState, Phone, Region, Row, opt_out_state};
+use crate::domain::{OptOutState, Phone, Region, Row, read_opt_out_state};
 use crate::finding::{Finding, rules};
-use crate::ledger::{Additions, Ledger, OptOut, Reach, Scope, import_source};
+use crate::ledger::{Additions, Ledger, OptOut, OptOutReach, OptOutScope, import_source};
 use crate::regular_file;
 use crate::report::OPT_OUT_COLUMNS;
 
 /// Rows that are named of those that have the same wrong with them.
-const NAMED: usize = 5;
+const MAX_NAMED_ROWS: usize = 5;
 
 /// A file of recipients who opted out, as it was read.
 #[derive(Clone, Debug)]
@@ -57,15 +58,15 @@ impl OptOutFile {
     /// When the file cannot be read, with every row that is wrong.
     pub async fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<Self, Error> {
         let (path, terms) = (file.to_owned(), terms.clone());
-        blocking(move || read(&path, &terms, now)).await?
+        run_blocking(move || read_file(&path, &terms, now)).await?
     }
 
     /// What adding it to the list would come to; changes nothing.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn additions(&self, ledger: &dyn Ledger) -> Result<Additions, Error> {
-        Ok(ledger.additions(&self.opt_outs).await?)
+    pub async fn preview_additions(&self, ledger: &dyn Ledger) -> Result<Additions, Error> {
+        Ok(ledger.preview_additions(&self.opt_outs).await?)
     }
 
     /// Puts everybody in it on the list.
@@ -73,19 +74,19 @@ impl OptOutFile {
     /// # Errors
     /// When the ledger cannot be written.
     pub async fn import(self, ledger: &dyn Ledger) -> Result<Additions, Error> {
-        Ok(ledger.suppress(self.opt_outs).await?)
+        Ok(ledger.add_opt_outs(self.opt_outs).await?)
     }
 
     /// Whether undoing the import finds an opt-out of it: the rows of an export keep their own sources.
     #[must_use]
     pub fn undoable_source(&self) -> Option<&str> {
-        let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_of_import(&self.source));
+        let is_own = self.opt_outs.iter().any(|opt_out| opt_out.is_from_import(&self.source));
         is_own.then_some(&self.source)
     }
 
     /// How many rows say what an earlier row said.
     #[must_use]
-    pub fn repeated(&self) -> u64 {
+    pub fn count_repeated(&self) -> u64 {
         self.rows - self.opt_outs.len() as u64
     }
 }
@@ -94,10 +95,10 @@ impl OptOutFile {
 ///
 /// # Errors
 /// When the file cannot be read, with every row that is wrong.
-pub async fn numbers_in(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
+pub async fn read_numbers(file: &Path, region: Option<Region>) -> Result<BTreeSet<Phone>, Error> {
     let terms = OptOutTerms { region, ..OptOutTerms::default() };
     let listed = OptOutFile::read(file, &terms, Timestamp::UNIX_EPOCH).await?;
-    Ok(listed.opt_outs.into_iter().filter_map(|listed| listed.who.number()).collect())
+    Ok(listed.opt_outs.into_iter().filter_map(|listed| listed.who.phone()).collect())
 }
 
 /// The name of a file, without its folder.
@@ -105,7 +106,7 @@ pub(super) fn file_name(file: &Path) -> String {
     file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, Error> {
+fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, Error> {
     let refused = |finding: Box<Finding>| Error::Findings(vec![*finding]);
     let open = || {
         let opened = regular_file::open(file);
@@ -113,17 +114,17 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
         decode_table(opened, file, terms.region).map_err(refused)
     };
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
-    let suggestion = suggest_for_numbers(open()?, file).map_err(refused)?;
+    let suggestion = suggest_for_number_file(open()?, file).map_err(refused)?;
     let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
-    let has = |column: &str| others.iter().any(|header| squashed(header) == column);
-    let date = date_header(others.iter().copied()).filter(|_| !has("at"));
+    let has = |column: &str| others.iter().any(|header| normalize_header(header) == column);
+    let date = find_date_header(others.iter().copied()).filter(|_| !has("at"));
     let [scope, reason, source, at, gateways] = columns;
     let at = date.unwrap_or(at);
     let headers = [suggestion.phone.as_deref().unwrap_or(phone), scope, reason, source, at, gateways];
-    let mut intake = Intake {
+    let mut intake = OptOutReader {
         terms,
         now,
-        source: import_source(&file_name(file), &person(), now).into(),
+        source: import_source(&file_name(file), &current_person(), now).into(),
         is_export: columns.iter().all(|column| has(column)),
         zone: date.map(|_| TimeZone::system()),
         undated: 0,
@@ -132,33 +133,33 @@ fn read(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutFile, 
         wrong: BTreeMap::new(),
     };
     // A file of numbers alone has one where others have their header.
-    if number_in_header(headers[0], terms.region).is_some() {
-        intake.take(Row::HEADER, [headers[0], "", "", "", "", ""]);
+    if parse_header_number(headers[0], terms.region).is_some() {
+        intake.add_row(Row::HEADER, [headers[0], "", "", "", "", ""]);
     }
     let [has_phones, ..] =
-        read_columns(open()?, file, headers, |row, cells| intake.take(row, cells)).map_err(refused)?;
+        read_columns(open()?, file, headers, |row, cells| intake.add_row(row, cells)).map_err(refused)?;
     if !has_phones {
         let finding =
             Finding::new(&rules::NO_PHONES, format!("no column of `{}` contains phone numbers", file.display()));
         return Err(Error::Findings(vec![finding.help("name the columns in the first row, for example `phone`")]));
     }
     let (undated, source) = (intake.undated, Arc::clone(&intake.source));
-    let mut opt_outs = intake.end(file)?;
+    let mut opt_outs = intake.finish(file)?;
     let rows = opt_outs.len() as u64;
     let mut seen = HashSet::new();
-    opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.get(), scope.clone(), *reach)));
-    let mixed = mixed_columns(open()?, file).map_err(refused)?;
+    opt_outs.retain(|OptOut { who, scope, reach, .. }| seen.insert((who.to_u64(), scope.clone(), *reach)));
+    let mixed = find_mixed_columns(open()?, file).map_err(refused)?;
     let dates = date.map(|header| (header.to_owned(), undated));
     Ok(OptOutFile { rows, opt_outs, mixed, dates, source })
 }
 
 /// The columns that say of some recipients that they did not opt out.
-fn mixed_columns(list: Decoded, file: &Path) -> Result<Vec<MixedColumn>, Box<Finding>> {
+fn find_mixed_columns(list: DecodedText, file: &Path) -> Result<Vec<MixedColumn>, Box<Finding>> {
     let mut columns: BTreeMap<usize, MixedColumn> = BTreeMap::new();
     read_rows(list, file, |headers, _, fields| {
         for (column, header) in headers.iter().enumerate() {
-            let cell = plain(fields.get(column));
-            let Some(state) = opt_out_state(header, cell) else { continue };
+            let cell = clean_cell(fields.get(column));
+            let Some(state) = read_opt_out_state(header, cell) else { continue };
             let known = columns.entry(column).or_insert_with(|| MixedColumn {
                 header: header.clone(),
                 opted_out: 0,
@@ -181,7 +182,7 @@ fn mixed_columns(list: Decoded, file: &Path) -> Result<Vec<MixedColumn>, Box<Fin
 }
 
 /// What is read of a file.
-struct Intake<'t> {
+struct OptOutReader<'t> {
     terms: &'t OptOutTerms,
     now: Timestamp,
     /// What the file is the source of.
@@ -199,47 +200,47 @@ struct Intake<'t> {
     wrong: BTreeMap<String, Vec<Row>>,
 }
 
-impl Intake<'_> {
-    fn take(&mut self, row: Row, cells: [&str; 6]) {
-        match self.opt_out(cells) {
+impl OptOutReader<'_> {
+    fn add_row(&mut self, row: Row, cells: [&str; 6]) {
+        match self.parse_opt_out(cells) {
             Ok(opt_out) => self.opt_outs.push(opt_out),
             Err(wrong) => self.wrong.entry(wrong).or_default().push(row),
         }
     }
 
-    fn opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
-        let phone = parse(phone, self.terms.region).map_err(|problem| match problem {
+    fn parse_opt_out(&mut self, [phone, scope, reason, source, at, gateways]: [&str; 6]) -> Result<OptOut, String> {
+        let phone = parse_phone_number(phone, self.terms.region).map_err(|problem| match problem {
             PhoneProblem::National => {
                 "the number has no country code; write it with `+`, or set its country: `--region UA`".to_owned()
             }
             problem => problem.to_string(),
         })?;
         let scope = match (&self.terms.campaign, scope) {
-            (Some(name), _) => Scope::Campaign(self.text(name)),
-            (None, "") => Scope::Everything,
-            (None, scope) => self.scope(scope)?,
+            (Some(name), _) => OptOutScope::Campaign(self.intern_text(name)),
+            (None, "") => OptOutScope::Everything,
+            (None, scope) => self.parse_scope(scope)?,
         };
         let reach = match gateways {
-            "" => Reach::AllGateways,
-            name => Reach::from_name(name).ok_or("`gateways` must be `all` or `loopback`")?,
+            "" => OptOutReach::AllGateways,
+            name => OptOutReach::from_name(name).ok_or("`gateways` must be `all` or `loopback`")?,
         };
-        let at = self.at(at)?;
-        let reason = match (&self.terms.reason, unquoted(reason)) {
-            (Some(reason), _) => self.text(reason),
-            (None, "") => self.text("imported"),
-            (None, reason) => self.text(reason),
+        let at = self.parse_time(at)?;
+        let reason = match (&self.terms.reason, strip_formula_quote(reason)) {
+            (Some(reason), _) => self.intern_text(reason),
+            (None, "") => self.intern_text("imported"),
+            (None, reason) => self.intern_text(reason),
         };
         let source = match (source, self.is_export) {
             ("", _) => Arc::clone(&self.source),
-            (source, true) => self.text(unquoted(source)),
+            (source, true) => self.intern_text(strip_formula_quote(source)),
             // So that undoing the import finds it.
-            (source, false) => self.text(&format!("{}, {}", self.source, unquoted(source))),
+            (source, false) => self.intern_text(&format!("{}, {}", self.source, strip_formula_quote(source))),
         };
         Ok(OptOut { who: phone.into(), scope, reach, reason, source, at })
     }
 
     /// Since when a recipient opted out.
-    fn at(&mut self, at: &str) -> Result<Timestamp, String> {
+    fn parse_time(&mut self, at: &str) -> Result<Timestamp, String> {
         match (at, &self.zone) {
             ("", _) => Ok(self.now),
             (at, None) => at.parse().map_err(|_| "`at` must be a time in the form 2026-12-01T10:00:00Z".to_owned()),
@@ -250,15 +251,15 @@ impl Intake<'_> {
         }
     }
 
-    fn scope(&mut self, scope: &str) -> Result<Scope, String> {
+    fn parse_scope(&mut self, scope: &str) -> Result<OptOutScope, String> {
         match scope.strip_prefix("campaign:") {
-            Some(name) if crate::manifest::is_slug(name) => Ok(Scope::Campaign(self.text(name))),
-            None if scope == "everything" => Ok(Scope::Everything),
+            Some(name) if crate::manifest::is_slug(name) => Ok(OptOutScope::Campaign(self.intern_text(name))),
+            None if scope == "everything" => Ok(OptOutScope::Everything),
             _ => Err("`scope` must be `everything` or `campaign:NAME`".to_owned()),
         }
     }
 
-    fn text(&mut self, text: &str) -> Arc<str> {
+    fn intern_text(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.texts.get(text) {
             return Arc::clone(known);
         }
@@ -268,12 +269,12 @@ impl Intake<'_> {
     }
 
     /// All that were read, or what is wrong.
-    fn end(self, file: &Path) -> Result<Vec<OptOut>, Error> {
+    fn finish(self, file: &Path) -> Result<Vec<OptOut>, Error> {
         if self.wrong.is_empty() {
             return Ok(self.opt_outs);
         }
         let finding = |(what, rows): (String, Vec<Row>)| {
-            let named: Vec<String> = rows.iter().take(NAMED).map(Row::to_string).collect();
+            let named: Vec<String> = rows.iter().take(MAX_NAMED_ROWS).map(Row::to_string).collect();
             let more = rows.len().saturating_sub(named.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let s = if rows.len() == 1 { "" } else { "s" };
@@ -285,6 +286,6 @@ impl Intake<'_> {
 }
 
 /// The text of a cell that was kept from being a formula.
-fn unquoted(cell: &str) -> &str {
+fn strip_formula_quote(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| text.starts_with(['=', '@', '+', '-'])).unwrap_or(cell)
 }

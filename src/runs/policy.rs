@@ -7,19 +7,19 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use super::guard::caps_of;
-use super::suppress_files::{suppressed, suppressed_by_profile};
-use super::{Error, Inputs, blocking};
-use crate::delivery::{Clock, Departure, Hours, Keeping, ZoneOf};
-use crate::domain::{Cap, Phone, Purpose, Region, country_of, plural, thousands};
-use crate::ledger::{Heed, Ledger, SharedRun};
+use super::guard::combine_caps;
+use super::suppress_files::{read_suppressed, read_suppressed_by_profile};
+use super::{Error, Inputs, run_blocking};
+use crate::delivery::{Departure, SendingHours, SendingRules, WallClock, ZoneSource};
+use crate::domain::{FrequencyCap, Phone, Purpose, Region, find_country, format_count, format_thousands};
+use crate::ledger::{Ledger, SharedRun, SuppressionPolicy};
 use crate::manifest::{Campaign, Destination, Profile, SendingWindow, WindowZone};
 
 /// Why a policy holds a message back.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PolicyRefusal {
     /// Recipients opted out.
-    #[error("{} opted out, and the message is marketing; nothing was sent", held_recipients(.0))]
+    #[error("{} opted out, and the message is marketing; nothing was sent", list_held_recipients(.0))]
     Suppressed(Vec<HeldRecipient>),
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
@@ -80,78 +80,84 @@ fn format_local(time: &Zoned) -> String {
     format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
 }
 
-fn held_recipients(held: &[HeldRecipient]) -> String {
+fn list_held_recipients(held: &[HeldRecipient]) -> String {
     let named: Vec<String> =
-        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.masked())).collect();
+        held.iter().map(|held| format!("recipient {} ({})", held.place, held.phone.format_masked())).collect();
     named.join(", ")
 }
 
 fn describe_excess(number: u64, most: u64) -> String {
-    let recipients = plural(number, "recipient");
-    format!("test messages of this edition would reach {recipients}; the limit is {}", thousands(most))
+    let recipients = format_count(number, "recipient");
+    format!("test messages of this edition would reach {recipients}; the limit is {}", format_thousands(most))
 }
 
 /// The caps that hold for a message of an assistant.
-pub(super) fn caps_of_assistants(destination: &Destination) -> Vec<Cap> {
-    caps_of((Purpose::Marketing, None), destination)
+pub(super) fn assistant_caps(destination: &Destination) -> Vec<FrequencyCap> {
+    combine_caps((Purpose::Marketing, None), destination)
 }
 
 /// The hours for a message of an assistant. It belongs to no campaign, so a window is on the recipient's clocks, or on those of
 /// this computer if the number's country has several zones.
-pub(super) fn hours_of_assistants(destination: &Destination) -> Option<Keeping> {
+pub(super) fn assistant_hours(destination: &Destination) -> Option<SendingRules> {
     let window = destination.profile()?.window.as_ref()?.window.clone();
-    Some(Keeping { windows: vec![(window, ZoneOf::Country)], home: TimeZone::system(), until: None })
+    Some(SendingRules { windows: vec![(window, ZoneSource::Country)], home: TimeZone::system(), until: None })
 }
 
 /// The hours for a test message: the windows of its campaign and of the profile. Its recipient is in no row, so a window by a
 /// column is on the campaign's clocks.
-pub(super) fn hours_of_tests(inputs: &Inputs) -> Option<Keeping> {
+pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     let Inputs { campaign, destination, .. } = inputs;
     let profile = Some(destination.profile()?);
     let zone = |zone: &WindowZone| match zone {
-        WindowZone::Recipient => ZoneOf::Country,
-        WindowZone::Campaign | WindowZone::Column(_) => ZoneOf::Campaign,
+        WindowZone::Recipient => ZoneSource::Country,
+        WindowZone::Campaign | WindowZone::Column(_) => ZoneSource::Campaign,
     };
-    let windows: Vec<_> =
-        campaign.windows(profile).map(|SendingWindow { window, zone: of }| (window.clone(), zone(of))).collect();
-    (!windows.is_empty()).then(|| Keeping { windows, home: campaign.home(), until: None })
+    let windows: Vec<_> = campaign
+        .effective_windows(profile)
+        .map(|SendingWindow { window, zone: of }| (window.clone(), zone(of)))
+        .collect();
+    (!windows.is_empty()).then(|| SendingRules { windows, home: campaign.home_zone(), until: None })
 }
 
 /// Why the windows of a campaign and its profile hold a message to this number back now; nothing if they are open, or if they
 /// follow a column of its row.
 #[must_use]
-pub fn held_by_windows(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
-    let mut windows = inputs.campaign.windows(inputs.destination.profile());
+pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
+    let mut windows = inputs.campaign.effective_windows(inputs.destination.profile());
     if windows.any(|window| matches!(window.zone, WindowZone::Column(_))) {
         return None;
     }
-    refuse_closed(&on_clock(hours_of_tests(inputs)?, clock), phone, clock()).err()
+    refuse_closed_window(&build_hours(test_hours(inputs)?, clock), phone, clock()).err()
 }
 
 /// Refuses a message outside of these hours; else tells before which moment it has to leave.
-pub(super) fn refuse_closed(hours: &Hours, phone: Phone, now: Timestamp) -> Result<Option<Timestamp>, PolicyRefusal> {
-    match hours.departure(phone, now) {
+pub(super) fn refuse_closed_window(
+    hours: &SendingHours,
+    phone: Phone,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, PolicyRefusal> {
+    match hours.check_departure(phone, now) {
         Departure::Open(until) => Ok(until),
         Departure::Closed(opens) => Err(PolicyRefusal::OutsideWindow { opens }),
     }
 }
 
 /// These hours on this clock.
-pub(super) fn on_clock(keeping: Keeping, clock: fn() -> Timestamp) -> Arc<Hours> {
-    let clock: Clock = Arc::new(clock);
-    Arc::new(Hours::new(keeping, clock))
+pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
+    let clock: WallClock = Arc::new(clock);
+    Arc::new(SendingHours::new(keeping, clock))
 }
 
 /// Refuses a message of an assistant to a number in the files of the profile, which are read anew.
-pub(super) async fn refuse_in_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
+pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
     if profile.suppress.is_empty() {
         return Ok(());
     }
     let profile = profile.clone();
     // A campaign says the country of national numbers in such a file; here it is the recipient's own.
-    let region = country_of(phone).and_then(|code| code.parse::<Region>().ok());
-    let found = blocking(move || suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
-    match found.numbers.contains(phone.get()) {
+    let region = find_country(phone).and_then(|code| code.parse::<Region>().ok());
+    let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
+    match found.numbers.contains(phone.to_u64()) {
         true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
         false => Ok(()),
     }
@@ -159,8 +165,8 @@ pub(super) async fn refuse_in_files(profile: &Profile, phone: Phone) -> Result<(
 
 /// Refuses a message of such a run to a number that opted out of it by the ledger.
 pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
-    let opt_outs = ledger.opt_outs_of(phone).await?;
-    match opt_outs.iter().any(|out| of.heed.is_held_back(&of.campaign, out)) {
+    let opt_outs = ledger.find_opt_outs(phone).await?;
+    match opt_outs.iter().any(|out| of.suppression.is_suppressed_by(&of.campaign, out)) {
         true => Err(PolicyRefusal::Suppressed(vec![HeldRecipient { place: 1, phone }]).into()),
         false => Ok(()),
     }
@@ -173,14 +179,14 @@ pub(super) async fn find_suppressed(
     phones: &[Phone],
 ) -> Result<Vec<HeldRecipient>, Error> {
     let Campaign { brief, .. } = &inputs.campaign;
-    let heed = Heed { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version: 0 };
+    let heed = SuppressionPolicy { purpose: brief.purpose, loopback: inputs.destination.is_loopback(), version: 0 };
     let read = Arc::clone(inputs);
-    let in_files = blocking(move || suppressed(&read.campaign, read.destination.profile())).await?;
+    let in_files = run_blocking(move || read_suppressed(&read.campaign, read.destination.profile())).await?;
     let in_files = in_files.map_err(Error::Findings)?.numbers;
     let mut held = Vec::new();
     for (place, phone) in (1..).zip(phones.iter().copied()) {
-        let opt_outs = ledger.opt_outs_of(phone).await?;
-        if in_files.contains(phone.get()) || opt_outs.iter().any(|out| heed.is_held_back(&brief.name, out)) {
+        let opt_outs = ledger.find_opt_outs(phone).await?;
+        if in_files.contains(phone.to_u64()) || opt_outs.iter().any(|out| heed.is_suppressed_by(&brief.name, out)) {
             held.push(HeldRecipient { place, phone });
         }
     }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::reconcile_run::profile_of;
-use super::{Adapters, Connection, Error, key_of};
-use crate::delivery::{ChainTimes, Polled, Poller, Snapshot, pending};
+use super::reconcile_run::load_profile_of_run;
+use super::{Adapters, Connection, Error, read_api_key};
+use crate::delivery::{ChainLifetimes, PollCounts, Snapshot, StatusPoller, load_pending};
 use crate::ledger::{Run, RunFilter};
-use crate::manifest::{Day, ReceiptsBy, load_campaign};
+use crate::manifest::{CampaignDay, ReceiptMode, load_campaign};
 use crate::report::is_owned;
 
 /// How long one request may take.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The share of an account's rate that questions take while messages are sent.
-const BESIDE_SENDING: f64 = 0.1;
+const RATE_SHARE_WHILE_SENDING: f64 = 0.1;
 
 /// Which messages of a run the gateway is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,17 +30,22 @@ pub enum Polling {
 ///
 /// # Errors
 /// When the gateway cannot be asked, or the ledger cannot be written.
-pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Duration) -> Result<Polled, Error> {
+pub async fn poll_run(
+    adapters: &Adapters,
+    run: &Run,
+    polling: Polling,
+    longest: Duration,
+) -> Result<PollCounts, Error> {
     let ledger = adapters.ledger.as_ref();
-    let snapshot = Snapshot::read(ledger, run, is_owned(ledger, run).await?).await?;
-    let times = ChainTimes::of_run(ledger, run).await;
-    let (mut pending, now) = (pending(ledger, run, &snapshot, &times).await?, (adapters.clock)());
-    let mut polled = Polled::default();
+    let snapshot = Snapshot::load(ledger, run, is_owned(ledger, run).await?).await?;
+    let times = ChainLifetimes::load_for_run(ledger, run).await;
+    let (mut pending, now) = (load_pending(ledger, run, &snapshot, &times).await?, (adapters.clock)());
+    let mut polled = PollCounts::default();
     if polling == Polling::UnreportedFallbacks {
         let unreported = snapshot.states.unreported_fallbacks();
         pending.retain(|message| unreported.contains(message.row.get()));
         let unreported = pending.len();
-        pending.retain(|message| message.is_over(now));
+        pending.retain(|message| message.has_expired(now));
         polled.waiting = (unreported - pending.len()) as u64;
         // What has no answer stays, and must not keep the others from their turn.
         if !pending.is_empty() {
@@ -51,17 +56,17 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
     if pending.is_empty() {
         return Ok(polled);
     }
-    let profile = profile_of(adapters, run).await?;
-    let key = key_of(&profile)?;
-    let gateway = Connection::Gateway(&profile, key).client(adapters.connect, run.endpoint, TIMEOUT)?;
+    let profile = load_profile_of_run(adapters, run).await?;
+    let key = read_api_key(&profile)?;
+    let gateway = Connection::Gateway(&profile, key).create_client(adapters.connect, run.endpoint, REQUEST_TIMEOUT)?;
     let account = run.allowance(profile.rate.per_second());
-    let (gateway, most, clock) = (gateway.as_ref(), profile.largest_envelope(), adapters.clock);
-    let poller = Poller { ledger, gateway, run, account, most, clock };
+    let (gateway, most, clock) = (gateway.as_ref(), profile.max_envelope_size(), adapters.clock);
+    let poller = StatusPoller { ledger, gateway, run, account, most, clock };
     let deadline = Instant::now() + longest;
-    for group in pending.chunks(poller.room()) {
+    for group in pending.chunks(poller.group_size()) {
         // A run may begin or end at any time.
-        let share = if sends(adapters, &run.account).await? { BESIDE_SENDING } else { 1.0 };
-        if poller.ask(group, share, deadline, &mut polled).await?.is_none() {
+        let share = if is_sending(adapters, &run.account).await? { RATE_SHARE_WHILE_SENDING } else { 1.0 };
+        if poller.ask_group(group, share, deadline, &mut polled).await?.is_none() {
             polled.left = pending.len() as u64 - polled.asked;
             break;
         }
@@ -72,13 +77,13 @@ pub async fn poll(adapters: &Adapters, run: &Run, polling: Polling, longest: Dur
 /// Whether somebody wants to know what becomes of a run's messages, as its campaign file says now.
 #[must_use]
 pub fn wants_receipts(run: &Run, now: Timestamp) -> bool {
-    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), Day::Of(now)).value);
-    campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptsBy::Off
+    let campaign = run.file.as_deref().and_then(|file| load_campaign(file.as_ref(), CampaignDay::Of(now)).value);
+    campaign.map(|campaign| campaign.receipts).unwrap_or_default() != ReceiptMode::Off
 }
 
 /// Whether somebody sends through an account now.
-async fn sends(adapters: &Adapters, account: &str) -> Result<bool, Error> {
-    let open = adapters.ledger.stored_runs(RunFilter { open: true, ..RunFilter::all() }).await?;
+async fn is_sending(adapters: &Adapters, account: &str) -> Result<bool, Error> {
+    let open = adapters.ledger.list_stored_runs(RunFilter { open: true, ..RunFilter::all() }).await?;
     for run in open.iter().flatten().filter(|run| run.account == account) {
         if is_owned(adapters.ledger.as_ref(), run).await? {
             return Ok(true);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Event, Observer};
+use super::{Error, RunEvent, RunObserver};
 use crate::ledger::{Ledger, Run};
 use crate::manifest::{GatewaySearch, Gateways, Profile, SANDBOX, load_gateways};
 
@@ -25,7 +25,7 @@ impl Profiles {
     /// When the file that is named, or all of them, cannot be read.
     pub fn load(&self, campaign: Option<&Path>) -> Result<Gateways, Error> {
         let campaign = campaign.map_or_else(|| PathBuf::from(IN_WORKING_FOLDER), Path::to_owned);
-        let loaded = load_gateways(&self.search(Some(campaign)));
+        let loaded = load_gateways(&self.build_search(Some(campaign)));
         loaded.value.ok_or(Error::Findings(loaded.findings))
     }
 
@@ -33,10 +33,10 @@ impl Profiles {
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub fn named(&self, name: &str, campaign: Option<&Path>, observer: &Observer) -> Result<Profile, Error> {
+    pub fn find_profile(&self, name: &str, campaign: Option<&Path>, observer: &RunObserver) -> Result<Profile, Error> {
         let gateways = self.load(campaign)?;
-        let profile = gateways.profile(name).cloned().map_err(Error::Findings)?;
-        observer(Event::OtherProfiles(gateways.warnings()));
+        let profile = gateways.find_profile(name).cloned().map_err(Error::Findings)?;
+        observer(RunEvent::OtherProfiles(gateways.collect_warnings()));
         Ok(profile)
     }
 
@@ -44,11 +44,11 @@ impl Profiles {
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub fn of_question(&self, name: Option<&str>, observer: &Observer) -> Result<Profile, Error> {
+    pub fn find_for_query(&self, name: Option<&str>, observer: &RunObserver) -> Result<Profile, Error> {
         match name {
             Some(SANDBOX) => Err(Error::SandboxAccount),
-            Some(name) => self.named(name, None, observer),
-            None => self.only(),
+            Some(name) => self.find_profile(name, None, observer),
+            None => self.find_only(),
         }
     }
 
@@ -56,11 +56,11 @@ impl Profiles {
     ///
     /// # Errors
     /// When there is none or several, or it cannot be used.
-    pub fn only(&self) -> Result<Profile, Error> {
+    pub fn find_only(&self) -> Result<Profile, Error> {
         let gateways = self.load(None)?;
-        let names: Vec<&str> = gateways.names().collect();
+        let names: Vec<&str> = gateways.profile_names().collect();
         match names[..] {
-            [one] => gateways.profile(one).cloned().map_err(Error::Findings),
+            [one] => gateways.find_profile(one).cloned().map_err(Error::Findings),
             [] => Err(Error::NoGateway),
             _ => Err(Error::SeveralGateways(names.into_iter().map(ToOwned::to_owned).collect())),
         }
@@ -70,30 +70,35 @@ impl Profiles {
     ///
     /// # Errors
     /// When there is none, or it cannot be used.
-    pub fn of_account(&self, run: &Run, campaign: Option<&Path>, observer: &Observer) -> Result<Profile, Error> {
+    pub fn find_by_account(
+        &self,
+        run: &Run,
+        campaign: Option<&Path>,
+        observer: &RunObserver,
+    ) -> Result<Profile, Error> {
         let gateways = self.load(campaign)?;
         let renamed = gateways.profiles().iter().find(|profile| profile.account == run.account);
-        match renamed.filter(|_| !gateways.names().any(|name| name == run.gateway)) {
+        match renamed.filter(|_| !gateways.profile_names().any(|name| name == run.gateway)) {
             Some(renamed) => Ok(renamed.clone()),
-            None => self.named(&run.gateway, campaign, observer),
+            None => self.find_profile(&run.gateway, campaign, observer),
         }
     }
 
     /// The file for a new profile: the one that is read from a campaign's file or the working folder, else beside it.
     #[must_use]
-    pub fn place(&self, campaign: Option<&Path>) -> PathBuf {
-        let files = self.files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
+    pub fn new_profile_path(&self, campaign: Option<&Path>) -> PathBuf {
+        let files = self.list_files(Some(campaign.unwrap_or(Path::new(IN_WORKING_FOLDER))));
         let place = files.iter().find(|path| self.explicit.is_some() || path.exists()).or(files.first());
         place.cloned().unwrap_or_default()
     }
 
     /// The files in which profiles are looked for, whether they exist or not.
     #[must_use]
-    pub fn files(&self, campaign: Option<&Path>) -> Vec<PathBuf> {
-        self.search(campaign.map(Path::to_owned)).files()
+    pub fn list_files(&self, campaign: Option<&Path>) -> Vec<PathBuf> {
+        self.build_search(campaign.map(Path::to_owned)).list_files()
     }
 
-    fn search(&self, campaign: Option<PathBuf>) -> GatewaySearch {
+    fn build_search(&self, campaign: Option<PathBuf>) -> GatewaySearch {
         let Self { explicit, configuration } = self.clone();
         GatewaySearch { explicit, campaign, configuration }
     }
@@ -116,8 +121,12 @@ pub async fn check_host(ledger: &dyn Ledger, profile: &Profile) -> Result<(), Er
 /// # Errors
 /// When the profile moved between loopback and a live host since the run began.
 pub(super) fn refuse_other_reach(run: &Run, profile: &Profile) -> Result<(), Error> {
-    match run.heed.loopback == profile.is_loopback() {
+    match run.suppression.loopback == profile.is_loopback() {
         true => Ok(()),
-        false => Err(Error::OtherReach { run: run.name(), gateway: profile.name.clone(), loopback: run.heed.loopback }),
+        false => Err(Error::OtherReach {
+            run: run.name(),
+            gateway: profile.name.clone(),
+            loopback: run.suppression.loopback,
+        }),
     }
 }

@@ -4,23 +4,25 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::find::found;
+use super::find::reload_run;
 use super::launch::Session;
-use super::{Connection, Error, Event, HeldRun, check_host};
-use crate::delivery::{Doubt, Doubts, Ending, LONGEST_STAY, Reconciler, Reconciliation, Snapshot, Stop, WAITS};
-use crate::domain::{Content, Endpoint};
+use super::{Connection, Error, HeldRun, RunEvent, check_host};
+use crate::delivery::{
+    MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, SendEnding, Snapshot, Stop,
+};
+use crate::domain::{Endpoint, MessageContent};
 use crate::gateway::Gateway;
-use crate::ledger::{Author, Change, Lease, NewRowEvent, Progress, Run, State, StopKind};
-use crate::manifest::{Destination, OnInDoubt};
+use crate::ledger::{Author, Lease, NewRowEvent, RowChange, RowState, Run, RunProgress, StopKind};
+use crate::manifest::{Destination, InDoubtPolicy};
 
 /// How long a start waits for answers about rows in doubt.
-const AT_START: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the asking about the rows in doubt of a run ended.
 #[derive(Default)]
 struct ReconciliationEnd {
     /// The rows in doubt that are left.
-    doubts: Doubts,
+    doubts: MessagesInDoubt,
     /// What was learnt about the others.
     learnt: Reconciliation,
     /// The signal that ended the asking before its time.
@@ -29,7 +31,7 @@ struct ReconciliationEnd {
 
 impl ReconciliationEnd {
     /// Whether a row may be in another state than before; what was learnt when a signal came is not known here.
-    fn changed_something(&self) -> bool {
+    fn has_changes(&self) -> bool {
         let Reconciliation { found, failed, not_found, unresolved, .. } = self.learnt;
         self.interrupted.is_some() || found + failed + not_found + unresolved > 0
     }
@@ -49,11 +51,13 @@ impl Session {
         if !self.inputs().destination.is_live() {
             return Ok(false);
         }
-        let asked = self.ask(&self.reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], AT_START).await?;
-        let mut changed = asked.changed_something();
-        if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::ResendIfNotFound && self.may_resend(run) {
+        let asked = self
+            .ask_until_settled(&self.build_reconciler(run, lease, gateway), snapshot, &[Duration::ZERO], START_TIMEOUT)
+            .await?;
+        let mut changed = asked.has_changes();
+        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::ResendIfNotFound && self.may_resend(run) {
             let rows = asked.doubts.rows.iter().filter(|doubt| doubt.not_found);
-            changed |= self.apply(lease, rows, |by| Change::SendAgain { by, why: None }).await?;
+            changed |= self.apply_rule(lease, rows, |by| RowChange::SendAgain { by, why: None }).await?;
         }
         Ok(changed)
     }
@@ -62,33 +66,33 @@ impl Session {
     ///
     /// Of a run whose campaign, texts or list changed since nothing is ordered: it could not go on.
     pub(super) async fn reconcile_finished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
-        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(State::InDoubt) > 0);
+        let doubtful = |run: &&Run| run.counts.as_ref().is_some_and(|(counts, _)| counts.get(RowState::InDoubt) > 0);
         let Destination::Live(profile) = &self.inputs().destination else { return Ok(None) };
         let Some(run) = runs.last().filter(doubtful) else { return Ok(None) };
         let ledger = &self.adapters.ledger;
         check_host(ledger.as_ref(), profile).await?;
         let connection = Connection::Gateway(profile, self.launch.key.clone());
         let gateway =
-            connection.client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
-        let unchanged = self.changes(run).await?.what.is_none();
-        let held = HeldRun::of(&self.adapters, self.hold_of(run).await?, run.clone()).await?;
+            connection.create_client(self.adapters.connect, run.endpoint, self.inputs().campaign.delivery.timeout)?;
+        let unchanged = self.find_changes(run).await?.what.is_none();
+        let held = HeldRun::claim(&self.adapters, self.hold_for_run(run).await?, run.clone()).await?;
         let asked = self.reconcile_held(&held, gateway.as_ref(), unchanged).await;
         let released = held.release().await?;
-        if let Some(unwritten) = released.unwritten {
-            (self.adapters.observer)(Event::ResultsUnwritten(unwritten));
+        if let Some(unwritten) = released.stale_results {
+            (self.adapters.observer)(RunEvent::ResultsUnwritten(unwritten));
         }
         asked?;
-        let now = found(ledger.as_ref(), run.key).await?;
-        Ok((now.progress == Progress::Open).then_some(now))
+        let now = reload_run(ledger.as_ref(), run.key).await?;
+        Ok((now.progress == RunProgress::Open).then_some(now))
     }
 
     async fn reconcile_held(&self, held: &HeldRun, gateway: &dyn Gateway, unchanged: bool) -> Result<(), Error> {
-        let snapshot = held.snapshot().await?;
+        let snapshot = held.read_snapshot().await?;
         if unchanged {
             return self.reconcile_first(&held.run, held.lease, gateway, &snapshot).await.map(drop);
         }
-        let reconciler = self.reconciler(&held.run, held.lease, gateway);
-        self.ask(&reconciler, &snapshot, &[Duration::ZERO], AT_START).await.map(drop)
+        let reconciler = self.build_reconciler(&held.run, held.lease, gateway);
+        self.ask_until_settled(&reconciler, &snapshot, &[Duration::ZERO], START_TIMEOUT).await.map(drop)
     }
 
     /// Asks at the end of a run. Its rule decides only when everything was asked that there was time for.
@@ -97,20 +101,21 @@ impl Session {
         run: &Run,
         lease: Lease,
         gateway: &dyn Gateway,
-        ending: &mut Ending,
+        ending: &mut SendEnding,
     ) -> Result<(), Error> {
         let at_once = !self.inputs().destination.is_live() || self.launch.request.no_wait;
-        let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &WAITS };
+        let waits: &[Duration] = if at_once { &[Duration::ZERO] } else { &RECONCILE_WAITS };
         // Nothing is on its way any more: an intent without an outcome is doubt.
-        let mut snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
-        let asked = self.ask(&self.reconciler(run, lease, gateway), &snapshot, waits, LONGEST_STAY).await?;
-        let mut changed = asked.changed_something();
-        if self.inputs().campaign.delivery.on_in_doubt == OnInDoubt::AssumeSent && asked.interrupted.is_none() {
+        let mut snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
+        let asked =
+            self.ask_until_settled(&self.build_reconciler(run, lease, gateway), &snapshot, waits, MAX_STAY).await?;
+        let mut changed = asked.has_changes();
+        if self.inputs().campaign.delivery.on_in_doubt == InDoubtPolicy::AssumeSent && asked.interrupted.is_none() {
             let rows = asked.doubts.rows.iter();
-            changed |= self.apply(lease, rows, |by| Change::AssumedSent { by, why: None }).await?;
+            changed |= self.apply_rule(lease, rows, |by| RowChange::AssumedSent { by, why: None }).await?;
         }
         if changed {
-            snapshot = Snapshot::read(self.adapters.ledger.as_ref(), run, false).await?;
+            snapshot = Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?;
         }
         ending.counts = snapshot.counts;
         if let (None, Some(signal)) = (&ending.stopped, asked.interrupted) {
@@ -119,26 +124,27 @@ impl Session {
         Ok(())
     }
 
-    fn reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
+    fn build_reconciler<'i>(&'i self, run: &'i Run, lease: Lease, gateway: &'i dyn Gateway) -> Reconciler<'i> {
         let (destination, ledger) = (&self.inputs().destination, self.adapters.ledger.as_ref());
-        let account = run.allowance(destination.rate().per_second());
+        let account = run.allowance(destination.account_rate().per_second());
         let most = destination.largest_envelope();
         Reconciler { ledger, gateway, run, lease, account, most, clock: self.adapters.clock }
     }
 
     /// Asks after each of the waits as long as there is something to ask.
-    async fn ask(
+    async fn ask_until_settled(
         &self,
         reconciler: &Reconciler<'_>,
         snapshot: &Snapshot,
         waits: &[Duration],
         longest: Duration,
     ) -> Result<ReconciliationEnd, Error> {
-        if snapshot.counts.get(State::InDoubt) == 0 {
+        if snapshot.counts.get(RowState::InDoubt) == 0 {
             return Ok(ReconciliationEnd::default());
         }
-        let mut doubts = Doubts::read(reconciler.ledger, reconciler.run, &snapshot.states, &[State::InDoubt]).await?;
-        (self.adapters.observer)(Event::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
+        let mut doubts =
+            MessagesInDoubt::load(reconciler.ledger, reconciler.run, &snapshot.states, &[RowState::InDoubt]).await?;
+        (self.adapters.observer)(RunEvent::AskingAboutDoubt { rows: doubts.rows.len() as u64 });
         let deadline = Instant::now() + longest;
         let mut learnt = Reconciliation::default();
         for wait in waits {
@@ -147,25 +153,25 @@ impl Session {
             }
             let asked = tokio::select! {
                 biased;
-                signal = self.signal() => {
+                signal = self.wait_for_signal() => {
                     return Ok(ReconciliationEnd { doubts, learnt, interrupted: Some(signal) });
                 }
-                asked = async { sleep(*wait).await; reconciler.ask(&mut doubts, deadline).await } => asked?,
+                asked = async { sleep(*wait).await; reconciler.ask_rows(&mut doubts, deadline).await } => asked?,
             };
             // How often is not how many.
             let Reconciliation { blind, unclear, .. } = asked;
-            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.and(asked) };
+            learnt = Reconciliation { asked: learnt.asked.max(asked.asked), blind, unclear, ..learnt.merge(asked) };
         }
-        (self.adapters.observer)(Event::Reconciliation(learnt));
+        (self.adapters.observer)(RunEvent::Reconciliation(learnt));
         Ok(ReconciliationEnd { doubts, learnt, interrupted: None })
     }
 
     /// Decides about rows as the campaign's own rule says; tells whether there was any.
-    async fn apply(
+    async fn apply_rule(
         &self,
         lease: Lease,
-        doubts: impl Iterator<Item = &Doubt>,
-        change: impl Fn(Author) -> Change,
+        doubts: impl Iterator<Item = &MessageInDoubt>,
+        change: impl Fn(Author) -> RowChange,
     ) -> Result<bool, Error> {
         let rule = format!("on_in_doubt: {}", self.inputs().campaign.delivery.on_in_doubt.name());
         let events: Vec<NewRowEvent> = doubts
@@ -176,14 +182,15 @@ impl Session {
             })
             .collect();
         let any = !events.is_empty();
-        self.adapters.ledger.record(lease, events).await?;
+        self.adapters.ledger.record_events(lease, events).await?;
         Ok(any)
     }
 
     /// Whether a row that was not found may be sent again: a second code or call harms, and a queue may only be slow.
     fn may_resend(&self, run: &Run) -> bool {
         // What a newer run took the place of, or a person ended, is not opened again.
-        let open = matches!(run.progress, Progress::Open | Progress::Finished);
-        open && run.endpoint == Endpoint::Sync && self.inputs().campaign.brief.contents().all(Content::may_repeat)
+        let open = matches!(run.progress, RunProgress::Open | RunProgress::Finished);
+        open && run.endpoint == Endpoint::Sync
+            && self.inputs().campaign.brief.all_contents().all(MessageContent::may_repeat)
     }
 }

@@ -22,7 +22,7 @@ pub enum Round {
 
 /// What somebody wants of a campaign; the default sends what is left.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// Only these rows.
     pub rows: Option<RowSet>,
     /// Only so many of the rows that are left.
@@ -58,20 +58,20 @@ pub struct Request {
     /// An approval that was signed elsewhere, for the plan that it names.
     pub approval: Option<String>,
     /// What all occurrences of its schedule are approved by: a digest of what is armed.
-    pub armed: Option<String>,
+    pub schedule_digest: Option<String>,
     /// What a rehearsal plays; nothing for the usual sandbox.
     pub scenario: Option<Arc<Scenario>>,
 }
 
-impl Request {
+impl RunRequest {
     /// The rows, of those that are left, that a call sends to.
     ///
     /// # Errors
     /// When rows were asked for that the list does not have.
-    pub(super) fn chosen(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
+    pub(super) fn choose_rows(&self, left: &RoaringBitmap, last: Row) -> Result<RoaringBitmap, Error> {
         let mut chosen = match &self.rows {
             None => left.clone(),
-            Some(rows) if rows.last() > last => return Err(Error::NoSuchRow { row: rows.last(), last }),
+            Some(rows) if rows.last_row() > last => return Err(Error::NoSuchRow { row: rows.last_row(), last }),
             Some(rows) => left.iter().filter(|row| rows.contains(Row::new(*row))).collect(),
         };
         let limit = self.limit.and_then(|limit| u32::try_from(limit).ok());
@@ -82,7 +82,7 @@ impl Request {
     }
 
     /// Refuses so many recipients where the request or the profile bounds them.
-    pub(super) fn check_number(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
+    pub(super) fn check_recipient_count(&self, profile: Option<&Profile>, number: u64) -> Result<(), Error> {
         match self.round {
             Round::Again(said) if said != number => return Err(Error::OtherNumber { said, number }),
             Round::Again(_) | Round::Same => {}

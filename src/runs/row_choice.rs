@@ -6,9 +6,9 @@ use roaring::RoaringBitmap;
 use rustc_hash::FxHashMap;
 
 use super::{DecisionRefusal, Error};
-use crate::audience::{decode_table, is_shortened, read_columns, whole_number};
+use crate::audience::{decode_table, expand_power_of_ten, is_shortened, read_columns};
 use crate::domain::{MessageId, Phone, Row, RowSet};
-use crate::ledger::{Ledger, LedgerError, Run, Walk};
+use crate::ledger::{EnvelopeReader, Ledger, LedgerError, Run};
 use crate::regular_file;
 
 /// The rows of a run that are meant.
@@ -28,14 +28,14 @@ impl RowChoice {
     ///
     /// # Errors
     /// When the run has no such row, or the file cannot be read, has no such columns, or names a message of another run.
-    pub(super) async fn of(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
+    pub(super) async fn resolve(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
         match self {
             RowChoice::Waiting => Ok(None),
-            RowChoice::Rows(set) => of_set(set, run).map(Some),
+            RowChoice::Rows(set) => expand_set(set, run).map(Some),
             RowChoice::File(path) => {
-                let Lines { mut rows, by_number } = Lines::read(path, run)?;
-                if let Some(line) = take_by_number(ledger, run, &by_number, &mut rows).await? {
-                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.masked());
+                let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
+                if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
+                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.format_masked());
                     let (path, row, run) = (path.clone(), line.row, run.name());
                     return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
                 }
@@ -47,22 +47,22 @@ impl RowChoice {
 
 /// What the lines of a file name.
 #[derive(Default)]
-struct Lines {
+struct NamedRows {
     /// By the identifiers of their messages.
     rows: RoaringBitmap,
     /// By row and number, where the identifier is missing or was shortened.
-    by_number: Vec<ByNumber>,
+    by_number: Vec<RowByNumber>,
 }
 
 /// A line that names a row by its number.
-struct ByNumber {
+struct RowByNumber {
     /// The row in the file.
     row: Row,
     /// The row of the run, and the number that the message went to.
     named: (Row, Phone),
 }
 
-impl Lines {
+impl NamedRows {
     fn read(path: &Path, run: &Run) -> Result<Self, Error> {
         let file = regular_file::open(path)
             .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
@@ -70,7 +70,7 @@ impl Lines {
         let file = decode_table(file, path, None).map_err(unreadable)?;
         let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
         let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
-            if let Err(error) = lines.add(row, cells, path, run, &name)
+            if let Err(error) = lines.add_line(row, cells, path, run, &name)
                 && wrong.is_none()
             {
                 wrong = Some(error);
@@ -84,19 +84,19 @@ impl Lines {
         }
     }
 
-    fn add(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
+    fn add_line(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
         let [id, row, to, of_run] = cells;
         let path = || path.to_owned();
-        if let Some(named) = number(id).and_then(MessageId::new).and_then(|id| run.row_of(id)) {
+        if let Some(named) = parse_number(id).and_then(MessageId::new).and_then(|id| run.find_row(id)) {
             self.rows.insert(named.get());
             return Ok(());
         }
-        let phone = number(to).and_then(Phone::new);
-        let shortened = |cell: &str| is_shortened(cell) && number(cell).is_none();
+        let phone = parse_number(to).and_then(Phone::new);
+        let shortened = |cell: &str| is_shortened(cell) && parse_number(cell).is_none();
         match row.parse().ok().map(Row::new).zip(phone) {
             // Another run may have sent to the same number from the same row.
             Some(named) if (id.is_empty() || shortened(id)) && (of_run.is_empty() || of_run == name) => {
-                self.by_number.push(ByNumber { row: line, named });
+                self.by_number.push(RowByNumber { row: line, named });
                 Ok(())
             }
             _ if shortened(id) || id.is_empty() && shortened(to) => {
@@ -116,34 +116,34 @@ impl Lines {
 }
 
 /// The number in a cell, even in scientific notation if it has all its digits.
-fn number(cell: &str) -> Option<u64> {
-    cell.parse().ok().or_else(|| whole_number(cell)?.parse().ok())
+fn parse_number(cell: &str) -> Option<u64> {
+    cell.parse().ok().or_else(|| expand_power_of_ten(cell)?.parse().ok())
 }
 
 /// Adds the rows that were sent to these numbers; gives the first line whose row was not.
-async fn take_by_number<'l>(
+async fn match_by_number<'l>(
     ledger: &dyn Ledger,
     run: &Run,
-    lines: &'l [ByNumber],
+    lines: &'l [RowByNumber],
     rows: &mut RoaringBitmap,
-) -> Result<Option<&'l ByNumber>, LedgerError> {
+) -> Result<Option<&'l RowByNumber>, LedgerError> {
     if lines.is_empty() {
         return Ok(None);
     }
     let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.named.0, None)).collect();
-    let mut envelopes = Walk::over(ledger, run.key);
-    while let Some(envelope) = envelopes.next().await? {
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
         for row in &envelope.rows {
-            sent.entry(row.row).and_modify(|phone| *phone = row.to.number());
+            sent.entry(row.row).and_modify(|phone| *phone = row.to.phone());
         }
     }
-    let known = |line: &&ByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
+    let known = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
     rows.extend(lines.iter().filter(known).map(|line| line.named.0.get()));
     Ok(lines.iter().find(|line| !known(line)))
 }
 
-fn of_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {
-    let (row, last) = (set.last(), run.last_row());
+fn expand_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {
+    let (row, last) = (set.last_row(), run.last_row());
     if row > last {
         return Err(Error::NoSuchRow { row, last });
     }

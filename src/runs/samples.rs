@@ -6,14 +6,14 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::launch::Session;
-use super::{Error, Inputs, ListSurvey, blocking, opted_out};
-use crate::check::{Excluded, Survey};
-use crate::domain::{Content, Phone, Row, RowSet};
+use super::{Error, Inputs, ListSurvey, find_opted_out, run_blocking};
+use crate::check::{Survey, SurveyExclusions};
+use crate::domain::{MessageContent, Phone, Row, RowSet};
 use crate::ledger::Run;
 use crate::report::{RowPreview, preview_rows};
 
 /// The most samples that are shown.
-const MOST: usize = 5;
+const MAX_SAMPLES: usize = 5;
 
 /// The message of one row, as an example.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Sample {
     /// The name of its variant. `None` without variants.
     pub variant: Option<String>,
     /// What it says.
-    pub content: Content<Cow<'static, str>>,
+    pub content: MessageContent<Cow<'static, str>>,
 }
 
 /// What a call would send of a run that exists already.
@@ -46,20 +46,21 @@ impl ListSurvey {
     ///
     /// # Errors
     /// When the list cannot be read again.
-    pub fn samples(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Result<Vec<Sample>, Error> {
-        let chosen = self.survey.shapes.samples(rows, MOST);
+    pub fn pick_samples(&self, inputs: &Inputs, rows: &RoaringBitmap) -> Result<Vec<Sample>, Error> {
+        let chosen = self.survey.shapes.pick_samples(rows, MAX_SAMPLES);
         let numbers: Vec<String> = chosen.iter().map(Row::to_string).collect();
         let Ok(chosen) = numbers.join(",").parse::<RowSet>() else { return Ok(Vec::new()) };
-        let arms = inputs.campaign.brief.arms();
+        let arms = inputs.campaign.brief.list_arms();
         let mut samples = Vec::new();
         let add = |row, preview: RowPreview<'_>| {
             if let RowPreview::Message { phone, content } = preview {
-                let arm = self.survey.shapes.arm_of(row).and_then(|arm| arms.get(arm));
+                let arm = self.survey.shapes.find_arm(row).and_then(|arm| arms.get(arm));
                 let variant = arm.and_then(|arm| arm.name).map(str::to_owned);
-                samples.push(Sample { row, phone, variant, content: content.owned() });
+                samples.push(Sample { row, phone, variant, content: content.to_owned_texts() });
             }
         };
-        let shown = preview_rows(&mut inputs.open()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
+        let shown =
+            preview_rows(&mut inputs.compile_campaign()?, &self.survey.left_out, Some(&chosen), numbers.len(), add);
         shown.map_err(|finding| Error::Findings(vec![*finding]))?;
         Ok(samples)
     }
@@ -67,18 +68,18 @@ impl ListSurvey {
 
 impl Session {
     /// What this call would send of a run, of whose rows these are chosen. Recipients who opted out are left out.
-    pub(super) async fn rest_of(
+    pub(super) async fn survey_rest(
         &self,
         run: &Run,
         choose: impl FnOnce(&Survey) -> Result<RoaringBitmap, Error>,
     ) -> Result<RestOfRun, Error> {
-        let inputs = self.listed_as_in(run).await?;
-        let opted_out = opted_out(self.adapters.ledger.as_ref(), &inputs).await?.numbers;
-        let excluded = Excluded { opted_out, ..Excluded::default() };
+        let inputs = self.load_with_list_of(run).await?;
+        let opted_out = find_opted_out(self.adapters.ledger.as_ref(), &inputs).await?.numbers;
+        let excluded = SurveyExclusions { opted_out, ..SurveyExclusions::default() };
         let listed = Arc::clone(&inputs);
-        let survey = blocking(move || listed.survey(&excluded, None)).await??;
+        let survey = run_blocking(move || listed.survey_recipients(&excluded, None)).await??;
         let rows = choose(&survey.survey)?;
-        let samples = survey.samples(&inputs, &rows)?;
+        let samples = survey.pick_samples(&inputs, &rows)?;
         Ok(RestOfRun { inputs, survey, rows, samples })
     }
 }

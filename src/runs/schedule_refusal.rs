@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::ArmedChange;
+use super::ScheduleChange;
 
 /// Why nothing was done about a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum ScheduleRefusal {
     },
     /// It is not what was activated.
     #[error("the active schedule is outdated: {0}")]
-    Changed(ArmedChange),
+    Changed(ScheduleChange),
     /// An occurrence fired, or was left out, before.
     #[error("the run scheduled for {nominal} has already started or was skipped")]
     Recorded {

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::freeze::{Changes, changes};
+use super::freeze::{RunChanges, compare_inputs};
 use super::inputs::Includes;
-use super::whose::refuse_stranger;
-use super::{ChangedInputs, EarlierEdition, Error, Inputs, SentAlready, already_sent, blocking, runs_of};
+use super::whose::refuse_other_file;
+use super::{
+    ChangedInputs, EarlierEdition, Error, Inputs, SentRecipients, find_sent_recipients, list_campaign_runs,
+    run_blocking,
+};
 use crate::delivery::FrozenInputs;
-use crate::ledger::{Ledger, Progress, Run};
+use crate::ledger::{Ledger, Run, RunProgress};
 use crate::report::is_owned;
 
 /// What the texts of a campaign say today.
@@ -20,11 +23,11 @@ pub(super) struct TodaysTexts {
 
 impl TodaysTexts {
     /// Opens the list and compiles the texts.
-    pub(super) async fn of(inputs: &Arc<Inputs>) -> Result<Self, Error> {
+    pub(super) async fn compile(inputs: &Arc<Inputs>) -> Result<Self, Error> {
         let inputs = Arc::clone(inputs);
-        blocking(move || {
-            let prepared = inputs.open()?;
-            Ok(Self { includes: prepared.recipe.includes().to_vec(), edition: prepared.edition })
+        run_blocking(move || {
+            let prepared = inputs.compile_campaign()?;
+            Ok(Self { includes: prepared.recipe.list_includes().to_vec(), edition: prepared.edition })
         })
         .await?
     }
@@ -38,15 +41,15 @@ pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> R
     if !inputs.destination.is_live() {
         return Ok(());
     }
-    let opened = TodaysTexts::of(inputs).await?;
-    let runs = runs_of(ledger, inputs).await?;
-    refuse_stranger(ledger, &runs, inputs, &opened.includes).await?;
-    match runs.iter().rfind(|run| run.progress == Progress::Open) {
+    let opened = TodaysTexts::compile(inputs).await?;
+    let runs = list_campaign_runs(ledger, inputs).await?;
+    refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+    match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
         // Whoever sends it now goes by its copies.
         Some(open) if is_owned(ledger, open).await? => Ok(()),
         Some(open) => refuse_changes(ledger, open, inputs, &opened.edition).await,
         None => {
-            let sent = already_sent(ledger, inputs, &opened.edition).await?;
+            let sent = find_sent_recipients(ledger, inputs, &opened.edition).await?;
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await
         }
     }
@@ -59,10 +62,12 @@ pub(super) async fn refuse_changes(
     inputs: &Arc<Inputs>,
     edition: &str,
 ) -> Result<(), Error> {
-    let Changes { what: Some(changes), keeps_edition } = changes(ledger, run, inputs).await? else { return Ok(()) };
+    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(ledger, run, inputs).await? else {
+        return Ok(());
+    };
     let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
         unfinished: run.edition.clone(),
-        now: edition.to_owned(),
+        current: edition.to_owned(),
         is_kept: keeps_edition,
     });
     let (run, file, through) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
@@ -73,14 +78,14 @@ pub(super) async fn refuse_changes(
 /// Refuses another text within an edition whose people have a message: they would get nothing of it.
 pub(super) async fn refuse_other_text(
     ledger: &dyn Ledger,
-    sent: &SentAlready,
+    sent: &SentRecipients,
     inputs: &Inputs,
     includes: &Includes,
 ) -> Result<(), Error> {
-    let Some(run) = sent.last().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
+    let Some(run) = sent.last_run().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
     // What cannot be compared refuses nothing: whoever has a message is skipped all the same.
-    let Ok(frozen) = FrozenInputs::of_run(ledger, run).await else { return Ok(()) };
-    if frozen.says(&inputs.campaign.brief, includes) {
+    let Ok(frozen) = FrozenInputs::load_for_run(ledger, run).await else { return Ok(()) };
+    if frozen.has_same_messages(&inputs.campaign.brief, includes) {
         return Ok(());
     }
     Err(Error::TextChanged { run: run.name(), began_at: run.began_at, people: sent.numbers.len() })

@@ -5,31 +5,31 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::find::found;
+use super::find::reload_run;
 use super::{Adapters, Error, HeldRun, ReleasedRun};
 use crate::delivery::Snapshot;
-use crate::ledger::{Ledger, Progress, Run, State, StateCounts};
+use crate::ledger::{Ledger, RowState, Run, RunProgress, StateCounts};
 use crate::report::is_owned;
 
 /// How long the process that sends a run is waited for: what is in flight has its time, and results of millions theirs.
-const LONGEST: Duration = Duration::from_secs(900);
+const STOP_TIMEOUT: Duration = Duration::from_secs(900);
 /// How often it is looked whether it is through.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Asks the process that sends a run to stop after what is in flight; tells whether there is one.
 ///
 /// # Errors
 /// When a process has the campaign without sending this run, since that one may be about to send; when it is single
 /// questions, which nobody but who waits for them stops; when the ledger cannot be written.
-pub async fn stop(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
-    if run.shared && !ledger.rows_in_hand(run.key).await?.is_empty() {
+pub async fn stop_run(ledger: &dyn Ledger, run: &Run) -> Result<bool, Error> {
+    if run.shared && !ledger.load_claimed_rows(run.key).await?.is_empty() {
         return Err(Error::SinglesOnTheirWay { run: run.name() });
     }
     if is_owned(ledger, run).await? {
         ledger.request_stop(run.key, true).await?;
         return Ok(true);
     }
-    if ledger.is_held(&run.campaign, &run.account).await? {
+    if ledger.is_campaign_locked(&run.campaign, &run.account).await? {
         return Err(Error::NothingToStopYet { run: run.name(), campaign: run.campaign.clone() });
     }
     Ok(false)
@@ -51,26 +51,26 @@ impl Cancellation {
     ///
     /// # Errors
     /// When the run has ended, or the ledger cannot be read.
-    pub async fn of(ledger: &dyn Ledger, run: &Run) -> Result<Self, Error> {
-        if run.progress != Progress::Open {
+    pub async fn read(ledger: &dyn Ledger, run: &Run) -> Result<Self, Error> {
+        if run.progress != RunProgress::Open {
             return Err(Error::NothingToCancel { run: run.name() });
         }
         let is_sending = is_owned(ledger, run).await?;
-        let counts = Snapshot::read(ledger, run, is_sending).await?.counts;
-        let schedules = ledger.schedules().await?;
+        let counts = Snapshot::load(ledger, run, is_sending).await?.counts;
+        let schedules = ledger.list_schedules().await?;
         let is_scheduled = schedules.iter().flatten().any(|armed| armed.name == run.campaign && !armed.paused);
         Ok(Self { counts, is_sending, is_scheduled })
     }
 
     /// How many rows are planned.
     #[must_use]
-    pub fn rows(&self) -> u64 {
-        self.counts.get(State::Planned)
+    pub fn count_rows(&self) -> u64 {
+        self.counts.get(RowState::Planned)
     }
 }
 
 /// Why nothing of a run that was stopped for good is sent again.
-pub(super) fn cancelled(run: &Run) -> Error {
+pub(super) fn cancelled_error(run: &Run) -> Error {
     let file = run.file.as_ref().map(PathBuf::from);
     Error::Cancelled { run: run.name(), file, gateway: run.gateway.clone() }
 }
@@ -88,24 +88,24 @@ pub struct CancelledRun {
 ///
 /// # Errors
 /// When nothing of the run is left to send, another process has it and does not end, or the ledger cannot be written.
-pub async fn stop_for_good(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
-    let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + LONGEST);
-    stop(ledger, &run).await?;
+pub async fn cancel_run(adapters: &Adapters, run: Run) -> Result<CancelledRun, Error> {
+    let (ledger, deadline) = (adapters.ledger.as_ref(), Instant::now() + STOP_TIMEOUT);
+    stop_run(ledger, &run).await?;
     // Looked at anew each time: the process that sends it may go on with another run of the campaign.
     let now = loop {
-        let now = found(ledger, run.key).await?;
+        let now = reload_run(ledger, run.key).await?;
         if !is_owned(ledger, &now).await? || Instant::now() >= deadline {
             break now;
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     };
-    let hold = HeldRun::hold_of(adapters, &now).await?;
+    let hold = HeldRun::hold_for_run(adapters, &now).await?;
     // While it is held, so that of two who stop it one does.
-    let now = found(ledger, now.key).await?;
-    if now.progress != Progress::Open {
+    let now = reload_run(ledger, now.key).await?;
+    if now.progress != RunProgress::Open {
         return Err(Error::NothingToCancel { run: now.name() });
     }
-    let held = HeldRun::of(adapters, hold, now).await?;
-    let rows = held.snapshot().await?.counts.get(State::Planned);
+    let held = HeldRun::claim(adapters, hold, now).await?;
+    let rows = held.read_snapshot().await?.counts.get(RowState::Planned);
     Ok(CancelledRun { rows, released: held.cancel().await? })
 }

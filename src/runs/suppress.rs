@@ -7,12 +7,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::opt_out_file::file_name;
-use super::{Error, person};
+use super::{Error, current_person};
 use crate::domain::{Phone, Region};
-use crate::ledger::{Additions, EntryRemoval, Ledger, OptOut, Reach, Removal, RunFilter, Scope};
+use crate::ledger::{Additions, EntryRemoval, Ledger, OptOut, OptOutReach, OptOutRemoval, OptOutScope, RunFilter};
 
 /// How many entries are read at once.
-const PART: u32 = 10_000;
+const PAGE_SIZE: u32 = 10_000;
 
 /// What a person says of who opts out.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub struct OptOutTerms {
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn suppress(
+pub async fn add_opt_out(
     ledger: &dyn Ledger,
     phone: Phone,
     terms: &OptOutTerms,
@@ -39,13 +39,13 @@ pub async fn suppress(
 ) -> Result<(OptOut, Additions), Error> {
     let opt_out = OptOut {
         who: phone.into(),
-        scope: Scope::of(terms.campaign.as_deref()),
-        reach: Reach::AllGateways,
+        scope: OptOutScope::from_campaign(terms.campaign.as_deref()),
+        reach: OptOutReach::AllGateways,
         reason: terms.reason.as_deref().unwrap_or("by hand").into(),
-        source: terms.by.clone().unwrap_or_else(person).into(),
+        source: terms.by.clone().unwrap_or_else(current_person).into(),
         at: now,
     };
-    let additions = ledger.suppress(vec![opt_out.clone()]).await?;
+    let additions = ledger.add_opt_outs(vec![opt_out.clone()]).await?;
     Ok((opt_out, additions))
 }
 
@@ -53,8 +53,8 @@ pub async fn suppress(
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn opt_outs_of(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
-    let mut entries = ledger.opt_outs_of(phone).await?;
+pub async fn list_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
+    let mut entries = ledger.find_opt_outs(phone).await?;
     entries.retain(|entry| terms.campaign.is_none() || entry.scope.campaign() == terms.campaign.as_deref());
     Ok(entries)
 }
@@ -63,10 +63,10 @@ pub async fn opt_outs_of(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms)
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn unsuppress(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
-    let scope = terms.campaign.as_deref().map(|name| Scope::of(Some(name)));
+pub async fn remove_opt_outs(ledger: &dyn Ledger, phone: Phone, terms: &OptOutTerms) -> Result<Vec<OptOut>, Error> {
+    let scope = terms.campaign.as_deref().map(|name| OptOutScope::from_campaign(Some(name)));
     let why = terms.reason.as_deref().map(Arc::from);
-    Ok(ledger.unsuppress(Removal { phone, scope, by: person().into(), why }).await?)
+    Ok(ledger.remove_opt_outs(OptOutRemoval { phone, scope, by: current_person().into(), why }).await?)
 }
 
 /// What imports of a file added to the list.
@@ -88,12 +88,12 @@ impl ImportedEntries {
     pub async fn find(ledger: &dyn Ledger, source: &str, campaign: Option<&str>) -> Result<Self, Error> {
         let (name, mut found, mut behind) = (file_name(Path::new(source)), Self::default(), None);
         loop {
-            let part = ledger.opt_outs(behind, PART).await?;
+            let part = ledger.list_opt_outs(behind, PAGE_SIZE).await?;
             for entry in part.entries.into_iter().filter(OptOut::is_imported) {
-                let is_meant = entry.is_of_import(source) || entry.is_of_import(&name);
+                let is_meant = entry.is_from_import(source) || entry.is_from_import(&name);
                 found.sources.insert(Arc::clone(&entry.source));
                 match is_meant && (campaign.is_none() || entry.scope.campaign() == campaign) {
-                    true if entry.who.number().is_none() => found.forgotten += 1,
+                    true if entry.who.phone().is_none() => found.forgotten += 1,
                     true => found.entries.push(entry),
                     false => {}
                 }
@@ -110,7 +110,7 @@ impl ImportedEntries {
     /// # Errors
     /// When the ledger cannot be written.
     pub async fn remove(self, ledger: &dyn Ledger, why: Option<&str>) -> Result<u64, Error> {
-        let removal = EntryRemoval { entries: self.entries, by: person().into(), why: why.map(Arc::from) };
+        let removal = EntryRemoval { entries: self.entries, by: current_person().into(), why: why.map(Arc::from) };
         Ok(ledger.remove_entries(removal).await?)
     }
 }
@@ -119,13 +119,13 @@ impl ImportedEntries {
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Option<BTreeSet<String>>, Error> {
-    if !ledger.runs(RunFilter { latest: Some(1), ..RunFilter::of_campaign(name) }).await?.is_empty() {
+pub async fn list_other_campaigns(ledger: &dyn Ledger, name: &str) -> Result<Option<BTreeSet<String>>, Error> {
+    if !ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::for_campaign(name) }).await?.is_empty() {
         return Ok(None);
     }
-    let runs = ledger.runs(RunFilter::all()).await?;
+    let runs = ledger.list_runs(RunFilter::all()).await?;
     let campaigns = runs.into_iter().filter(|run| !run.shared).map(|run| run.campaign);
-    let schedules = ledger.schedules().await?.into_iter();
+    let schedules = ledger.list_schedules().await?.into_iter();
     let scheduled = schedules.map(|schedule| schedule.map_or_else(|damaged| damaged.name, |armed| armed.name));
     let names: BTreeSet<String> = campaigns.chain(scheduled).collect();
     Ok((!names.contains(name)).then_some(names))

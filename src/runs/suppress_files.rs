@@ -7,21 +7,23 @@ use std::sync::Arc;
 use roaring::RoaringTreemap;
 
 use super::launch::Session;
-use super::{Error, blocking};
-use crate::audience::{PhoneProblem, decode_table, number_in_header, parse, read_columns, suggest_for_numbers};
-use crate::domain::{Purpose, Region, Row, one_or, plural};
-use crate::finding::{Finding, Place, rules};
-use crate::manifest::{Campaign, Profile, SuppressFile, unopened};
+use super::{Error, run_blocking};
+use crate::audience::{
+    PhoneProblem, decode_table, parse_header_number, parse_phone_number, read_columns, suggest_for_number_file,
+};
+use crate::domain::{Purpose, Region, Row, choose_plural, format_count};
+use crate::finding::{Finding, SourceLocation, rules};
+use crate::manifest::{Campaign, Profile, SuppressionFile, describe_unopened_file};
 
 /// The header of the numbers where most cells do not tell it.
-const PHONE: &str = "phone";
+const DEFAULT_HEADER: &str = "phone";
 
 /// Rows that are named of those that hold no number.
-const NAMED: usize = 5;
+const MAX_NAMED_ROWS: usize = 5;
 
 /// Who stands in the files.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Suppressed {
+pub(super) struct FileOptOuts {
     /// Their numbers.
     pub(super) numbers: RoaringTreemap,
     /// Rows that hold no number: whoever was meant by them gets messages.
@@ -32,51 +34,55 @@ pub(super) struct Suppressed {
 ///
 /// # Errors
 /// The files that are missing or cannot be read, and those without a number: nothing is sent then.
-pub(super) fn suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<Suppressed, Vec<Finding>> {
+pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
     if campaign.brief.purpose == Purpose::Service {
-        return Ok(Suppressed::default());
+        return Ok(FileOptOuts::default());
     }
-    read_all(files(campaign, profile), campaign.brief.region, |key| campaign.places.of_key(key))
+    read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
 }
 
 /// Reads the files of a profile anew, for marketing that belongs to no campaign; national numbers are of this region.
 ///
 /// # Errors
 /// The files that are missing or cannot be read, and those without a number: nothing is sent then.
-pub(super) fn suppressed_by_profile(profile: &Profile, region: Option<Region>) -> Result<Suppressed, Vec<Finding>> {
-    read_all(profile.suppress.iter(), region, |_| None)
+pub(super) fn read_suppressed_by_profile(
+    profile: &Profile,
+    region: Option<Region>,
+) -> Result<FileOptOuts, Vec<Finding>> {
+    read_files(profile.suppress.iter(), region, |_| None)
 }
 
 /// Reads files; `place` tells where their key stands.
-fn read_all<'f>(
-    files: impl Iterator<Item = &'f SuppressFile>,
+fn read_files<'f>(
+    files: impl Iterator<Item = &'f SuppressionFile>,
     region: Option<Region>,
-    place: impl Fn(&str) -> Option<Place>,
-) -> Result<Suppressed, Vec<Finding>> {
-    let (mut suppressed, mut wrong) = (Suppressed::default(), Vec::new());
+    place: impl Fn(&str) -> Option<SourceLocation>,
+) -> Result<FileOptOuts, Vec<Finding>> {
+    let (mut suppressed, mut wrong) = (FileOptOuts::default(), Vec::new());
     for file in files {
         let at_its_key = |finding: Finding| match place(&file.key) {
             Some(place) => finding.at(place),
             None => finding,
         };
-        match read(file, file.region.or(region)) {
-            Ok(Numbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
-                let message = format!("no row of `{}` has a usable number: {}", file.file.display(), told(&unread));
-                let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(advice(&unread));
+        match read_file(file, file.region.or(region)) {
+            Ok(FileNumbers { numbers, unread }) if numbers.is_empty() && !unread.is_empty() => {
+                let message =
+                    format!("no row of `{}` has a usable number: {}", file.file.display(), describe_unread(&unread));
+                let finding = Finding::new(&rules::SUPPRESS_FILE, message).help(unread_help(&unread));
                 wrong.push(at_its_key(finding));
             }
-            Ok(Numbers { numbers, unread }) => {
+            Ok(FileNumbers { numbers, unread }) => {
                 suppressed.numbers |= numbers;
                 if !unread.is_empty() {
                     let rows = unread.len() as u64;
                     let message = format!(
                         "{} of `{}` {} no usable number: {}",
-                        plural(rows, "row"),
+                        format_count(rows, "row"),
                         file.file.display(),
-                        one_or(rows, "has", "have"),
-                        told(&unread)
+                        choose_plural(rows, "has", "have"),
+                        describe_unread(&unread)
                     );
-                    let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(advice(&unread));
+                    let finding = Finding::new(&rules::SUPPRESS_ROW, message).help(unread_help(&unread));
                     suppressed.warnings.push(at_its_key(finding));
                 }
             }
@@ -94,15 +100,15 @@ fn read_all<'f>(
 }
 
 /// The files that hold for a campaign: its own and those of its profile.
-fn files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressFile> {
+fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
 impl Session {
     /// Who stands in the campaign's files now.
-    pub(super) async fn suppressed(&self) -> Result<RoaringTreemap, Error> {
+    pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
-        Ok(blocking(move || suppressed(&inputs.campaign, inputs.destination.profile()))
+        Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
             .await?
             .map_err(Error::Findings)?
             .numbers)
@@ -111,58 +117,58 @@ impl Session {
 
 /// What a file holds.
 #[derive(Default)]
-struct Numbers {
+struct FileNumbers {
     numbers: RoaringTreemap,
     unread: Vec<(Row, PhoneProblem)>,
 }
 
-fn read(from: &SuppressFile, region: Option<Region>) -> Result<Numbers, Finding> {
+fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbers, Finding> {
     let path = from.file.path();
     let open = || {
-        let file = from.file.open().map_err(|error| unopened("it", path, &error))?;
+        let file = from.file.open_file().map_err(|error| describe_unopened_file("it", path, &error))?;
         decode_table(file, path, region).map_err(|finding| *finding)
     };
-    let mut held = Numbers::default();
+    let mut held = FileNumbers::default();
     let header = match &from.phone {
         Some(header) => header.clone(),
-        None => match suggest_for_numbers(open()?, path) {
-            Ok(suggested) => suggested.phone.unwrap_or_else(|| PHONE.to_owned()),
+        None => match suggest_for_number_file(open()?, path) {
+            Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
             // Nobody opted out yet.
-            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => PHONE.to_owned(),
+            Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
             Err(finding) => return Err(*finding),
         },
     };
     // A file of numbers alone has one where others have their header.
-    match number_in_header(&header, region) {
-        Some(Ok(phone)) => drop(held.numbers.insert(phone.get())),
+    match parse_header_number(&header, region) {
+        Some(Ok(phone)) => drop(held.numbers.insert(phone.to_u64())),
         Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),
         None => {}
     }
-    match numbers((open()?, path), &header, region, &mut held)? {
+    match read_numbers((open()?, path), &header, region, &mut held)? {
         true => Ok(held),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
                 .help("write the header exactly as in the file, or leave out `phone`"),
-            None => no_numbers(),
+            None => missing_column_finding(),
         }),
     }
 }
 
-fn no_numbers() -> Finding {
+fn missing_column_finding() -> Finding {
     let finding = Finding::new(&rules::NO_PHONES, "it has no column with phone numbers");
     finding.help("name the column: `{ file: …, phone: \"Header\" }`")
 }
 
 /// Takes the numbers of a column; tells whether there is one of that header.
-fn numbers(
+fn read_numbers(
     (input, path): (impl Read, &Path),
     header: &str,
     region: Option<Region>,
-    held: &mut Numbers,
+    held: &mut FileNumbers,
 ) -> Result<bool, Finding> {
-    let each = |row: Row, [cell]: [&str; 1]| match parse(cell, region) {
+    let each = |row: Row, [cell]: [&str; 1]| match parse_phone_number(cell, region) {
         Ok(phone) => {
-            held.numbers.insert(phone.get());
+            held.numbers.insert(phone.to_u64());
         }
         Err(PhoneProblem::Empty) => {}
         Err(problem) => held.unread.push((row, problem)),
@@ -171,14 +177,15 @@ fn numbers(
     Ok(there)
 }
 
-fn told(unread: &[(Row, PhoneProblem)]) -> String {
-    let named: Vec<String> = unread.iter().take(NAMED).map(|(row, problem)| format!("row {row} ({problem})")).collect();
+fn describe_unread(unread: &[(Row, PhoneProblem)]) -> String {
+    let named: Vec<String> =
+        unread.iter().take(MAX_NAMED_ROWS).map(|(row, problem)| format!("row {row} ({problem})")).collect();
     let more = unread.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     named.join(", ") + &more
 }
 
-fn advice(unread: &[(Row, PhoneProblem)]) -> &'static str {
+fn unread_help(unread: &[(Row, PhoneProblem)]) -> &'static str {
     match unread.iter().any(|(_, problem)| *problem == PhoneProblem::National) {
         true => "set the country of the numbers: `{ file: …, region: UA }`",
         false => "correct these rows; otherwise, the people in them still get the message",

@@ -3,32 +3,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::audience::{decode_table, plain, read_rows};
-use crate::finding::{Finding, did_you_mean, list_all, rules};
-use crate::manifest::{Campaign, Day, LoadedFile, Reach, TableFile, load_campaign_within, unopened};
-use crate::message::Table;
+use crate::audience::{clean_cell, decode_table, read_rows};
+use crate::finding::{Finding, did_you_mean, join_names, rules};
+use crate::manifest::{
+    Campaign, CampaignDay, LoadedFile, PathScope, TableFile, describe_unopened_file, load_campaign_within,
+};
+use crate::message::LookupTable;
 
 /// The most rows of a table.
-const MOST_ROWS: usize = 10_000;
+const MAX_ROWS: usize = 10_000;
 /// The most columns of a table.
-const MOST_COLUMNS: usize = 500;
+const MAX_COLUMNS: usize = 500;
 /// The most cells of a table. Each takes some 150 bytes of memory, even if it is empty.
-const MOST_CELLS: usize = 250_000;
+const MAX_CELLS: usize = 250_000;
 /// The most bytes of all cells of a table.
-const LARGEST: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The most bytes of its headers, which each row repeats in memory.
-const LARGEST_HEADERS: usize = 8 << 10;
+const MAX_HEADER_BYTES: usize = 8 << 10;
 
 /// The campaign of a file with its tables; what is wrong with either is among the findings.
-pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
+pub(super) fn load_with_tables(file: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
     let mut loaded = load_campaign_within(file, day, reach);
     let Some(campaign) = loaded.value.as_mut().or(loaded.draft.as_mut()) else { return loaded };
     for from in &campaign.data {
-        match read(from) {
-            Ok(table) => campaign.folders.keep(Table::source_name(&from.name), table.source()),
+        match read_table(from) {
+            Ok(table) => campaign.folders.add_inline_text(LookupTable::source_name(&from.name), table.to_source()),
             Err(finding) => {
                 let message = format!("the table `{}` cannot be used: {}", from.name, finding.message);
-                let place = campaign.places.of_key(&format!("data.{}", from.name));
+                let place = campaign.places.locate_key(&format!("data.{}", from.name));
                 let help = finding.help.unwrap_or_else(|| "use the same format as for recipient lists".to_owned());
                 loaded.findings.push(Finding::new(&rules::DATA_FILE, message).help(help).at(place));
             }
@@ -37,25 +39,28 @@ pub(super) fn load(file: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> 
     loaded
 }
 
-fn read(from: &TableFile) -> Result<Table, Finding> {
+fn read_table(from: &TableFile) -> Result<LookupTable, Finding> {
     let path = from.file.path();
-    let file = from.file.open().map_err(|error| unopened(&format!("`{}`", path.display()), path, &error))?;
+    let file = from
+        .file
+        .open_file()
+        .map_err(|error| describe_unopened_file(&format!("`{}`", path.display()), path, &error))?;
     let text = decode_table(file, path, None).map_err(|finding| *finding)?;
     let (mut rows, mut bytes) = (BTreeMap::<String, Vec<String>>::new(), 0);
     let columns = read_rows(text, path, |headers, row, cells| {
         let refused = |message: String, help: &str| Err(Box::new(Finding::new(&rules::DATA_FILE, message).help(help)));
-        if headers.len() > MOST_COLUMNS || headers.iter().map(String::len).sum::<usize>() > LARGEST_HEADERS {
+        if headers.len() > MAX_COLUMNS || headers.iter().map(String::len).sum::<usize>() > MAX_HEADER_BYTES {
             let message = "it has more than 500 columns or 8 KiB of headers".to_owned();
             return refused(message, "remove the columns that no template uses");
         }
-        let column = column(headers, &from.key)?;
-        let cells: Vec<String> = (0..headers.len()).map(|column| plain(cells.get(column)).to_owned()).collect();
+        let column = find_key_column(headers, &from.key)?;
+        let cells: Vec<String> = (0..headers.len()).map(|column| clean_cell(cells.get(column)).to_owned()).collect();
         let key = cells[column].clone();
         bytes += cells.iter().map(String::len).sum::<usize>();
         if key.is_empty() {
             return refused(format!("row {row} has no value under `{}`", from.key), "fill the cell, or remove the row");
         }
-        if rows.len() == MOST_ROWS || (rows.len() + 1) * headers.len() > MOST_CELLS || bytes > LARGEST {
+        if rows.len() == MAX_ROWS || (rows.len() + 1) * headers.len() > MAX_CELLS || bytes > MAX_BYTES {
             let message = "it has more than 10,000 rows, 250,000 cells or 1 MiB of text".to_owned();
             return refused(
                 message,
@@ -71,22 +76,22 @@ fn read(from: &TableFile) -> Result<Table, Finding> {
         }
     })
     .map_err(|finding| *finding)?;
-    column(&columns, &from.key).map_err(|finding| *finding)?;
+    find_key_column(&columns, &from.key).map_err(|finding| *finding)?;
     let mut seen = BTreeSet::new();
     if let Some(twice) = columns.iter().find(|name| !seen.insert(name.as_str())) {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has more than one column `{twice}`"));
         return Err(finding.help("rename one of them"));
     }
-    Ok(Table { columns, rows })
+    Ok(LookupTable { columns, rows })
 }
 
 /// The column with the keys.
-fn column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
+fn find_key_column(headers: &[String], key: &str) -> Result<usize, Box<Finding>> {
     headers.iter().position(|header| header == key.trim()).ok_or_else(|| {
         let finding = Finding::new(&rules::DATA_FILE, format!("it has no column `{key}`"));
         let help = match did_you_mean(key, headers.iter().map(String::as_str)) {
             Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("use one of the columns of the table: {}", list_all(headers.iter().map(String::as_str))),
+            None => format!("use one of the columns of the table: {}", join_names(headers.iter().map(String::as_str))),
         };
         finding.help(help).into()
     })

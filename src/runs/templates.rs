@@ -1,8 +1,8 @@
 //! The templates of an account: orders that somebody agrees to before they are given.
 
 use super::consent::confirm;
-use super::{Account, AccountView, Consent, Error, Proposal, ProposalKind, Refusal, TemplateRefusal};
-use crate::domain::MsgId;
+use super::{AccountView, Consent, ConsentRefusal, Error, GatewayAccount, Proposal, ProposalKind, TemplateRefusal};
+use crate::domain::GatewayMessageId;
 use crate::gateway::{
     CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate, DeleteViberTemplate, Inquiry, ListViberTemplates,
     SmsTemplate, ViberTemplate,
@@ -32,7 +32,7 @@ impl TemplateChange {
     }
 
     /// The list in which it can be seen.
-    fn view(&self) -> AccountView {
+    fn account_view(&self) -> AccountView {
         match self {
             Self::CreateSms(_) | Self::DeleteSms(_) => AccountView::SmsTemplates,
             Self::CreateViber(_) | Self::DeleteViber(_) => AccountView::ViberTemplates,
@@ -40,7 +40,7 @@ impl TemplateChange {
     }
 }
 
-impl Account {
+impl GatewayAccount {
     /// Creates an SMS template.
     ///
     /// # Errors
@@ -50,8 +50,8 @@ impl Account {
         mut template: CreateSmsTemplate,
         consent: &dyn Consent,
     ) -> Result<SmsTemplate, Error> {
-        template.name = not_blank("name", &template.name)?;
-        self.order(&template, TemplateChange::CreateSms(template.clone()), consent).await
+        template.name = require_text("name", &template.name)?;
+        self.order_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
     }
 
     /// Deletes an SMS template; tells how many the gateway says that it deleted.
@@ -60,8 +60,8 @@ impl Account {
     /// When nobody agrees, or the gateway does not say that it was done.
     pub async fn delete_sms_template(&self, id: u64, consent: &dyn Consent) -> Result<Option<u64>, Error> {
         let template = DeleteSmsTemplate { id };
-        let deleted = self.order(&template, TemplateChange::DeleteSms(template), consent).await?;
-        deleted_any(id, deleted)
+        let deleted = self.order_change(&template, TemplateChange::DeleteSms(template), consent).await?;
+        require_deletion(id, deleted)
     }
 
     /// Creates a Viber template.
@@ -73,8 +73,8 @@ impl Account {
         mut template: CreateViberTemplate,
         consent: &dyn Consent,
     ) -> Result<ViberTemplate, Error> {
-        template.signature = not_blank("signature", &template.signature)?;
-        self.order(&template, TemplateChange::CreateViber(template.clone()), consent).await
+        template.signature = require_text("signature", &template.signature)?;
+        self.order_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
     }
 
     /// Deletes a Viber template, whose text is looked up where it is not given; tells how many the gateway says that it
@@ -90,21 +90,21 @@ impl Account {
     ) -> Result<Option<u64>, Error> {
         let text = match text {
             Some(text) => text,
-            None => self.viber_text(id, consent).await?,
+            None => self.find_viber_text(id, consent).await?,
         };
         let template = DeleteViberTemplate { id, text };
-        let deleted = self.order(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
-        deleted_any(id, deleted)
+        let deleted = self.order_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
+        require_deletion(id, deleted)
     }
 
     /// Orders a change that somebody agrees to; one that stays on this machine needs no yes.
-    async fn order<I: Inquiry>(
+    async fn order_change<I: Inquiry>(
         &self,
         order: &I,
         change: TemplateChange,
         consent: &dyn Consent,
     ) -> Result<I::Answer, Error> {
-        let view = change.view();
+        let view = change.account_view();
         if !self.profile.is_loopback() {
             confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
         }
@@ -119,21 +119,22 @@ impl Account {
     /// The text of a template, which its deletion takes besides the identifier.
     ///
     /// Where no yes can come, the gateway is asked nothing.
-    async fn viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
+    async fn find_viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
         let gateway = || self.profile.name.clone();
-        if !self.profile.is_loopback() && !consent.can_come() {
+        if !self.profile.is_loopback() && !consent.can_confirm() {
             let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
-            return Err(Error::NotConfirmed { what, refusal: Refusal::NobodyToAsk });
+            return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
         }
         let templates = self.ask(&ListViberTemplates).await?;
-        let wanted = |template: &ViberTemplate| template.id.as_ref().map(MsgId::to_string) == Some(id.to_string());
+        let wanted =
+            |template: &ViberTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
         let template = templates.into_iter().find(wanted);
         let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), id })?;
         Ok(template.text.ok_or(TemplateRefusal::TextUnknown { id })?)
     }
 }
 
-fn not_blank(what: &str, text: &str) -> Result<String, Error> {
+fn require_text(what: &str, text: &str) -> Result<String, Error> {
     match text.trim() {
         "" => Err(Error::Input(format!("the {what} of the template is empty"))),
         text => Ok(text.to_owned()),
@@ -141,6 +142,6 @@ fn not_blank(what: &str, text: &str) -> Result<String, Error> {
 }
 
 /// A deletion, unless the gateway says that it deleted nothing.
-fn deleted_any(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
+fn require_deletion(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
     if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
 }

@@ -10,56 +10,56 @@ use tokio::sync::watch;
 use super::*;
 use crate::delivery::Interrupt;
 use crate::gateway::{BoxFuture, JsonApi};
-use crate::ledger::memory::{Contents, MemoryLedger};
-use crate::ledger::{Ledger, Progress, RunFilter, SqliteLedger, State, StopKind};
-use crate::manifest::Day;
+use crate::ledger::memory::{LedgerContents, MemoryLedger};
+use crate::ledger::{Ledger, RowState, RunFilter, RunProgress, SqliteLedger, StopKind};
+use crate::manifest::CampaignDay;
 use crate::report::RunFigures;
 
 /// Somebody who always says the same, and how often that was.
-pub(super) struct Fixed(Result<(), Refusal>, AtomicUsize);
+pub(super) struct FixedConsent(Result<(), ConsentRefusal>, AtomicUsize);
 
-impl Fixed {
+impl FixedConsent {
     pub(super) fn yes() -> Arc<Self> {
         Arc::new(Self(Ok(()), AtomicUsize::new(0)))
     }
 
     fn no() -> Arc<Self> {
-        Arc::new(Self(Err(Refusal::No), AtomicUsize::new(0)))
+        Arc::new(Self(Err(ConsentRefusal::Declined), AtomicUsize::new(0)))
     }
 
-    fn asked(&self) -> usize {
+    fn count_questions(&self) -> usize {
         self.1.load(Ordering::Relaxed)
     }
 }
 
-impl Consent for Fixed {
-    fn can_come(&self) -> bool {
+impl Consent for FixedConsent {
+    fn can_confirm(&self) -> bool {
         true
     }
 
-    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
         self.1.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { self.0 })
     }
 }
 
 /// A campaign with three recipients, and a profile that leaves this machine.
-pub(super) struct World {
+pub(super) struct TestWorld {
     pub(super) folder: tempfile::TempDir,
     pub(super) adapters: Adapters,
     events: Arc<Mutex<Vec<String>>>,
 }
 
-impl World {
+impl TestWorld {
     pub(super) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         fs::create_dir(&state).unwrap();
         let ledger = SqliteLedger::open(&state.join("ledger.sqlite"), Timestamp::now).await.unwrap();
-        Self::on(folder, Arc::new(ledger))
+        Self::with_ledger(folder, Arc::new(ledger))
     }
 
-    fn on(folder: tempfile::TempDir, ledger: Arc<dyn Ledger>) -> Self {
+    fn with_ledger(folder: tempfile::TempDir, ledger: Arc<dyn Ledger>) -> Self {
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
         write("sale.csv", "phone\n+380500000001\n+380500000002\n+380500000003\n");
         let sms = "channels:\n  - sms: { signature: Olena, message: Hello }\n";
@@ -93,13 +93,13 @@ impl World {
     pub(super) async fn launch(
         &self,
         gateway: Option<&str>,
-        request: Request,
-        consent: Arc<Fixed>,
+        request: RunRequest,
+        consent: Arc<FixedConsent>,
         interrupt: Interrupt,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<RunOutcome, Error> {
         let Adapters { state, profiles, clock, .. } = &self.adapters;
-        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, Day::Of(clock()))?;
-        let launch = Launch::of(Arc::new(inputs), request, OwnFiles { state, profiles })?;
+        let inputs = Inputs::load(&self.folder.path().join("sale.yaml"), gateway, profiles, CampaignDay::Of(clock()))?;
+        let launch = Launch::prepare(Arc::new(inputs), request, ProtectedFiles { state, profiles })?;
         let (_sender, interrupt) = watch::channel(interrupt);
         launch.run(self.adapters.clone(), consent, interrupt).await
     }
@@ -110,90 +110,90 @@ impl World {
     }
 }
 
-pub(super) fn ended(outcome: Result<Outcome, Error>) -> EndedRun {
+pub(super) fn expect_ended(outcome: Result<RunOutcome, Error>) -> EndedRun {
     match outcome {
-        Ok(Outcome::Ended(ended)) => *ended,
+        Ok(RunOutcome::Ended(ended)) => *ended,
         other => panic!("{other:?}"),
     }
 }
 
 #[tokio::test]
-async fn without_a_yes_no_run_begins() {
-    let (world, no) = (World::new().await, Fixed::no());
-    let request = Request { offline: true, ..Request::default() };
+async fn no_run_begins_without_confirmation() {
+    let (world, no) = (TestWorld::new().await, FixedConsent::no());
+    let request = RunRequest { offline: true, ..RunRequest::default() };
     let refused = world.launch(Some("production"), request, Arc::clone(&no), Interrupt::None).await;
-    assert!(matches!(refused, Err(Error::NotConfirmed { refusal: Refusal::No, .. })), "{refused:?}");
-    assert_eq!(no.asked(), 1);
+    assert!(matches!(refused, Err(Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. })), "{refused:?}");
+    assert_eq!(no.count_questions(), 1);
     assert!(!world.has_copies());
-    let rehearsed = ended(world.launch(None, Request::default(), no, Interrupt::None).await);
+    let rehearsed = expect_ended(world.launch(None, RunRequest::default(), no, Interrupt::None).await);
     assert_eq!(rehearsed.run.name(), "sale@1", "no other has the number");
     assert!(world.has_copies());
 }
 
 #[tokio::test]
-async fn a_signal_before_the_first_message_leaves_nothing_behind() {
-    let (world, yes) = (World::new().await, Fixed::yes());
-    let left = world.launch(None, Request::default(), yes, Interrupt::Gently(15)).await;
-    let before = |left: &Result<Outcome, Error>| {
+async fn signal_before_the_first_message_leaves_nothing_behind() {
+    let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
+    let left = world.launch(None, RunRequest::default(), yes, Interrupt::Graceful(15)).await;
+    let before = |left: &Result<RunOutcome, Error>| {
         matches!(left, Err(Error::Interrupted { signal: 15, phase: RunPhase::Preparing }))
     };
     assert!(before(&left), "{left:?}");
-    assert!(world.adapters.ledger.runs(RunFilter::all()).await.unwrap().is_empty());
+    assert!(world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_rehearsal_asks_nobody_pauses_and_starts_anew() {
-    let (world, no) = (World::new().await, Fixed::no());
-    let some = Request { limit: Some(1), ..Request::default() };
-    let paused = ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
-    assert_eq!((paused.kind, paused.counts.get(State::Accepted)), (Some(StopKind::Limit), 1));
-    let through = ended(world.launch(None, Request::default(), Arc::clone(&no), Interrupt::None).await);
-    assert_eq!((through.kind, through.counts.get(State::Accepted)), (None, 3));
-    assert_eq!((through.run.name(), no.asked()), ("sale@2".to_owned(), 0));
-    let progress = world.adapters.ledger.runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
-    assert_eq!(progress.collect::<Vec<_>>(), [Progress::Replaced, Progress::Finished]);
+async fn rehearsal_asks_nobody_pauses_and_restarts() {
+    let (world, no) = (TestWorld::new().await, FixedConsent::no());
+    let some = RunRequest { limit: Some(1), ..RunRequest::default() };
+    let paused = expect_ended(world.launch(None, some, Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((paused.kind, paused.counts.get(RowState::Accepted)), (Some(StopKind::Limit), 1));
+    let through = expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&no), Interrupt::None).await);
+    assert_eq!((through.kind, through.counts.get(RowState::Accepted)), (None, 3));
+    assert_eq!((through.run.name(), no.count_questions()), ("sale@2".to_owned(), 0));
+    let progress = world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
+    assert_eq!(progress.collect::<Vec<_>>(), [RunProgress::Replaced, RunProgress::Finished]);
     let events = world.events.lock().unwrap().clone();
     let told = |name: &str| events.iter().filter(|event| *event == name).count();
     assert_eq!((told("SendingBegins"), told("SendingEnded"), told("GoingOn")), (2, 2, 0), "{events:?}");
 }
 
 #[tokio::test]
-async fn a_campaign_is_sent_by_one_at_a_time_and_anew_only_with_its_number() {
-    let (world, yes) = (World::new().await, Fixed::yes());
-    let held = hold(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
-    let busy = world.launch(None, Request::default(), Arc::clone(&yes), Interrupt::None).await;
+async fn campaign_has_one_sender_and_new_round_needs_its_number() {
+    let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
+    let held = hold_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
+    let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
     assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
     drop(held);
-    ended(world.launch(None, Request::default(), Arc::clone(&yes), Interrupt::None).await);
-    let again = Request { round: Round::Again(7), ..Request::default() };
+    expect_ended(world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await);
+    let again = RunRequest { round: Round::Again(7), ..RunRequest::default() };
     let refused = world.launch(None, again, yes, Interrupt::None).await;
     assert!(matches!(refused, Err(Error::OtherNumber { said: 7, number: 3 })), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_stop_is_not_confirmed_while_a_process_may_be_about_to_send() {
-    let world = World::new().await;
-    let run = ended(world.launch(None, Request::default(), Fixed::yes(), Interrupt::None).await).run;
+async fn stop_is_unconfirmed_while_a_process_may_begin_to_send() {
+    let world = TestWorld::new().await;
+    let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
     let ledger = world.adapters.ledger.as_ref();
-    let held = hold(ledger, "sale", "sandbox", "sandbox").await.unwrap();
-    let stopped = stop(ledger, &run).await;
+    let held = hold_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
+    let stopped = stop_run(ledger, &run).await;
     assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
     drop(held);
-    assert!(!stop(ledger, &run).await.unwrap(), "nobody sends it");
+    assert!(!stop_run(ledger, &run).await.unwrap(), "nobody sends it");
 }
 
 #[tokio::test]
-async fn a_start_that_goes_on_reads_the_envelopes_of_its_run_once_and_once_more_for_the_results_with_the_figures() {
-    let ledger = Arc::new(MemoryLedger::new(Contents::default(), Timestamp::now));
-    let world = World::on(tempfile::tempdir().unwrap(), ledger.clone());
-    let one = Request { limit: Some(1), ..Request::default() };
-    ended(world.launch(None, one, Fixed::yes(), Interrupt::None).await);
-    ledger.take_read();
-    let through = ended(world.launch(None, Request::default(), Fixed::yes(), Interrupt::None).await);
-    assert_eq!(through.counts.get(State::Accepted), 3);
-    let first = ledger.take_read().into_iter().filter(|numbers| numbers.contains(&1));
+async fn resume_reads_envelopes_once_and_once_more_for_results() {
+    let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), Timestamp::now));
+    let world = TestWorld::with_ledger(tempfile::tempdir().unwrap(), ledger.clone());
+    let one = RunRequest { limit: Some(1), ..RunRequest::default() };
+    expect_ended(world.launch(None, one, FixedConsent::yes(), Interrupt::None).await);
+    ledger.take_envelope_reads();
+    let through = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await);
+    assert_eq!(through.counts.get(RowState::Accepted), 3);
+    let first = ledger.take_envelope_reads().into_iter().filter(|numbers| numbers.contains(&1));
     assert_eq!(first.count(), 2, "where the run stands, and the results");
-    let run = world.adapters.ledger.runs(RunFilter::one(through.run.key)).await.unwrap().pop().unwrap();
-    let kept = RunFigures::kept(world.adapters.ledger.as_ref(), &run).await.unwrap();
+    let run = world.adapters.ledger.list_runs(RunFilter::with_key(through.run.key)).await.unwrap().pop().unwrap();
+    let kept = RunFigures::load_stored(world.adapters.ledger.as_ref(), &run).await.unwrap();
     assert_eq!(kept.map(|figures| figures.counts), Some(through.counts), "the figures were made on the way");
 }

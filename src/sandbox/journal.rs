@@ -33,10 +33,10 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use crate::domain::{Amount, Phone};
-use crate::private::{self, Existing};
-use crate::sandbox::platform::Moment;
+use crate::private::{self, ExistingFile};
+use crate::sandbox::platform::VirtualTime;
 use crate::sandbox::request::ClientId;
-use crate::sandbox::webhooks::PostOutcome;
+use crate::sandbox::webhooks::WebhookOutcome;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Journal {
 /// An envelope that was received.
 #[derive(Serialize)]
 pub(super) struct EnvelopeLine<'a> {
-    pub at: Moment,
+    pub at: VirtualTime,
     pub envelope: u64,
     pub endpoint: &'static str,
     pub remote: SocketAddr,
@@ -68,7 +68,7 @@ pub(super) struct EnvelopeLine<'a> {
 /// Why a balance changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Reason {
+pub(super) enum ChargeReason {
     /// The price of the dearest stage, at the intake.
     Reserved,
     /// What was reserved and not used.
@@ -80,12 +80,12 @@ pub(super) enum Reason {
 /// A line of the journal; the module says what its members mean.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
-pub(crate) enum Line<'a> {
+pub(crate) enum JournalLine<'a> {
     /// An envelope was received.
     Envelope(EnvelopeLine<'a>),
     /// An operation was executed or refused, for one recipient.
     Operation {
-        at: Moment,
+        at: VirtualTime,
         envelope: u64,
         index: usize,
         #[serde(rename = "type")]
@@ -103,10 +103,10 @@ pub(crate) enum Line<'a> {
         error: Option<&'a str>,
     },
     /// A fault of the scenario was played.
-    Fault { at: Moment, envelope: u64, fault: &'static str },
+    Fault { at: VirtualTime, envelope: u64, fault: &'static str },
     /// A message's status changed.
     Status {
-        at: Moment,
+        at: VirtualTime,
         msg_id: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a ClientId>,
@@ -115,30 +115,30 @@ pub(crate) enum Line<'a> {
         status: &'a str,
     },
     /// An account's balance changed.
-    Charge { at: Moment, msg_id: u64, reason: Reason, amount: Amount, balance: Amount },
+    Charge { at: VirtualTime, msg_id: u64, reason: ChargeReason, amount: Amount, balance: Amount },
     /// A try to send a webhook ended.
     Webhook {
-        at: Moment,
+        at: VirtualTime,
         msg_id: u64,
         url: &'a str,
         status: &'a str,
         attempt: usize,
         #[serde(serialize_with = "posted")]
-        result: &'a PostOutcome,
+        result: &'a WebhookOutcome,
     },
 }
 
-impl Line<'_> {
+impl JournalLine<'_> {
     /// A balance changed by `amount`, and is `balance` now.
-    pub(super) fn charge(at: Moment, msg_id: u64, reason: Reason, amount: Amount, balance: Amount) -> Self {
-        Line::Charge { at, msg_id, reason, amount: amount.shortest(), balance: balance.shortest() }
+    pub(super) fn charge(at: VirtualTime, msg_id: u64, reason: ChargeReason, amount: Amount, balance: Amount) -> Self {
+        JournalLine::Charge { at, msg_id, reason, amount: amount.trim_decimals(), balance: balance.trim_decimals() }
     }
 }
 
-fn posted<S: Serializer>(outcome: &PostOutcome, serializer: S) -> Result<S::Ok, S::Error> {
+fn posted<S: Serializer>(outcome: &WebhookOutcome, serializer: S) -> Result<S::Ok, S::Error> {
     match outcome {
-        PostOutcome::Answered(status) => serializer.serialize_u16(*status),
-        PostOutcome::Failed(reason) | PostOutcome::Refused(reason) => serializer.serialize_str(reason),
+        WebhookOutcome::Answered(status) => serializer.serialize_u16(*status),
+        WebhookOutcome::Failed(reason) | WebhookOutcome::Refused(reason) => serializer.serialize_str(reason),
     }
 }
 
@@ -147,11 +147,11 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
 }
 
 /// The lines of one envelope or of a stretch of time; none if nobody reads them.
-pub(super) struct Lines(pub Option<Vec<u8>>);
+pub(super) struct JournalLines(pub Option<Vec<u8>>);
 
-impl Lines {
+impl JournalLines {
     /// Adds a line.
-    pub(super) fn push(&mut self, line: &Line) {
+    pub(super) fn push_line(&mut self, line: &JournalLine) {
         if let Some(bytes) = &mut self.0 {
             serde_json::to_writer(&mut *bytes, line).expect("a line without maps is always JSON");
             bytes.push(b'\n');
@@ -160,7 +160,7 @@ impl Lines {
 }
 
 /// The open journal.
-pub(super) enum Sink {
+pub(super) enum JournalSink {
     Nowhere,
     Memory(Vec<u8>),
     File {
@@ -171,40 +171,40 @@ pub(super) enum Sink {
     Broken,
 }
 
-impl Sink {
+impl JournalSink {
     /// Opens the journal.
     pub(super) fn open(journal: &Journal) -> io::Result<Self> {
         match journal {
-            Journal::Nowhere => Ok(Sink::Nowhere),
-            Journal::Memory => Ok(Sink::Memory(Vec::new())),
+            Journal::Nowhere => Ok(JournalSink::Nowhere),
+            Journal::Memory => Ok(JournalSink::Memory(Vec::new())),
             Journal::File(path) => {
                 let file = open_private(path).map_err(|error| {
                     io::Error::new(error.kind(), format!("cannot open the journal `{}`: {error}", path.display()))
                 })?;
-                Ok(Sink::File { file, path: path.clone() })
+                Ok(JournalSink::File { file, path: path.clone() })
             }
         }
     }
 
     /// Lines for the next envelope; nothing if the journal is broken and it cannot be executed.
-    pub(super) fn lines(&self) -> Option<Lines> {
+    pub(super) fn start_lines(&self) -> Option<JournalLines> {
         match self {
-            Sink::Nowhere => Some(Lines(None)),
-            Sink::Memory(_) | Sink::File { .. } => Some(Lines(Some(Vec::new()))),
-            Sink::Broken => None,
+            JournalSink::Nowhere => Some(JournalLines(None)),
+            JournalSink::Memory(_) | JournalSink::File { .. } => Some(JournalLines(Some(Vec::new()))),
+            JournalSink::Broken => None,
         }
     }
 
     /// Keeps the lines of an envelope, out of this process's reach; tells whether it could.
-    pub(super) fn write(&mut self, lines: &Lines) -> bool {
+    pub(super) fn write_lines(&mut self, lines: &JournalLines) -> bool {
         let bytes = lines.0.as_deref().unwrap_or_default();
         match self {
-            Sink::Nowhere => true,
-            Sink::Memory(kept) => {
+            JournalSink::Nowhere => true,
+            JournalSink::Memory(kept) => {
                 kept.extend_from_slice(bytes);
                 true
             }
-            Sink::File { file, path } => {
+            JournalSink::File { file, path } => {
                 // One write into the system's cache: it outlives this process, though not the machine.
                 let written = file.write_all(bytes);
                 if let Err(error) = &written {
@@ -213,27 +213,27 @@ impl Sink {
                          then, it does not respond",
                         path.display()
                     );
-                    *self = Sink::Broken;
+                    *self = JournalSink::Broken;
                 }
                 written.is_ok()
             }
-            Sink::Broken => false,
+            JournalSink::Broken => false,
         }
     }
 
     /// The lines of a journal in memory; empty for any other.
-    pub(super) fn remembered(&self) -> String {
+    pub(super) fn memory_text(&self) -> String {
         match self {
-            Sink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),
-            Sink::Nowhere | Sink::File { .. } | Sink::Broken => String::new(),
+            JournalSink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),
+            JournalSink::Nowhere | JournalSink::File { .. } | JournalSink::Broken => String::new(),
         }
     }
 }
 
 fn open_private(path: &Path) -> io::Result<File> {
-    let file = private::file(path, Existing::Continued)?;
+    let file = private::open_file(path, ExistingFile::Append)?;
     // It may have been there already, and open to others.
-    private::restrict(&file)?;
+    private::restrict_to_owner(&file)?;
     Ok(file)
 }
 
@@ -243,31 +243,31 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_journal_is_continued_and_open_to_its_owner_alone() {
+    fn journal_is_appended_and_private() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("journal.jsonl");
         std::fs::write(&path, "before\n").expect("a file");
-        let mut sink = Sink::open(&Journal::File(path.clone())).expect("open");
-        assert!(sink.write(&Lines(Some(b"after\n".to_vec()))));
+        let mut sink = JournalSink::open(&Journal::File(path.clone())).expect("open");
+        assert!(sink.write_lines(&JournalLines(Some(b"after\n".to_vec()))));
         assert_eq!(std::fs::read_to_string(&path).expect("text"), "before\nafter\n");
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn a_journal_that_cannot_be_opened_says_which() {
-        let error = Sink::open(&Journal::File("/no/such/folder/journal".into())).err().expect("refused");
+    fn journal_open_error_names_the_path() {
+        let error = JournalSink::open(&Journal::File("/no/such/folder/journal".into())).err().expect("refused");
         assert!(error.to_string().starts_with("cannot open the journal `/no/such/folder/journal`: "), "{error}");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_journal_with_a_hole_is_never_written_again() {
-        let mut sink = Sink::open(&Journal::File("/dev/full".into())).expect("open");
-        assert!(sink.lines().is_some());
-        assert!(!sink.write(&Lines(Some(b"line\n".to_vec()))));
-        assert!(sink.lines().is_none());
-        assert!(!sink.write(&Lines(None)));
+    fn journal_is_not_written_after_a_failed_write() {
+        let mut sink = JournalSink::open(&Journal::File("/dev/full".into())).expect("open");
+        assert!(sink.start_lines().is_some());
+        assert!(!sink.write_lines(&JournalLines(Some(b"line\n".to_vec()))));
+        assert!(sink.start_lines().is_none());
+        assert!(!sink.write_lines(&JournalLines(None)));
     }
 }

@@ -34,10 +34,11 @@ mod webhooks;
 mod tests;
 
 pub use assumptions::{Assumption, assumptions};
-pub use doors::{Hooks, LocalReceiver, Sandbox, Settings};
+pub use doors::{LocalReceiver, Sandbox, SandboxSettings, WebhookPolicy};
 pub use journal::Journal;
-pub use platform::{ChannelTally, Counts, Funds, Tally};
+pub use platform::{ChannelTally, Counts, Funds, OperationTally};
 pub use scenario::{
-    AccountSettings, Behaviour, Behaviours, Blindness, Effect, Exception, Fault, Limit, Prices, Reading, Reply,
-    Scenario, SenderStatus, WebhookFault, Webhooks, When, load_scenario, schema,
+    AccountSettings, Behaviour, Behaviours, Blindness, Exception, FaultEffect, OperationLimit, PartPrices,
+    ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition, ScenarioFault, SenderStatus, WebhookBehaviour,
+    WebhookFault, load_scenario, scenario_schema,
 };

@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::post::Post;
+use super::post::ScheduleMemory;
 use super::{ScheduleObserver, Starter};
 use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
-use crate::ledger::{ArmedSchedule, LedgerError};
-use crate::runs::{Adapters, Error, Outcome};
+use crate::ledger::{ActiveSchedule, LedgerError};
+use crate::runs::{Adapters, Error, RunOutcome};
 
 /// The signal by which what is being sent is asked to end.
 const TERMINATED: u8 = 15;
@@ -35,24 +35,24 @@ pub struct Daemon {
 }
 
 /// The daemon at work.
-pub(super) struct Work {
+pub(super) struct DaemonState {
     pub(super) daemon: Daemon,
-    pub(super) posts: HashMap<String, Post>,
+    pub(super) posts: HashMap<String, ScheduleMemory>,
     /// The damage that stops schedules and was told, by the schedules' names.
     pub(super) damaged: HashMap<String, String>,
-    pub(super) running: JoinSet<Started>,
+    pub(super) running: JoinSet<StartResult>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
     /// When the last round was.
-    pub(super) looked: Timestamp,
+    pub(super) last_round: Timestamp,
 }
 
 /// What came of a start.
-pub(super) struct Started {
-    pub(super) armed: ArmedSchedule,
+pub(super) struct StartResult {
+    pub(super) armed: ActiveSchedule,
     pub(super) occurrence: Occurrence,
     /// Whether it went on with a run that an earlier daemon began.
-    pub(super) went_on: bool,
-    pub(super) outcome: Result<Outcome, Error>,
+    pub(super) resumed: bool,
+    pub(super) outcome: Result<RunOutcome, Error>,
 }
 
 impl Daemon {
@@ -60,50 +60,50 @@ impl Daemon {
     ///
     /// # Errors
     /// When the ledger fails: nothing is started that cannot be recorded.
-    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
+    pub async fn run_until_shutdown(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
         let looked = (self.adapters.clock)();
-        let mut work = Work {
+        let mut work = DaemonState {
             daemon: self,
             posts: HashMap::new(),
             damaged: HashMap::new(),
             running: JoinSet::new(),
             interrupt,
-            looked,
+            last_round: looked,
         };
-        let served = work.until(shutdown).await;
-        stop.send_replace(Interrupt::Gently(TERMINATED));
-        let ended = work.all_ended().await;
+        let served = work.run_rounds(shutdown).await;
+        stop.send_replace(Interrupt::Graceful(TERMINATED));
+        let ended = work.wait_for_runs().await;
         served.and(ended)
     }
 }
 
-impl Work {
-    async fn until(&mut self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
+impl DaemonState {
+    async fn run_rounds(&mut self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         tokio::pin!(shutdown);
         loop {
-            let wait = self.round().await?;
+            let wait = self.run_round().await?;
             tokio::select! {
                 biased;
                 () = &mut shutdown => return Ok(()),
-                Some(started) = self.running.join_next() => self.hear(started).await?,
+                Some(started) = self.running.join_next() => self.handle_start_result(started).await?,
                 () = tokio::time::sleep(wait) => {}
             }
         }
     }
 
-    async fn all_ended(&mut self) -> Result<(), LedgerError> {
+    async fn wait_for_runs(&mut self) -> Result<(), LedgerError> {
         while let Some(started) = self.running.join_next().await {
-            self.hear(started).await?;
+            self.handle_start_result(started).await?;
         }
         Ok(())
     }
 
-    async fn hear(&mut self, started: Result<Started, JoinError>) -> Result<(), LedgerError> {
+    async fn handle_start_result(&mut self, started: Result<StartResult, JoinError>) -> Result<(), LedgerError> {
         match started {
             Ok(started) => {
                 let armed = started.armed.clone();
-                match self.ended(started).await {
+                match self.handle_end(started).await {
                     // Another process has the turn to write: what was not recorded is found anew.
                     Err(LedgerError::Busy { .. }) => {
                         self.posts.remove(&armed.name);
@@ -111,7 +111,7 @@ impl Work {
                     }
                     Err(error) if error.concerns_records() => {
                         self.posts.remove(&armed.name);
-                        self.stop_damaged(&armed, &error).await.map(drop)
+                        self.report_damaged(&armed, &error).await.map(drop)
                     }
                     ended => ended,
                 }
@@ -125,9 +125,9 @@ impl Work {
     }
 
     /// Looks at everything that is armed; tells how long until something is to be done.
-    async fn round(&mut self) -> Result<Duration, LedgerError> {
+    async fn run_round(&mut self) -> Result<Duration, LedgerError> {
         let now = (self.daemon.adapters.clock)();
-        let armed = match self.daemon.adapters.ledger.schedules().await {
+        let armed = match self.daemon.adapters.ledger.list_schedules().await {
             Err(LedgerError::Busy { .. }) => return Ok(self.daemon.refresh),
             armed => armed?,
         };
@@ -138,18 +138,18 @@ impl Work {
             let armed = match stored {
                 Ok(armed) => armed,
                 Err(damaged) => {
-                    self.stop_unreadable(&damaged).await?;
+                    self.report_unreadable(&damaged).await?;
                     continue;
                 }
             };
-            if !serves(&self.daemon.within, Path::new(&armed.file)) {
+            if !is_served(&self.daemon.within, Path::new(&armed.file)) {
                 continue;
             }
-            match self.attend(armed.clone(), now).await {
+            match self.attend_schedule(armed.clone(), now).await {
                 // Another process has the turn to write: what was not recorded is looked at again.
                 Err(LedgerError::Busy { .. }) => {}
                 // A damaged record stops its own schedule; the ledger serves the others, and receipts.
-                Err(error) if error.concerns_records() => drop(self.stop_damaged(&armed, &error).await?),
+                Err(error) if error.concerns_records() => drop(self.report_damaged(&armed, &error).await?),
                 next => {
                     wait = wait.min(next?);
                     if self.posts.get(&armed.name).is_none_or(|post| post.damage.is_none()) {
@@ -158,13 +158,13 @@ impl Work {
                 }
             }
         }
-        self.looked = now;
+        self.last_round = now;
         Ok(wait)
     }
 }
 
 /// Whether a campaign file is one of those that are served.
-fn serves(within: &[PathBuf], file: &Path) -> bool {
+fn is_served(within: &[PathBuf], file: &Path) -> bool {
     let whole = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
     within.is_empty() || within.iter().any(|place| file.starts_with(whole(place)))
 }

@@ -5,38 +5,38 @@
 use std::collections::hash_map::Entry;
 
 use super::ScheduleEvent;
-use super::daemon::Work;
-use super::notices::{Named, tell_of};
-use crate::domain::Occasion;
-use crate::ledger::{ArmedSchedule, DamagedSchedule, LedgerError};
+use super::daemon::DaemonState;
+use super::notices::{NotifiedSchedule, notify_about};
+use crate::domain::NotificationEvent;
+use crate::ledger::{ActiveSchedule, DamagedSchedule, LedgerError};
 
-impl Work {
+impl DaemonState {
     /// Tells once that a damaged record stops a schedule. Returns the damage in words.
-    pub(super) async fn stop_damaged(
+    pub(super) async fn report_damaged(
         &mut self,
-        armed: &ArmedSchedule,
+        armed: &ActiveSchedule,
         error: &LedgerError,
     ) -> Result<String, LedgerError> {
-        let problem = error.damage();
-        self.tell_damage(armed.into(), &problem).await?;
+        let problem = error.describe_damage();
+        self.report_damage_once(armed.into(), &problem).await?;
         Ok(problem)
     }
 
     /// Tells once that the record of a schedule is damaged. Of its campaign file only what can still be read is known.
-    pub(super) async fn stop_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
-        let named = Named { name: &damaged.name, file: damaged.file.as_ref(), armed: None };
-        self.tell_damage(named, &damaged.error.damage()).await
+    pub(super) async fn report_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
+        let named = NotifiedSchedule { name: &damaged.name, file: damaged.file.as_ref(), armed: None };
+        self.report_damage_once(named, &damaged.error.describe_damage()).await
     }
 
-    async fn tell_damage(&mut self, schedule: Named<'_>, problem: &str) -> Result<(), LedgerError> {
+    async fn report_damage_once(&mut self, schedule: NotifiedSchedule<'_>, problem: &str) -> Result<(), LedgerError> {
         let name = schedule.name;
         match self.damaged.entry(name.to_owned()) {
             Entry::Occupied(told) if told.get() == problem => return Ok(()),
             Entry::Occupied(mut told) => drop(told.insert(problem.to_owned())),
             Entry::Vacant(untold) => drop(untold.insert(problem.to_owned())),
         }
-        self.tell(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
+        self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
         let what = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
-        tell_of(&self.daemon.adapters, schedule, Occasion::Changed, &what).await
+        notify_about(&self.daemon.adapters, schedule, NotificationEvent::Changed, &what).await
     }
 }

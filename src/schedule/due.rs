@@ -8,7 +8,7 @@ use crate::calendar::{Occurrence, Schedule};
 
 /// What is due of a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Due {
+pub struct DueOccurrences {
     /// What begins now.
     pub begins: Option<Occurrence>,
     /// The last one that was missed.
@@ -23,10 +23,10 @@ pub struct Due {
 ///
 /// Of several the last is due, if it is not too late; the others were missed: never a flood of what was not sent in its time.
 #[must_use]
-pub fn due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patience: Duration) -> Due {
-    let mut found = Due::default();
+pub fn find_due(schedule: &Schedule, handled: Timestamp, now: Timestamp, patience: Duration) -> DueOccurrences {
+    let mut found = DueOccurrences::default();
     let mut last: Option<Occurrence> = None;
-    for occurrence in schedule.after(handled) {
+    for occurrence in schedule.occurrences_after(handled) {
         if occurrence.at > now {
             found.next = Some(occurrence.at);
             break;
@@ -63,18 +63,18 @@ mod tests {
     use crate::calendar::Timing;
 
     fn hourly() -> Schedule {
-        let (timing, zone) = (Timing::cron("0 * * * *").unwrap(), TimeZone::get("Europe/Kyiv").unwrap());
+        let (timing, zone) = (Timing::parse_cron("0 * * * *").unwrap(), TimeZone::get("Europe/Kyiv").unwrap());
         Schedule { timing, zone, ends: None, grace: Duration::from_secs(1800), wait_for_file: None }
     }
 
-    fn moment(text: &str) -> Timestamp {
+    fn timestamp(text: &str) -> Timestamp {
         text.parse().unwrap()
     }
 
     #[test]
-    fn the_last_of_several_is_due_if_it_is_not_too_late_and_the_others_were_missed() {
+    fn last_of_several_is_due_unless_too_late() {
         let look = |handled, now| {
-            let due = due(&hourly(), moment(handled), moment(now), hourly().grace);
+            let due = find_due(&hourly(), timestamp(handled), timestamp(now), hourly().grace);
             let name = |one: Option<Occurrence>| one.map(|one| one.at.to_string());
             (name(due.begins), name(due.missed), due.before, due.next.map(|next| next.to_string()))
         };
@@ -94,12 +94,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whoever_looks_often_or_seldom_sees_each_occurrence_once(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
-            let start = moment("2026-10-24T00:00:00Z");
+        fn each_occurrence_is_seen_once_at_any_interval(steps in prop::collection::vec(1_i64..90_000, 1..60)) {
+            let start = timestamp("2026-10-24T00:00:00Z");
             let (mut handled, mut now, mut seen) = (start, start, 0);
             for step in steps {
                 now += SignedDuration::from_secs(step);
-                let due = due(&hourly(), handled, now, hourly().grace);
+                let due = find_due(&hourly(), handled, now, hourly().grace);
                 for one in [&due.missed, &due.begins].into_iter().flatten() {
                     prop_assert!(handled < one.at && one.at <= now);
                     seen += 1;
@@ -108,7 +108,7 @@ mod tests {
                 seen += due.before;
                 prop_assert!(due.begins.is_none_or(|one| lateness(one.at, now) <= hourly().grace));
             }
-            prop_assert_eq!(seen, hourly().after(start).take_while(|one| one.at <= now).count());
+            prop_assert_eq!(seen, hourly().occurrences_after(start).take_while(|one| one.at <= now).count());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::calendar::Occurrence;
 use crate::finding::BriefFinding;
-use crate::runs::{ArmedChange, EndedRun, SkipRecord};
+use crate::runs::{EndedRun, ScheduleChange, SkipRecord};
 
 /// Something that happened to what is armed. Each names the schedule, which is the campaign.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub enum ScheduleEvent {
         /// The schedule.
         schedule: String,
         /// What changed.
-        change: ArmedChange,
+        change: ScheduleChange,
         /// The findings about its file, if that is the change.
         findings: Vec<BriefFinding>,
     },
@@ -89,7 +89,7 @@ pub enum SkipReason {
     /// Nobody approved it within a day, or before the next one was due.
     Unapproved,
     /// It changed since it was activated; with the findings about its file, if that is the change.
-    Changed(ArmedChange, Vec<BriefFinding>),
+    Changed(ScheduleChange, Vec<BriefFinding>),
     /// A record in the ledger that it needs is damaged, in words.
     Damaged(String),
     /// Nobody was left to send to.
@@ -101,7 +101,7 @@ pub enum SkipReason {
 impl SkipReason {
     /// The reason as the ledger keeps it.
     #[must_use]
-    pub fn record(&self) -> SkipRecord {
+    pub fn to_record(&self) -> SkipRecord {
         let why = match self {
             Self::Missed => "missed",
             Self::Busy => "the campaign was still being sent",

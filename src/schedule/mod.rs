@@ -17,6 +17,6 @@ mod tests;
 mod unapproved;
 
 pub use daemon::Daemon;
-pub use due::{Due, due, lateness};
+pub use due::{DueOccurrences, find_due, lateness};
 pub use event::{ScheduleEvent, ScheduleObserver, SkipReason};
-pub use starter::{Runs, Starter};
+pub use starter::{RunStarter, Starter};

@@ -5,31 +5,31 @@ use tokio::sync::watch;
 use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
 use crate::gateway::BoxFuture;
-use crate::ledger::ArmedSchedule;
-use crate::runs::{self, Adapters, Error, Outcome};
+use crate::ledger::ActiveSchedule;
+use crate::runs::{self, Adapters, Error, RunOutcome};
 
 /// Somebody who sends occurrences.
 pub trait Starter: Send + Sync {
     /// Sends an occurrence, or goes on with its run.
-    fn start(
+    fn start_occurrence(
         &self,
-        armed: ArmedSchedule,
+        armed: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
-    ) -> BoxFuture<'static, Result<Outcome, Error>>;
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>>;
 }
 
 /// Sends them as runs.
-pub struct Runs(pub Adapters);
+pub struct RunStarter(pub Adapters);
 
-impl Starter for Runs {
-    fn start(
+impl Starter for RunStarter {
+    fn start_occurrence(
         &self,
-        armed: ArmedSchedule,
+        armed: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
-    ) -> BoxFuture<'static, Result<Outcome, Error>> {
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let adapters = self.0.clone();
-        Box::pin(async move { runs::fire(adapters, &armed, &occurrence, interrupt).await })
+        Box::pin(async move { runs::fire_occurrence(adapters, &armed, &occurrence, interrupt).await })
     }
 }

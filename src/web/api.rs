@@ -13,17 +13,17 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
 
-use super::Views;
-use crate::manifest::KeySource;
+use super::RunListCache;
+use crate::manifest::SecretSource;
 use crate::report::{RunList, damaged_runs_json, run_entry_json, run_json};
-use crate::runs::{Adapters, ArmedView, armed_views};
+use crate::runs::{Adapters, ScheduleView, load_schedule_views};
 
 /// The fewest characters of a token.
-const SHORTEST: usize = 16;
+const MIN_TOKEN_LENGTH: usize = 16;
 
 /// The file with the token, which is read anew whenever somebody asks.
 #[derive(Clone, Debug)]
-pub struct TokenFile(KeySource);
+pub struct TokenFile(SecretSource);
 
 impl TokenFile {
     /// The token in this file.
@@ -31,23 +31,26 @@ impl TokenFile {
     /// # Errors
     /// When the file cannot be read, can be read by others, or holds no token; the text never has any part of it.
     pub fn open(path: PathBuf) -> Result<Self, String> {
-        let file = Self(KeySource::File(path));
-        file.read().map(|_| file)
+        let file = Self(SecretSource::File(path));
+        file.read_token().map(|_| file)
     }
 
-    fn read(&self) -> Result<SecretString, String> {
-        let token = self.0.read("the token", &|_| None)?;
+    fn read_token(&self) -> Result<SecretString, String> {
+        let token = self.0.read_secret("the token", &|_| None)?;
         match token.expose_secret().len() {
-            SHORTEST.. => Ok(token),
-            _ => Err(format!("the token in {} is shorter than {SHORTEST} characters; create a longer one", self.0)),
+            MIN_TOKEN_LENGTH.. => Ok(token),
+            _ => Err(format!(
+                "the token in {} is shorter than {MIN_TOKEN_LENGTH} characters; create a longer one",
+                self.0
+            )),
         }
     }
 
     /// Whether somebody shows the token as it is now.
-    fn opens(&self, shown: Option<&HeaderValue>) -> bool {
+    fn matches(&self, shown: Option<&HeaderValue>) -> bool {
         let shown = shown.and_then(|value| value.to_str().ok()?.split_once(' '));
         let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else { return false };
-        match self.read() {
+        match self.read_token() {
             Ok(token) => token.expose_secret().as_bytes().ct_eq(shown.trim().as_bytes()).into(),
             Err(why) => {
                 tracing::warn!("access to /api is denied: {why}");
@@ -58,73 +61,73 @@ impl TokenFile {
 }
 
 /// Runs and schedules, for who has the token.
-pub fn routes(views: Arc<Views>, adapters: Adapters, token: TokenFile) -> Router {
-    let schedules = Router::new().route("/api/schedules", get(schedules)).with_state(adapters);
+pub fn routes(views: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
+    let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
     Router::new()
-        .route("/api/runs", get(list))
-        .route("/api/runs/{name}", get(one))
+        .route("/api/runs", get(list_runs))
+        .route("/api/runs/{name}", get(get_run))
         .with_state(views)
         .merge(schedules)
-        .route_layer(middleware::from_fn_with_state(Arc::new(token), admit))
+        .route_layer(middleware::from_fn_with_state(Arc::new(token), require_token))
 }
 
-async fn admit(State(token): State<Arc<TokenFile>>, request: Request, next: Next) -> Response {
-    if token.opens(request.headers().get(AUTHORIZATION)) {
+async fn require_token(State(token): State<Arc<TokenFile>>, request: Request, next: Next) -> Response {
+    if token.matches(request.headers().get(AUTHORIZATION)) {
         return next.run(request).await;
     }
-    let mut refused = told(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or wrong" }));
+    let mut refused = json_response(StatusCode::UNAUTHORIZED, &json!({ "error": "the token is missing or wrong" }));
     refused.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     refused
 }
 
-async fn list(State(views): State<Arc<Views>>) -> Response {
-    match read(&views).await {
+async fn list_runs(State(views): State<Arc<RunListCache>>) -> Response {
+    match read_runs(&views).await {
         Ok(list) => {
             let runs: Vec<Value> = list.views.iter().map(run_entry_json).collect();
             let mut object = json!({ "runs": runs });
             if !list.damaged.is_empty() {
                 object["damaged"] = damaged_runs_json(&list.damaged);
             }
-            told(StatusCode::OK, &object)
+            json_response(StatusCode::OK, &object)
         }
         Err(refused) => refused,
     }
 }
 
-async fn one(State(views): State<Arc<Views>>, Path(name): Path<String>) -> Response {
-    let list = match read(&views).await {
+async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String>) -> Response {
+    let list = match read_runs(&views).await {
         Ok(list) => list,
         Err(refused) => return refused,
     };
     let views = &list.views;
     if let Some(damaged) = list.damaged.iter().find(|damaged| damaged.name == name) {
-        let why = format!("the run cannot be read: {}", damaged.error.damage());
-        return told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
+        let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
+        return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     }
     // By a campaign's name alone its latest run, the latest live one if there is any; the latest is first.
     let of_name = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
-        Some(view) => told(StatusCode::OK, &run_json(view)),
-        None => told(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
+        Some(view) => json_response(StatusCode::OK, &run_json(view)),
+        None => json_response(StatusCode::NOT_FOUND, &json!({ "error": "the run does not exist" })),
     }
 }
 
-async fn schedules(State(adapters): State<Adapters>) -> Response {
-    match armed_views(&adapters).await {
+async fn list_schedules(State(adapters): State<Adapters>) -> Response {
+    match load_schedule_views(&adapters).await {
         Ok(armed) => {
-            let armed: Vec<Value> = armed.iter().map(ArmedView::json).collect();
-            told(StatusCode::OK, &json!({ "schedules": armed }))
+            let armed: Vec<Value> = armed.iter().map(ScheduleView::to_json).collect();
+            json_response(StatusCode::OK, &json!({ "schedules": armed }))
         }
         Err(error) => {
             tracing::warn!("the active schedules cannot be read for /api: {error}");
-            told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the active schedules cannot be read" }))
+            json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": "the active schedules cannot be read" }))
         }
     }
 }
 
-async fn read(views: &Views) -> Result<Arc<RunList>, Response> {
-    let why = match views.latest().await {
+async fn read_runs(views: &RunListCache) -> Result<Arc<RunList>, Response> {
+    let why = match views.read_latest().await {
         Ok(Some(runs)) => return Ok(runs),
         Ok(None) => "the runs are being read; try again in a moment".to_owned(),
         Err(error) => {
@@ -132,9 +135,9 @@ async fn read(views: &Views) -> Result<Arc<RunList>, Response> {
             "the ledger cannot be read".to_owned()
         }
     };
-    Err(told(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why })))
+    Err(json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why })))
 }
 
-fn told(status: StatusCode, body: &Value) -> Response {
+fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use crate::ledger::{Ledger, LedgerError};
 
 /// How long a proof may take; a supervisor asks again.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PROOF_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an answer holds, so that whoever asks often does not keep the disk busy.
-const FRESH: Duration = Duration::from_secs(1);
+const PROOF_TTL: Duration = Duration::from_secs(1);
 
 /// Whether the process can do its work.
 pub struct Health {
@@ -32,21 +32,21 @@ impl Health {
     }
 
     /// Why the ledger cannot be written any more, as soon as that is known; until then it waits.
-    pub async fn failure(&self) -> LedgerError {
+    pub async fn wait_for_failure(&self) -> LedgerError {
         let mut failed = self.failed.subscribe();
         // The sender lives as long as this.
         let known = failed.wait_for(Option::is_some).await.ok().and_then(|known| known.clone());
         known.unwrap_or(LedgerError::Closed)
     }
 
-    async fn ready(&self) -> bool {
+    async fn check_ready(&self) -> bool {
         let mut last = self.last.lock().await;
         if let Some((at, ready)) = *last
-            && at.elapsed() < FRESH
+            && at.elapsed() < PROOF_TTL
         {
             return ready;
         }
-        let ready = match tokio::time::timeout(PATIENCE, self.ledger.prove_writable()).await {
+        let ready = match tokio::time::timeout(PROOF_TIMEOUT, self.ledger.check_writable()).await {
             Ok(Ok(())) => true,
             Ok(Err(LedgerError::Busy { who, .. })) => {
                 tracing::warn!("the ledger cannot be written at the moment: {who}");
@@ -59,7 +59,7 @@ impl Health {
                 false
             }
             Err(_) => {
-                tracing::warn!("the ledger could not be written within {} s", PATIENCE.as_secs());
+                tracing::warn!("the ledger could not be written within {} s", PROOF_TIMEOUT.as_secs());
                 false
             }
         };
@@ -70,11 +70,11 @@ impl Health {
 
 /// Whether the process is well.
 pub fn routes(health: Arc<Health>) -> Router {
-    Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(readyz)).with_state(health)
+    Router::new().route("/healthz", get(|| async { "alive\n" })).route("/readyz", get(get_readyz)).with_state(health)
 }
 
-async fn readyz(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) {
-    match health.ready().await {
+async fn get_readyz(State(health): State<Arc<Health>>) -> (StatusCode, &'static str) {
+    match health.check_ready().await {
         true => (StatusCode::OK, "ready\n"),
         false => (StatusCode::SERVICE_UNAVAILABLE, "the ledger cannot be written\n"),
     }

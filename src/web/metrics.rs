@@ -10,29 +10,29 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use jiff::Timestamp;
 
-use super::Views;
+use super::RunListCache;
 use crate::ledger::LedgerError;
-use crate::metrics::{AccountUse, MEDIA_TYPE, Metrics, Standing};
+use crate::metrics::{AccountUse, LedgerFigures, MEDIA_TYPE, Metrics};
 
 /// What is told of.
 #[derive(Clone)]
-pub struct Counted {
+pub struct MetricsSource {
     /// What the process counted.
     pub metrics: Arc<Metrics>,
     /// The runs.
-    pub views: Arc<Views>,
+    pub views: Arc<RunListCache>,
     /// The wall clock.
     pub clock: fn() -> Timestamp,
 }
 
 /// The door that shows metrics and nothing else.
-pub fn routes(counted: Counted) -> Router {
-    Router::new().route("/metrics", get(metrics)).with_state(counted)
+pub fn routes(counted: MetricsSource) -> Router {
+    Router::new().route("/metrics", get(get_metrics)).with_state(counted)
 }
 
-async fn metrics(State(counted): State<Counted>) -> Response {
-    let text = match standing(&counted).await {
-        Ok(Some(standing)) => counted.metrics.text(&standing).ok(),
+async fn get_metrics(State(counted): State<MetricsSource>) -> Response {
+    let text = match read_ledger_figures(&counted).await {
+        Ok(Some(standing)) => counted.metrics.encode_text(&standing).ok(),
         Ok(None) => None,
         Err(error) => {
             tracing::warn!("the ledger cannot be read for /metrics: {error}");
@@ -45,22 +45,22 @@ async fn metrics(State(counted): State<Counted>) -> Response {
     }
 }
 
-async fn standing(counted: &Counted) -> Result<Option<Standing>, LedgerError> {
-    let Some(runs) = counted.views.latest().await? else { return Ok(None) };
-    let mut standing = Standing::default();
+async fn read_ledger_figures(counted: &MetricsSource) -> Result<Option<LedgerFigures>, LedgerError> {
+    let Some(runs) = counted.views.read_latest().await? else { return Ok(None) };
+    let mut standing = LedgerFigures::default();
     for view in runs.views.iter().filter(|view| view.run.live) {
-        *standing.runs.entry(view.status.word()).or_default() += 1;
+        *standing.runs.entry(view.status.as_str()).or_default() += 1;
         for (state, count) in view.counts.iter() {
             *standing.messages.entry((view.run.gateway.clone(), state.name())).or_default() += count;
         }
     }
     let now = (counted.clock)().as_microsecond();
-    let paces = counted.views.ledger().paces().await?;
+    let paces = counted.views.ledger().list_rate_limits().await?;
     standing.accounts = paces
         .into_iter()
         .filter_map(|(account, pace)| {
             let taken = u64::try_from(pace.taken).unwrap_or(0);
-            pace.allowed(now).map(|allowed| AccountUse { account, taken, allowed })
+            pace.allowed_rate(now).map(|allowed| AccountUse { account, taken, allowed })
         })
         .collect();
     Ok(Some(standing))

@@ -28,9 +28,9 @@ pub mod words;
 
 pub use api::{TokenFile, routes as api};
 pub use health::{Health, routes as health};
-pub use metrics::{Counted, routes as metrics};
-pub use pages::{Invited, LINK, Pages, Visitors, is_name, routes as pages};
-pub use views::Views;
+pub use metrics::{MetricsSource, routes as metrics};
+pub use pages::{LINK_LIFETIME, Pages, SignInEntry, Visitors, is_name, routes as pages};
+pub use views::RunListCache;
 
 use std::sync::Arc;
 
@@ -50,14 +50,14 @@ const POLICY: &str =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// The own door, with what is behind it; it answers those who come by one of its names.
-pub fn own_door(behind: Router, hosts: Hosts) -> Router {
+pub fn dashboard_router(behind: Router, hosts: Hosts) -> Router {
     let hosts = Arc::new(hosts);
-    behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, answer_friends))
+    behind.fallback(|| async { StatusCode::NOT_FOUND }).layer(middleware::from_fn_with_state(hosts, check_host))
 }
 
 /// Answers who comes by a name of this door and from no public address; to all others nothing is here.
-async fn answer_friends(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
-    let mut answer = match hosts.admit(request.headers()) {
+async fn check_host(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
+    let mut answer = match hosts.allows(request.headers()) {
         true => next.run(request).await,
         false => StatusCode::NOT_FOUND.into_response(),
     };

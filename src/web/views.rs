@@ -13,25 +13,25 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::report::RunList;
 
 /// How long what was read is told at least.
-const FRESH: Duration = Duration::from_secs(1);
+const MIN_TTL: Duration = Duration::from_secs(1);
 /// How much longer than a reading took it is told.
-const SHARE: u32 = 20;
+const TTL_FACTOR: u32 = 20;
 /// How long somebody who asks waits for a reading.
-const PATIENCE: Duration = Duration::from_secs(8);
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The runs as they stood a moment ago.
-pub struct Views {
+pub struct RunListCache {
     ledger: Arc<dyn Ledger>,
-    last: Arc<Mutex<Option<Reading>>>,
+    last: Arc<Mutex<Option<CachedRuns>>>,
 }
 
 /// What was read, and until when it is told.
-struct Reading {
+struct CachedRuns {
     runs: Arc<RunList>,
     fresh_until: Instant,
 }
 
-impl Views {
+impl RunListCache {
     /// Those of a ledger.
     pub fn new(ledger: Arc<dyn Ledger>) -> Self {
         Self { ledger, last: Arc::default() }
@@ -46,23 +46,23 @@ impl Views {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub(super) async fn latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
+    pub(super) async fn read_latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
         let (ledger, last) = (Arc::clone(&self.ledger), Arc::clone(&self.last));
         // On its own: what is half read when somebody gives up waiting is there for the next one.
         let reading = tokio::spawn(async move {
             let mut last = last.lock().await;
-            if let Some(Reading { runs, fresh_until }) = &*last
+            if let Some(CachedRuns { runs, fresh_until }) = &*last
                 && Instant::now() < *fresh_until
             {
                 return Ok(Arc::clone(runs));
             }
             let began = Instant::now();
-            let runs = Arc::new(RunList::read(ledger.as_ref()).await?);
-            let fresh_until = Instant::now() + (began.elapsed() * SHARE).max(FRESH);
-            *last = Some(Reading { runs: Arc::clone(&runs), fresh_until });
+            let runs = Arc::new(RunList::load(ledger.as_ref()).await?);
+            let fresh_until = Instant::now() + (began.elapsed() * TTL_FACTOR).max(MIN_TTL);
+            *last = Some(CachedRuns { runs: Arc::clone(&runs), fresh_until });
             Ok(runs)
         });
-        match tokio::time::timeout(PATIENCE, reading).await {
+        match tokio::time::timeout(READ_TIMEOUT, reading).await {
             Ok(Ok(read)) => read.map(Some),
             Ok(Err(_)) | Err(_) => Ok(None),
         }

@@ -14,5 +14,5 @@ mod strangers;
 mod upkeep;
 
 pub use router::{Hints, router};
-pub use sender::Proxies;
-pub use upkeep::{keep_asking, keep_fresh};
+pub use sender::TrustedProxies;
+pub use upkeep::{poll_statuses_until, update_results_until};

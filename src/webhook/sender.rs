@@ -7,9 +7,9 @@ use ipnet::IpNet;
 
 /// The proxies whose word about a sender is believed.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Vec<IpNet>);
+pub struct TrustedProxies(Vec<IpNet>);
 
-impl Proxies {
+impl TrustedProxies {
     /// Those of these networks.
     #[must_use]
     pub fn new(networks: Vec<IpNet>) -> Self {
@@ -20,9 +20,9 @@ impl Proxies {
     ///
     /// Each proxy writes whom it speaks for behind what it was told, so the last address that is no proxy of ours counts:
     /// what stands before it anybody may have written.
-    pub(super) fn sender(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
+    pub(super) fn sender_of(&self, peer: SocketAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.ip().to_canonical();
-        if !self.trust(peer) {
+        if !self.is_trusted(peer) {
             return peer;
         }
         let told: Vec<&str> = headers
@@ -33,22 +33,22 @@ impl Proxies {
             .collect();
         let mut sender = peer;
         for hop in told.into_iter().rev() {
-            let Some(address) = address(hop) else { break };
+            let Some(address) = parse_address(hop) else { break };
             sender = address;
-            if !self.trust(address) {
+            if !self.is_trusted(address) {
                 break;
             }
         }
         sender
     }
 
-    fn trust(&self, address: IpAddr) -> bool {
+    fn is_trusted(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 }
 
 /// An address with or without a port.
-fn address(hop: &str) -> Option<IpAddr> {
+fn parse_address(hop: &str) -> Option<IpAddr> {
     let with_port = hop.parse::<SocketAddr>().ok().map(|address| address.ip());
     let bare = hop.trim_start_matches('[').trim_end_matches(']');
     with_port.or_else(|| bare.parse().ok()).map(|ip: IpAddr| ip.to_canonical())
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_trusted_proxy_is_believed_and_only_about_whom_it_speaks_for() {
-        let proxies = Proxies::new(vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
+    fn only_a_trusted_proxy_can_name_the_sender() {
+        let proxies = TrustedProxies::new(vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()]);
         for (peer, forwarded, sender) in [
             ("203.0.113.7:1", "8.8.8.8", "203.0.113.7"),
             ("10.0.0.1:1", "", "10.0.0.1"),
@@ -76,7 +76,7 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert("x-forwarded-for", HeaderValue::from_str(forwarded).unwrap());
-            let told = proxies.sender(peer.parse().unwrap(), &headers);
+            let told = proxies.sender_of(peer.parse().unwrap(), &headers);
             assert_eq!(told, sender.parse::<IpAddr>().unwrap(), "{peer} {forwarded}");
         }
     }

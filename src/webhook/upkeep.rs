@@ -9,40 +9,40 @@ use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::delivery::Polled;
+use crate::delivery::PollCounts;
 use crate::domain::MessageId;
-use crate::ledger::{Run, RunFilter, RunId, State};
+use crate::ledger::{RowState, Run, RunFilter, RunId};
 use crate::report::is_followed;
-use crate::runs::{Adapters, Error, Polling, freshen, poll, stale_runs, wants_receipts};
+use crate::runs::{Adapters, Error, Polling, list_stale_runs, poll_run, refresh_run, wants_receipts};
 
 /// How often it is looked what there is to do.
-const EACH: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_secs(60);
 /// Writing results takes at most one part of so many of the time.
-const PARTS: u32 = 20;
+const REST_FACTOR: u32 = 20;
 /// The shortest and the longest wait between two rounds of questions about a run.
-const WAITS: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
+const WAIT_RANGE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(86_400));
 /// How long one round of questions about a run takes at most.
-const ROUND: Duration = Duration::from_secs(600);
+const MAX_ROUND: Duration = Duration::from_secs(600);
 /// How long after the start of a run the last questions are asked: the time of the longest chain, and time to reach the gateway.
-const LAST_QUESTIONS: Duration = Duration::from_secs(365 * 86_400);
+const MAX_POLLING_AGE: Duration = Duration::from_secs(365 * 86_400);
 /// Of how many runs, the latest, messages are asked about.
-const RUNS: u32 = 4_096;
+const MAX_RUNS: u32 = 4_096;
 
 /// Writes results that receipts made old, until the shutdown.
-pub async fn keep_fresh(adapters: Adapters, shutdown: impl Future<Output = ()>) {
+pub async fn update_results_until(adapters: Adapters, shutdown: impl Future<Output = ()>) {
     let work = async {
         loop {
             let began = Instant::now();
-            told(write_all(&adapters).await);
-            sleep(EACH.max(began.elapsed() * PARTS)).await;
+            log_failure(update_stale_results(&adapters).await);
+            sleep(INTERVAL.max(began.elapsed() * REST_FACTOR)).await;
         }
     };
     tokio::select! { () = shutdown => {}, () = work => {} }
 }
 
-async fn write_all(adapters: &Adapters) -> Result<(), Error> {
-    for run in stale_runs(adapters).await? {
-        if let Some(why) = freshen(adapters, &run).await? {
+async fn update_stale_results(adapters: &Adapters) -> Result<(), Error> {
+    for run in list_stale_runs(adapters).await? {
+        if let Some(why) = refresh_run(adapters, &run).await? {
             tracing::debug!(run = run.name(), "the results were not updated: {why}");
         }
     }
@@ -51,15 +51,19 @@ async fn write_all(adapters: &Adapters) -> Result<(), Error> {
 
 /// Asks about messages that have no end yet, until the shutdown: of each run after a minute, and then ever less often, unless
 /// the gateway hints at messages of it.
-pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>, shutdown: impl Future<Output = ()>) {
+pub async fn poll_statuses_until(
+    adapters: Adapters,
+    mut hints: mpsc::Receiver<Vec<u64>>,
+    shutdown: impl Future<Output = ()>,
+) {
     let work = async {
-        let mut rounds = Rounds::default();
+        let mut rounds = PollingRounds::default();
         loop {
-            sleep(EACH).await;
+            sleep(INTERVAL).await;
             while let Ok(ids) = hints.try_recv() {
-                told(heed(&adapters, &ids, &mut rounds).await);
+                log_failure(apply_hints(&adapters, &ids, &mut rounds).await);
             }
-            told(ask_all(&adapters, &mut rounds).await);
+            log_failure(poll_due_runs(&adapters, &mut rounds).await);
         }
     };
     tokio::select! { () = shutdown => {}, () = work => {} }
@@ -67,62 +71,63 @@ pub async fn keep_asking(adapters: Adapters, mut hints: mpsc::Receiver<Vec<u64>>
 
 /// When runs are asked about.
 #[derive(Default)]
-struct Rounds {
+struct PollingRounds {
     /// When each run is asked about next, and how long it waits after that.
     next: HashMap<RunId, (Instant, Duration)>,
     /// The runs without an unreported fallback, with the number of receipts that they had when it was looked.
     reported: HashMap<RunId, u64>,
 }
 
-impl Rounds {
+impl PollingRounds {
     /// Whether it is time to ask about a run, for these messages of it.
     fn is_due(&mut self, run: &Run, polling: Polling) -> bool {
         let now = Instant::now();
         // The first question about a run comes a minute after it was seen. After the lifetimes of all channels, it comes once a day.
         let first = match polling {
-            Polling::Open => (now + WAITS.0, WAITS.0),
+            Polling::Open => (now + WAIT_RANGE.0, WAIT_RANGE.0),
             Polling::UnreportedFallbacks if self.reported.get(&run.key) == Some(&run.receipts) => return false,
-            Polling::UnreportedFallbacks => (now, WAITS.1),
+            Polling::UnreportedFallbacks => (now, WAIT_RANGE.1),
         };
         self.next.entry(run.key).or_insert(first).0 <= now
     }
 
     /// Notes that a run was asked about.
-    fn asked(&mut self, run: &Run, polling: Polling, polled: Option<&Polled>) {
-        let wait = self.next.get(&run.key).map_or(WAITS.0, |(_, wait)| *wait);
-        let is_through = |polled: &Polled| polled.asked + polled.left + polled.waiting == 0;
+    fn record_poll(&mut self, run: &Run, polling: Polling, polled: Option<&PollCounts>) {
+        let wait = self.next.get(&run.key).map_or(WAIT_RANGE.0, |(_, wait)| *wait);
+        let is_through = |polled: &PollCounts| polled.asked + polled.left + polled.waiting == 0;
         let wait = match polled {
             Some(polled) if polling == Polling::UnreportedFallbacks && is_through(polled) => {
                 self.reported.insert(run.key, run.receipts);
-                WAITS.1
+                WAIT_RANGE.1
             }
             // The others are asked about soon.
-            Some(polled) if polled.left > 0 => WAITS.0,
-            _ => (wait * 2).min(WAITS.1),
+            Some(polled) if polled.left > 0 => WAIT_RANGE.0,
+            _ => (wait * 2).min(WAIT_RANGE.1),
         };
         self.next.insert(run.key, (Instant::now() + wait, wait));
     }
 }
 
 /// Has the runs of messages that the gateway hinted at asked about soon again.
-async fn heed(adapters: &Adapters, ids: &[u64], rounds: &mut Rounds) -> Result<(), Error> {
+async fn apply_hints(adapters: &Adapters, ids: &[u64], rounds: &mut PollingRounds) -> Result<(), Error> {
     for id in ids.iter().filter_map(|id| MessageId::new(*id)) {
-        if let Some(origin) = adapters.ledger.find(id).await?
+        if let Some(origin) = adapters.ledger.find_message(id).await?
             && let Some((next, wait)) = rounds.next.get_mut(&origin.run)
         {
-            (*next, *wait) = ((*next).min(Instant::now() + WAITS.0), WAITS.0);
+            (*next, *wait) = ((*next).min(Instant::now() + WAIT_RANGE.0), WAIT_RANGE.0);
         }
     }
     Ok(())
 }
 
-async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> {
-    let stored = adapters.ledger.stored_runs(RunFilter { live: true, latest: Some(RUNS), ..RunFilter::all() }).await?;
+async fn poll_due_runs(adapters: &Adapters, rounds: &mut PollingRounds) -> Result<(), Error> {
+    let stored =
+        adapters.ledger.list_stored_runs(RunFilter { live: true, latest: Some(MAX_RUNS), ..RunFilter::all() }).await?;
     let latest: Vec<Run> = stored.into_iter().flatten().collect();
     let now = (adapters.clock)();
     rounds.next.retain(|run, _| latest.iter().any(|known| known.key == *run));
     rounds.reported.retain(|run, _| latest.iter().any(|known| known.key == *run));
-    let mut runs: Vec<(&Run, Polling)> = latest.iter().filter_map(|run| Some((run, asked_about(run, now)?))).collect();
+    let mut runs: Vec<(&Run, Polling)> = latest.iter().filter_map(|run| Some((run, polling_of(run, now)?))).collect();
     // The runs of these days do not wait for those of before.
     runs.sort_by_key(|(_, polling)| *polling == Polling::UnreportedFallbacks);
     for (run, polling) in runs {
@@ -130,37 +135,38 @@ async fn ask_all(adapters: &Adapters, rounds: &mut Rounds) -> Result<(), Error> 
             continue;
         }
         // One gateway that cannot be asked keeps nobody from the others.
-        let polled = poll(adapters, run, polling, ROUND).await;
-        rounds.asked(run, polling, polled.as_ref().ok());
+        let polled = poll_run(adapters, run, polling, MAX_ROUND).await;
+        rounds.record_poll(run, polling, polled.as_ref().ok());
         match polled {
             Ok(polled) => tracing::info!(run = run.name(), asked = polled.asked, told = polled.told, "asked"),
-            Err(error) => told(Err(error)),
+            Err(error) => log_failure(Err(error)),
         }
     }
     Ok(())
 }
 
 /// Which messages of a run to ask the gateway about; `None` if they are all final or their receipts are not wanted.
-fn asked_about(run: &Run, now: Timestamp) -> Option<Polling> {
-    let open =
-        |(counts, _): &(crate::ledger::StateCounts, u64)| counts.get(State::Accepted) + counts.get(State::Queued) > 0;
+fn polling_of(run: &Run, now: Timestamp) -> Option<Polling> {
+    let open = |(counts, _): &(crate::ledger::StateCounts, u64)| {
+        counts.get(RowState::Accepted) + counts.get(RowState::Queued) > 0
+    };
     let polling = match is_followed(run, now) {
         true => Polling::Open,
         // Without a receipt no channel is known to have failed.
-        false if run.receipts > 0 && age(run, now) < LAST_QUESTIONS => Polling::UnreportedFallbacks,
+        false if run.receipts > 0 && run_age(run, now) < MAX_POLLING_AGE => Polling::UnreportedFallbacks,
         false => return None,
     };
-    let is_open = !run.is_of_questions() && run.standing_counts().is_none_or(open);
+    let is_open = !run.is_lookup_run() && run.current_counts().is_none_or(open);
     (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
 }
 
 /// How long ago a run began.
-fn age(run: &Run, now: Timestamp) -> Duration {
+fn run_age(run: &Run, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(run.began_at)).unwrap_or_default()
 }
 
 /// Nobody waits for this; it is tried again.
-fn told(ended: Result<(), Error>) {
+fn log_failure(ended: Result<(), Error>) {
     if let Err(error) = ended {
         tracing::warn!("the delivery status of messages cannot be updated: {error}");
     }
@@ -174,58 +180,58 @@ mod tests {
     use super::*;
     use crate::domain::{OperationKind, Row};
     use crate::ledger::Ledger as _;
-    use crate::ledger::memory::{Contents, MemoryLedger};
+    use crate::ledger::memory::{LedgerContents, MemoryLedger};
     use crate::report::new_run;
 
     const FALLBACKS: Polling = Polling::UnreportedFallbacks;
 
-    async fn run() -> Run {
-        let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
+    async fn test_run() -> Run {
+        let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
         let run = ledger.create_run(&new_run(OperationKind::ViberSms, (2, Row::new(3)))).await.unwrap();
         Run { live: true, receipts: 1, ..run }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_is_asked_about_again_until_no_fallback_is_unreported() {
-        let (run, mut rounds) = (run().await, Rounds::default());
+    async fn run_is_polled_until_no_fallback_is_unreported() {
+        let (run, mut rounds) = (test_run().await, PollingRounds::default());
         assert!(rounds.is_due(&run, FALLBACKS), "at once");
-        rounds.asked(&run, FALLBACKS, Some(&Polled { asked: 9, left: 5, ..Polled::default() }));
+        rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { asked: 9, left: 5, ..PollCounts::default() }));
         assert!(!rounds.is_due(&run, FALLBACKS));
-        advance(WAITS.0).await;
+        advance(WAIT_RANGE.0).await;
         assert!(rounds.is_due(&run, FALLBACKS), "the others come soon");
-        rounds.asked(&run, FALLBACKS, Some(&Polled { waiting: 1, ..Polled::default() }));
-        advance(WAITS.1).await;
+        rounds.record_poll(&run, FALLBACKS, Some(&PollCounts { waiting: 1, ..PollCounts::default() }));
+        advance(WAIT_RANGE.1).await;
         assert!(rounds.is_due(&run, FALLBACKS), "a channel still had time");
-        rounds.asked(&run, FALLBACKS, Some(&Polled::default()));
-        advance(WAITS.1 * 2).await;
+        rounds.record_poll(&run, FALLBACKS, Some(&PollCounts::default()));
+        advance(WAIT_RANGE.1 * 2).await;
         assert!(!rounds.is_due(&run, FALLBACKS), "nothing is unreported");
         assert!(rounds.is_due(&Run { receipts: 2, ..run }, FALLBACKS), "until another receipt comes");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn run_that_cannot_be_asked_about_is_tried_less_and_less_often() {
-        let (run, mut rounds) = (run().await, Rounds::default());
+    async fn run_that_cannot_be_polled_is_tried_less_often() {
+        let (run, mut rounds) = (test_run().await, PollingRounds::default());
         assert!(!rounds.is_due(&run, Polling::Open), "after a minute");
-        advance(WAITS.0).await;
+        advance(WAIT_RANGE.0).await;
         assert!(rounds.is_due(&run, Polling::Open));
-        rounds.asked(&run, Polling::Open, None);
-        advance(WAITS.0).await;
+        rounds.record_poll(&run, Polling::Open, None);
+        advance(WAIT_RANGE.0).await;
         assert!(!rounds.is_due(&run, Polling::Open));
-        advance(WAITS.0).await;
+        advance(WAIT_RANGE.0).await;
         assert!(rounds.is_due(&run, Polling::Open));
     }
 
     #[tokio::test]
-    async fn older_run_is_asked_about_unreported_fallbacks_alone() {
-        let run = run().await;
+    async fn older_run_is_polled_for_unreported_fallbacks_only() {
+        let run = test_run().await;
         let after = |days: i64| run.began_at + SignedDuration::from_hours(24 * days);
-        assert_eq!(asked_about(&run, after(3)), Some(Polling::Open));
-        assert_eq!(asked_about(&run, after(5)), Some(FALLBACKS));
+        assert_eq!(polling_of(&run, after(3)), Some(Polling::Open));
+        assert_eq!(polling_of(&run, after(5)), Some(FALLBACKS));
         assert_eq!(
-            asked_about(&Run { receipts: 0, ..run.clone() }, after(5)),
+            polling_of(&Run { receipts: 0, ..run.clone() }, after(5)),
             None,
             "no channel is known to have failed"
         );
-        assert_eq!(asked_about(&run, after(400)), None);
+        assert_eq!(polling_of(&run, after(400)), None);
     }
 }

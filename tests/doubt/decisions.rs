@@ -5,18 +5,23 @@ use serde_json::json;
 use super::{SECOND, ids_of, in_doubt, ledger, result, states};
 use crate::support::{Folder, Results, phone, telling};
 
-use campaign::domain::{MsgId, Row};
-use campaign::ledger::{Change, NewRowEvent, Ownership, RunFilter};
+use campaign::domain::{GatewayMessageId, Row};
+use campaign::ledger::{NewRowEvent, Ownership, RowChange, RunFilter};
 
 /// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
 fn late_proof(sale: &Folder) {
     ledger(sale, async |ledger| {
-        let run = ledger.runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
-        let hold = ledger.hold(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
-        let lease = ledger.claim(&hold, run.key).await.expect("the run").lease;
-        let change = Change::Found { status: "DELIVERED".into(), msg_id: Some(MsgId::Number(4711)), channel: None };
+        let run = ledger.list_runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
+        let hold =
+            ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
+        let lease = ledger.claim_run(&hold, run.key).await.expect("the run").lease;
+        let change = RowChange::Found {
+            status: "DELIVERED".into(),
+            msg_id: Some(GatewayMessageId::Number(4711)),
+            channel: None,
+        };
         let event = NewRowEvent { row: Row::new(4), envelope: 2, change };
-        assert_eq!(ledger.record(lease, vec![event]).await.expect("recorded"), Ownership::Held);
+        assert_eq!(ledger.record_events(lease, vec![event]).await.expect("recorded"), Ownership::Held);
     });
     sale.campaign(&["results", "sale"]).exits(0);
 }

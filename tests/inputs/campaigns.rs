@@ -71,7 +71,7 @@ fn every_mistake_is_told_at_once() {
 }
 
 #[test]
-fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
+fn keys_an_operation_cannot_carry_are_reported() {
     let gateway = Gateway::accepting();
     let pipeline = "  - viber: { signature: OlenaCo, message: Hi, image: \"https://cdn.example/a.png\" }\n  - whatsapp: { signature: OlenaCo, message: Hi }";
     refused(&campaign().channels(pipeline).through(&gateway).write(), &gateway, &["image", "sale.yaml:6:"]);

@@ -8,8 +8,8 @@ use std::fs;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use campaign::audience::{Chunk, Reader, Settings, decode};
-use campaign::domain::{Delimiter, ListForm};
+use campaign::audience::{Chunk, ListSettings, RecipientReader, decode};
+use campaign::domain::{Delimiter, ListFormat};
 use campaign::finding::Finding;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -59,9 +59,9 @@ impl Expected {
         expected
     }
 
-    fn form(&self) -> ListForm {
+    fn form(&self) -> ListFormat {
         let encoding = self.encoding.as_ref().map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
-        ListForm {
+        ListFormat {
             encoding: encoding.map(|encoding| encoding.expect("an encoding")),
             delimiter: self.delimiter.as_ref().map(|name| Delimiter::from_name(name).expect("a delimiter")),
             sheet: self.sheet.clone(),
@@ -83,16 +83,17 @@ fn read(bytes: Vec<u8>, expected: &Expected) -> Result<Read, Vec<Finding>> {
     let (file, region) = (Path::new("list"), "UA".parse().ok());
     let one = |finding: Box<Finding>| vec![*finding];
     let decoded = decode(Cursor::new(bytes), file, &expected.form(), region).map_err(one)?;
-    let written = decoded.written().clone();
+    let written = decoded.format().clone();
     let columns = expected.columns.clone().into_iter().collect();
-    let mut reader = Reader::open(decoded, file, &Settings { columns, region, ..Settings::default() })?;
+    let mut reader =
+        RecipientReader::open(decoded, file, &ListSettings { columns, region, ..ListSettings::default() })?;
     let (mut chunk, mut rows) = (Chunk::new(), BTreeMap::new());
     while reader.read_chunk(&mut chunk).map_err(one)? {
         rows.extend(chunk.iter().map(|row| (row.row.get(), row.fields.iter().map(str::to_owned).collect())));
     }
     let warnings = written.warnings().iter().map(|finding| finding.message.clone()).collect();
     let header = reader.header().headers().to_vec();
-    Ok(Read { told: written.told(reader.delimiter()), warnings, header, rows })
+    Ok(Read { told: written.describe(reader.delimiter()), warnings, header, rows })
 }
 
 #[test]

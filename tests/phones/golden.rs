@@ -78,7 +78,7 @@ fn numbers_are_read_as_libphonenumber_reads_them() {
         lines += 1;
         let Judged { text, region, .. } = judged;
         for home in [true, false] {
-            let got = parse_number(text, home.then_some(region)).map(|number| number.phone.get());
+            let got = parse_number(text, home.then_some(region)).map(|number| number.phone.to_u64());
             if got.ok() == judged.expected(home) {
                 continue;
             }

@@ -1,7 +1,7 @@
 //! Errors, row by row: contract 7.
 
 use campaign::domain::Channel;
-use campaign::sandbox::{AccountSettings, Effect, Fault, Scenario, SenderStatus, When};
+use campaign::sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -111,8 +111,8 @@ fn a_request_without_its_content_type_executes_nothing() {
 /// Contract 7: an item that failed leaves the others alone, and takes no money.
 #[test]
 fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
-    let price = Scenario::default().prices.of(Channel::Sms);
-    let balance = price.times(2).plus("0.000001".parse().expect("an amount"));
+    let price = Scenario::default().prices.for_channel(Channel::Sms);
+    let balance = price.saturating_mul(2).saturating_add("0.000001".parse().expect("an amount"));
     let stand = Stand::playing(with_account(AccountSettings { balance, ..AccountSettings::default() }));
     let items = stand.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
     let errors: Vec<_> = items.iter().map(|item| item["error"].as_str()).collect();
@@ -124,13 +124,13 @@ fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
 /// Contract 7: a scenario can give any error, to an item or to the envelope.
 #[test]
 fn an_error_of_the_scenario_comes_as_the_gateway_would_tell_it() {
-    let always = |effect| vec![Fault { when: When::default(), effect }];
+    let always = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
     let stand =
-        Stand::playing(Scenario { faults: always(Effect::ItemError("No route".into())), ..Scenario::default() });
+        Stand::playing(Scenario { faults: always(FaultEffect::ItemError("No route".into())), ..Scenario::default() });
     let items = stand.items(&[example("sms", 1), json!({"type": "balance"})]);
     assert_eq!(items[0], json!({"success": false, "error": "No route", "data": {"id": 1}}));
     assert_eq!(items[1]["success"], true);
-    let refusing = always(Effect::TopError("Operator not supported".into()));
+    let refusing = always(FaultEffect::TopError("Operator not supported".into()));
     let stand = Stand::playing(Scenario { faults: refusing, ..Scenario::default() });
     let answer = stand.envelope(SYNC, &envelope(&[example("call/otp", 1)]));
     assert_eq!(answer, json!({"success": false, "error": "Operator not supported"}));

@@ -1,7 +1,7 @@
 //! What each operation requires, and what a pipeline costs: contract 4.3.
 
 use campaign::domain::{Amount, Channel, Status};
-use campaign::manifest::Share;
+use campaign::manifest::Percentage;
 use campaign::sandbox::{Behaviour, Behaviours, Scenario};
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
 #[test]
 fn an_empty_whatsapp_message_is_accepted_and_charged() {
     let stand = Stand::new();
-    let price = micros(Scenario::default().prices.of(Channel::Whatsapp));
+    let price = micros(Scenario::default().prices.for_channel(Channel::Whatsapp));
     for whatsapp in [Value::Null, json!({}), json!({"message": ""}), json!({"message": 5, "signature": []})] {
         let before = stand.balance();
         let bare = json!({"type": "pipeline", "id": 1, "phone": 380_501_234_567_u64, "pipeline": ["whatsapp"]});
@@ -160,16 +160,16 @@ fn micros(amount: Amount) -> i64 {
 fn failing(channels: &[Channel]) -> Scenario {
     let mut behaviours = Behaviours::default();
     for channel in channels {
-        let delivered: Share = "0%".parse().expect("a share");
+        let delivered: Percentage = "0%".parse().expect("a share");
         let fails_as = Status::Undeliverable;
-        behaviours.set(*channel, Behaviour { delivered, fails_as, ..Behaviour::usual(*channel) });
+        behaviours.set(*channel, Behaviour { delivered, fails_as, ..Behaviour::default_for(*channel) });
     }
     Scenario { behaviours, ..Scenario::default() }
 }
 
 /// Contract 4.3: the dearest stage is reserved, and the difference comes back after the delivery.
 #[test]
-fn the_dearest_stage_is_reserved_and_the_difference_returned() {
+fn dearest_stage_is_reserved_and_rest_refunded() {
     let (sms, viber, rcs) = (Channel::Sms, Channel::Viber, Channel::Rcs);
     let prices = Scenario::default().prices;
     for (kind, stages, failing_stages) in [
@@ -184,13 +184,17 @@ fn the_dearest_stage_is_reserved_and_the_difference_returned() {
         let stand = Stand::playing_slowly(failing(failing_stages));
         let before = stand.balance();
         stand.payload(&example(kind, 1));
-        let dearest = stages.iter().map(|stage| prices.of(*stage)).max().expect("stages");
+        let dearest = stages.iter().map(|stage| prices.for_channel(*stage)).max().expect("stages");
         assert_eq!(before - stand.balance(), micros(dearest), "{kind} without {failing_stages:?}: reserved");
         stand.run_out();
         let delivered = stages.iter().find(|stage| !failing_stages.contains(stage)).expect("one delivers");
-        assert_eq!(before - stand.balance(), micros(prices.of(*delivered)), "{kind} without {failing_stages:?}");
+        assert_eq!(
+            before - stand.balance(),
+            micros(prices.for_channel(*delivered)),
+            "{kind} without {failing_stages:?}"
+        );
         let charged: i64 = stand.journal("charge").iter().map(|line| millionths(&line["amount"])).sum();
-        assert_eq!(charged, micros(prices.of(*delivered)), "the journal adds up");
+        assert_eq!(charged, micros(prices.for_channel(*delivered)), "the journal adds up");
         let status = stand.payload(&json!({"type": "status", "id": 1}));
         assert_eq!(status["type"], delivered.name(), "{kind} without {failing_stages:?}");
     }

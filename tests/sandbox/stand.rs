@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use campaign::sandbox::{Counts, Journal, Sandbox, Scenario, Settings};
+use campaign::sandbox::{Counts, Journal, Sandbox, SandboxSettings, Scenario};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -53,8 +53,12 @@ impl Stand {
     pub(super) fn playing_slowly(scenario: Scenario) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let scenario = Arc::new(scenario);
-        let settings =
-            Settings { key: SecretString::from(KEY), journal: Journal::Memory, scenario, ..Settings::default() };
+        let settings = SandboxSettings {
+            key: SecretString::from(KEY),
+            journal: Journal::Memory,
+            scenario,
+            ..SandboxSettings::default()
+        };
         let sandbox = runtime.block_on(Sandbox::start(settings)).expect("a sandbox");
         assert_eq!(sandbox.key().expose_secret(), KEY);
         Self { runtime, sandbox }
@@ -117,7 +121,7 @@ impl Stand {
 
     /// Lets everything happen that will happen.
     pub(super) fn run_out(&self) -> Counts {
-        self.runtime.block_on(self.sandbox.run_out())
+        self.runtime.block_on(self.sandbox.drain())
     }
 
     /// What it took and refused so far.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use campaign::domain::Channel;
-use campaign::manifest::Share;
-use campaign::sandbox::{AccountSettings, Behaviour, Behaviours, Reply, Scenario, Webhooks};
+use campaign::manifest::Percentage;
+use campaign::sandbox::{AccountSettings, Behaviour, Behaviours, ReplyBehaviour, Scenario, WebhookBehaviour};
 use serde_json::{Value, json};
 
 use super::Stand;
@@ -75,12 +75,12 @@ fn every_send_with_a_hook_is_told_of_when_it_is_final() {
 #[test]
 fn a_webhook_tells_what_its_channel_knows() {
     let mut behaviours = Behaviours::default();
-    let voice = Behaviour { digit: Some('7'), ..Behaviour::usual(Channel::Voice) };
+    let voice = Behaviour { digit: Some('7'), ..Behaviour::default_for(Channel::Voice) };
     behaviours.set(Channel::Voice, voice);
-    let reply = Reply { share: Share::WHOLE, after: Duration::from_secs(1), message: "Так!".into() };
-    behaviours.set(Channel::Viber, Behaviour { reply: Some(reply), ..Behaviour::usual(Channel::Viber) });
-    let nobody: Share = "0%".parse().expect("a share");
-    behaviours.set(Channel::Sms, Behaviour { delivered: nobody, ..Behaviour::usual(Channel::Sms) });
+    let reply = ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(1), message: "Так!".into() };
+    behaviours.set(Channel::Viber, Behaviour { reply: Some(reply), ..Behaviour::default_for(Channel::Viber) });
+    let nobody: Percentage = "0%".parse().expect("a share");
+    behaviours.set(Channel::Sms, Behaviour { delivered: nobody, ..Behaviour::default_for(Channel::Sms) });
     let stand = Stand::playing(Scenario { behaviours, ..Scenario::default() });
     let told = |kind: &str| {
         let receiver = receiver();
@@ -104,7 +104,7 @@ fn a_webhook_tells_what_its_channel_knows() {
 #[test]
 fn a_webhook_that_is_not_acknowledged_comes_again() {
     let retry = vec![Duration::from_secs(1); 2];
-    let webhooks = Webhooks { retry, ..Webhooks::default() };
+    let webhooks = WebhookBehaviour { retry, ..WebhookBehaviour::default() };
     let answers = [Answer::status(500), Answer::status(201), Answer::status(200)];
     let receiver = Gateway::answering(answers);
     let stand = Stand::playing(Scenario { webhooks, ..Scenario::default() });

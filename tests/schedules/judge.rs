@@ -53,12 +53,17 @@ fn golden() -> Vec<Year> {
 fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     let zone = TimeZone::get(zone).expect("a zone");
     let grace = Duration::from_secs(3600);
-    let schedule =
-        Schedule { timing: Timing::cron(line).expect("a cron line"), zone, ends: None, grace, wait_for_file: None };
+    let schedule = Schedule {
+        timing: Timing::parse_cron(line).expect("a cron line"),
+        zone,
+        ends: None,
+        grace,
+        wait_for_file: None,
+    };
     let begin = |year| civil::date(year, 1, 1).at(0, 0, 0, 0).to_zoned(TimeZone::UTC).expect("a year").timestamp();
     let (start, end): (Timestamp, Timestamp) = (begin(year), begin(year + 1));
-    let due = schedule.after(start - jiff::SignedDuration::from_secs(1)).take_while(|one| one.at < end);
-    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.name())).collect()
+    let due = schedule.occurrences_after(start - jiff::SignedDuration::from_secs(1)).take_while(|one| one.at < end);
+    due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal())).collect()
 }
 
 /// Says why nothing was compared.

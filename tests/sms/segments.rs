@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use campaign::domain::{Encoding, sms_text};
+use campaign::domain::{SmsEncoding, measure_sms};
 
 use crate::support::Chance;
 
@@ -47,16 +47,16 @@ fn cut<U: Copy>(units: &[U], (alone, part): (usize, usize), open: impl Fn(U) -> 
 }
 
 /// The encoding, the units and the parts of a text.
-fn judged(alphabet: &HashMap<char, Vec<u8>>, text: &str) -> (Encoding, usize, usize) {
+fn judged(alphabet: &HashMap<char, Vec<u8>>, text: &str) -> (SmsEncoding, usize, usize) {
     let septets: Option<Vec<&[u8]>> = text.chars().map(|c| alphabet.get(&c).map(Vec::as_slice)).collect();
     match septets {
         Some(septets) => {
             let septets = septets.concat();
-            (Encoding::Gsm7, septets.len(), cut(&septets, (160, 153), |septet| septet == ESCAPE))
+            (SmsEncoding::Gsm7, septets.len(), cut(&septets, (160, 153), |septet| septet == ESCAPE))
         }
         None => {
             let units: Vec<u16> = text.encode_utf16().collect();
-            (Encoding::Ucs2, units.len(), cut(&units, (70, 67), |unit| (0xd800..0xdc00).contains(&unit)))
+            (SmsEncoding::Ucs2, units.len(), cut(&units, (70, 67), |unit| (0xd800..0xdc00).contains(&unit)))
         }
     }
 }
@@ -85,7 +85,7 @@ fn segments_agree_with_those_of_encoded_bytes_over_a_hundred_thousand_texts() {
                 kind[below(kind.len())]
             })
             .collect();
-        let got = sms_text(&text);
+        let got = measure_sms(&text);
         assert_eq!((got.encoding, got.units, got.parts), judged(&alphabet, &text), "{text:?}");
         seen[got.parts.min(7)] += 1;
     }

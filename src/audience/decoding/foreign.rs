@@ -2,10 +2,10 @@
 
 /// A file that is no list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Foreign(&'static str, Advice);
+pub(super) struct ForeignFormat(&'static str, ForeignAdvice);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Advice {
+enum ForeignAdvice {
     /// A program can save it as a list.
     SaveAs,
     /// The list is in it.
@@ -15,24 +15,24 @@ enum Advice {
 }
 
 /// What files begin with that are no text.
-const MAGIC: [(&[u8], Foreign); 17] = [
-    (b"%PDF", Foreign("a PDF document", Advice::Other)),
-    (b"{\\rtf", Foreign("a text document (RTF)", Advice::SaveAs)),
-    (b"7z\xbc\xaf", Foreign("an archive (7z)", Advice::Unpack)),
-    (b"Rar!", Foreign("an archive (RAR)", Advice::Unpack)),
-    (b"BZh", Foreign("a compressed file (bzip2)", Advice::Unpack)),
-    (b"\xfd7zXZ", Foreign("a compressed file (xz)", Advice::Unpack)),
-    (b"\x04\x22\x4d\x18", Foreign("a compressed file (lz4)", Advice::Unpack)),
-    (b"LZIP\x01", Foreign("a compressed file (lzip)", Advice::Unpack)),
-    (b"\x1f\x9d", Foreign("a compressed file (compress)", Advice::Unpack)),
-    (b"\x1f\x8b", Foreign("a file that was compressed twice", Advice::Unpack)),
-    (b"\x28\xb5\x2f\xfd", Foreign("a file that was compressed twice", Advice::Unpack)),
-    (b"SQLite format 3\0", Foreign("a database (SQLite)", Advice::SaveAs)),
-    (b"PAR1", Foreign("a database table (Parquet)", Advice::SaveAs)),
-    (b"\x89PNG", Foreign("an image", Advice::Other)),
-    (b"\xff\xd8\xff", Foreign("an image", Advice::Other)),
-    (b"GIF8", Foreign("an image", Advice::Other)),
-    (b"\x7fELF", Foreign("a program", Advice::Other)),
+const MAGIC: [(&[u8], ForeignFormat); 17] = [
+    (b"%PDF", ForeignFormat("a PDF document", ForeignAdvice::Other)),
+    (b"{\\rtf", ForeignFormat("a text document (RTF)", ForeignAdvice::SaveAs)),
+    (b"7z\xbc\xaf", ForeignFormat("an archive (7z)", ForeignAdvice::Unpack)),
+    (b"Rar!", ForeignFormat("an archive (RAR)", ForeignAdvice::Unpack)),
+    (b"BZh", ForeignFormat("a compressed file (bzip2)", ForeignAdvice::Unpack)),
+    (b"\xfd7zXZ", ForeignFormat("a compressed file (xz)", ForeignAdvice::Unpack)),
+    (b"\x04\x22\x4d\x18", ForeignFormat("a compressed file (lz4)", ForeignAdvice::Unpack)),
+    (b"LZIP\x01", ForeignFormat("a compressed file (lzip)", ForeignAdvice::Unpack)),
+    (b"\x1f\x9d", ForeignFormat("a compressed file (compress)", ForeignAdvice::Unpack)),
+    (b"\x1f\x8b", ForeignFormat("a file that was compressed twice", ForeignAdvice::Unpack)),
+    (b"\x28\xb5\x2f\xfd", ForeignFormat("a file that was compressed twice", ForeignAdvice::Unpack)),
+    (b"SQLite format 3\0", ForeignFormat("a database (SQLite)", ForeignAdvice::SaveAs)),
+    (b"PAR1", ForeignFormat("a database table (Parquet)", ForeignAdvice::SaveAs)),
+    (b"\x89PNG", ForeignFormat("an image", ForeignAdvice::Other)),
+    (b"\xff\xd8\xff", ForeignFormat("an image", ForeignAdvice::Other)),
+    (b"GIF8", ForeignFormat("an image", ForeignAdvice::Other)),
+    (b"\x7fELF", ForeignFormat("a program", ForeignAdvice::Other)),
 ];
 
 /// Tags by which a web page without a declaration is known (WHATWG, "MIME Sniffing", section 7.1).
@@ -54,30 +54,30 @@ fn is_web_page(head: &[u8]) -> bool {
     })
 }
 
-impl Foreign {
-    pub(super) fn of(head: &[u8]) -> Option<Self> {
+impl ForeignFormat {
+    pub(super) fn detect(head: &[u8]) -> Option<Self> {
         let by_magic = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, foreign)| foreign);
-        by_magic.or_else(|| Self::of_archive(head)).or_else(|| Self::of_text(head))
+        by_magic.or_else(|| Self::detect_archive(head)).or_else(|| Self::detect_text(head))
     }
 
     /// An archive of files, whose magic stands behind the name of the first one.
-    fn of_archive(head: &[u8]) -> Option<Self> {
+    fn detect_archive(head: &[u8]) -> Option<Self> {
         let is_tar = head.get(257..262) == Some(b"ustar") && head.get(..257).is_some_and(|name| name.contains(&0));
-        is_tar.then_some(Self("an archive (tar)", Advice::Unpack))
+        is_tar.then_some(Self("an archive (tar)", ForeignAdvice::Unpack))
     }
 
     /// Text that is no table, though it is often named so.
-    fn of_text(head: &[u8]) -> Option<Self> {
+    fn detect_text(head: &[u8]) -> Option<Self> {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         let begins = |with: &str| head.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with.as_bytes()));
         if is_web_page(head) {
             return Some(Self(
                 "a web page (HTML), which many programs export with a workbook's file extension",
-                Advice::SaveAs,
+                ForeignAdvice::SaveAs,
             ));
         }
         if begins("<?xml") || begins("<Workbook") {
-            return Some(Self("an XML file", Advice::SaveAs));
+            return Some(Self("an XML file", ForeignAdvice::SaveAs));
         }
         let json = match head.split_first() {
             Some((b'{', rest)) => rest.trim_ascii_start().starts_with(b"\""),
@@ -86,7 +86,7 @@ impl Foreign {
             }
             _ => false,
         };
-        json.then_some(Self("a JSON file", Advice::SaveAs))
+        json.then_some(Self("a JSON file", ForeignAdvice::SaveAs))
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -94,11 +94,11 @@ impl Foreign {
     }
 
     /// What to do; nothing where it should be saved as a list.
-    pub(super) fn help(self) -> Option<&'static str> {
+    pub(super) fn advice(self) -> Option<&'static str> {
         match self.1 {
-            Advice::SaveAs => None,
-            Advice::Unpack => Some("unpack the file, and use the list inside"),
-            Advice::Other => Some("use a CSV file or a workbook"),
+            ForeignAdvice::SaveAs => None,
+            ForeignAdvice::Unpack => Some("unpack the file, and use the list inside"),
+            ForeignAdvice::Other => Some("use a CSV file or a workbook"),
         }
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_list_is_recognised() {
+    fn foreign_formats_are_recognised() {
         let mut tar = [0; 512];
         tar[..8].copy_from_slice(b"list.csv");
         tar[257..262].copy_from_slice(b"ustar");
@@ -125,10 +125,10 @@ mod tests {
             (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
             (&tar, "an archive (tar)"),
         ] {
-            assert!(Foreign::of(head).is_some_and(|foreign| foreign.name().starts_with(name)), "{name}");
+            assert!(ForeignFormat::detect(head).is_some_and(|foreign| foreign.name().starts_with(name)), "{name}");
         }
         for text in ["", "p", "phone", "<phone>,name", "<a", "[phone],name", "{phone}", "телефон", "Rar,phone"] {
-            assert_eq!(Foreign::of(text.as_bytes()), None, "{text:?}");
+            assert_eq!(ForeignFormat::detect(text.as_bytes()), None, "{text:?}");
         }
     }
 }

@@ -18,33 +18,33 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{Delimiter, ListForm, Region};
+use crate::domain::{Delimiter, ListFormat, Region};
 use crate::finding::{Finding, rules};
 
 use super::form_trouble as trouble;
 use super::trouble::unreadable;
 use super::workbook;
-use foreign::Foreign;
-use packed::Packing;
-pub(super) use refusal::{refusal, refused};
-pub(super) use rows_below::RowsBelow;
-pub use spool::{Spool, SpoolReader};
-use text::Text;
-pub use written::{Sheet, Written};
+use foreign::ForeignFormat;
+use packed::Compression;
+pub(super) use refusal::{find_finding, finding_error};
+pub(super) use rows_below::RowBlanker;
+pub use spool::{SpoolReader, SpooledFile};
+use text::TextDecoder;
+pub use written::{DetectedFormat, SheetInfo};
 
 /// The most bytes that come out of a packed file or a workbook.
-pub(super) const MOST_UNPACKED: u64 = 4 << 30;
+pub(super) const MAX_UNPACKED: u64 = 4 << 30;
 /// How much of a file is looked at to know what it is.
 const HEAD: usize = 1 << 12;
 /// What stands behind `sep=` and the delimiter in the one line that is not the file's, and therefore no line.
 ///
 /// With it what comes out says its delimiter by itself, also where it was frozen.
-pub(super) const TOLD_DELIMITER_END: &str = "\u{feff}";
+pub(super) const DELIMITER_LINE_END: &str = "\u{feff}";
 
 /// A list as text in UTF-8.
-pub struct Decoded {
+pub struct DecodedText {
     input: Box<dyn Read + Send>,
-    written: Arc<Written>,
+    format: Arc<DetectedFormat>,
     /// What a workbook became.
     spool: Option<SheetText>,
 }
@@ -52,70 +52,70 @@ pub struct Decoded {
 /// A sheet as text, which can be read again.
 #[derive(Clone)]
 struct SheetText {
-    spool: Spool,
+    spool: SpooledFile,
     /// The header row and the file name, if there are rows above the header.
     header: Option<(u32, PathBuf)>,
 }
 
 impl SheetText {
-    fn reader(&self) -> Box<dyn Read + Send> {
+    fn open(&self) -> Box<dyn Read + Send> {
         let reader = self.spool.reader();
         match &self.header {
-            Some((row, file)) => Box::new(RowsBelow::new(reader, *row, file)),
+            Some((row, file)) => Box::new(RowBlanker::new(reader, *row, file)),
             None => Box::new(reader),
         }
     }
 }
 
-impl Decoded {
+impl DecodedText {
     /// Text that is UTF-8 already.
     #[must_use]
-    pub fn as_it_is(input: Box<dyn Read + Send>) -> Self {
-        Self { input, written: Arc::default(), spool: None }
+    pub fn from_utf8(input: Box<dyn Read + Send>) -> Self {
+        Self { input, format: Arc::default(), spool: None }
     }
 
     /// How the file is written, as far as it was read.
     #[must_use]
-    pub fn written(&self) -> &Arc<Written> {
-        &self.written
+    pub fn format(&self) -> &Arc<DetectedFormat> {
+        &self.format
     }
 
     /// The same from its beginning, of a file that is too dear to be read twice.
     #[must_use]
-    pub fn again(&self) -> Option<Self> {
+    pub fn reopen(&self) -> Option<Self> {
         let spool = self.spool.clone()?;
-        Some(Self { input: spool.reader(), written: Arc::clone(&self.written), spool: Some(spool) })
+        Some(Self { input: spool.open(), format: Arc::clone(&self.format), spool: Some(spool) })
     }
 }
 
-impl Read for Decoded {
+impl Read for DecodedText {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.input.read(buffer)
     }
 }
 
 /// Shows how the file is written alone: what it holds is personal.
-impl fmt::Debug for Decoded {
+impl fmt::Debug for DecodedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoded").field("written", &self.written).finish_non_exhaustive()
+        f.debug_struct("Decoded").field("written", &self.format).finish_non_exhaustive()
     }
 }
 
 /// A file with its name and its description.
 #[derive(Clone, Copy)]
-struct Source<'f> {
+struct DecodingSource<'f> {
     /// Its name in findings.
     file: &'f Path,
-    form: &'f ListForm,
+    form: &'f ListFormat,
     region: Option<Region>,
     /// Whether a campaign describes its form, so that findings can suggest keys of the campaign.
     has_keys: bool,
     packed: Option<&'static str>,
 }
 
-impl Source<'_> {
+impl DecodingSource<'_> {
     /// The header row and the file, if there are rows above the header.
-    fn header(&self) -> Option<(u32, PathBuf)> {
+    fn header_row(&self) -> Option<(u32, PathBuf)> {
         self.form.header_row.filter(|row| *row > 1).map(|row| (row, self.file.to_owned()))
     }
 }
@@ -132,10 +132,10 @@ impl Source<'_> {
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
-    form: &ListForm,
+    form: &ListFormat,
     region: Option<Region>,
-) -> Result<Decoded, Box<Finding>> {
-    begin(input, Source { file, form, region, has_keys: true, packed: None })
+) -> Result<DecodedText, Box<Finding>> {
+    decode_source(input, DecodingSource { file, form, region, has_keys: true, packed: None })
 }
 
 /// Opens a table whose form no campaign describes, such as purchases, opt-outs or results.
@@ -149,39 +149,42 @@ pub fn decode_table<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
     region: Option<Region>,
-) -> Result<Decoded, Box<Finding>> {
-    begin(input, Source { file, form: &ListForm::default(), region, has_keys: false, packed: None })
+) -> Result<DecodedText, Box<Finding>> {
+    decode_source(input, DecodingSource { file, form: &ListFormat::default(), region, has_keys: false, packed: None })
 }
 
-fn begin<S: Read + Seek + Send + 'static>(mut input: S, source: Source<'_>) -> Result<Decoded, Box<Finding>> {
+fn decode_source<S: Read + Seek + Send + 'static>(
+    mut input: S,
+    source: DecodingSource<'_>,
+) -> Result<DecodedText, Box<Finding>> {
     let file = source.file;
     let unreadable = |error: io::Error| Box::new(unreadable(file, &error));
-    let head = head_of(&mut input).map_err(unreadable)?;
+    let head = read_head(&mut input).map_err(unreadable)?;
     input.rewind().map_err(unreadable)?;
-    let Some(packing) = Packing::of(&head) else {
-        return unpacked(input, head, source);
+    let Some(packing) = Compression::detect(&head) else {
+        return decode_unpacked(input, head, source);
     };
-    let source = Source { packed: Some(packing.name()), ..source };
+    let source = DecodingSource { packed: Some(packing.name()), ..source };
     let mut packed = packing.unpack(Box::new(input), &head, file).map_err(unreadable)?;
-    let head = head_of(&mut packed).map_err(unreadable)?;
+    let head = read_head(&mut packed).map_err(unreadable)?;
     let rest = io::Cursor::new(head.clone()).chain(packed);
     if !workbook::is_workbook(&head) {
-        return text(Box::new(rest), &head, source);
+        return decode_text(Box::new(rest), &head, source);
     }
-    let unpacked = Spool::copy_of(rest).map_err(unreadable)?;
-    self::unpacked(unpacked.reader(), head, source)
+    let unpacked = SpooledFile::copy_from(rest).map_err(unreadable)?;
+    self::decode_unpacked(unpacked.reader(), head, source)
 }
 
-fn unpacked<S: Read + Seek + Send + 'static>(
+fn decode_unpacked<S: Read + Seek + Send + 'static>(
     input: S,
     head: Vec<u8>,
-    source: Source<'_>,
-) -> Result<Decoded, Box<Finding>> {
+    source: DecodingSource<'_>,
+) -> Result<DecodedText, Box<Finding>> {
     if !workbook::is_workbook(&head) {
-        return text(Box::new(input), &head, source);
+        return decode_text(Box::new(input), &head, source);
     }
-    let Source { file, form, packed, .. } = source;
-    let (spool, sheet) = workbook::read(input, file, form.sheet.as_deref()).map_err(|mut finding| {
+    let DecodingSource { file, form, packed, .. } = source;
+    let (spool, sheet) = workbook::read_workbook(input, file, form.sheet.as_deref()).map_err(|mut finding| {
         if !source.has_keys && finding.rule == &rules::RECIPIENTS_SHEET {
             finding.help = Some("make the sheet visible and save the workbook, or save the sheet as CSV".to_owned());
         }
@@ -189,41 +192,46 @@ fn unpacked<S: Read + Seek + Send + 'static>(
     })?;
     let told = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
     if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
-        return Err(trouble::form_of_text(file, key).into());
+        return Err(trouble::text_key_of_workbook(file, key).into());
     }
-    let written = Written { packed, sheet: Some(sheet), header_row: form.header_row, ..Written::default() };
-    let spool = SheetText { spool, header: source.header() };
-    Ok(Decoded { input: spool.reader(), written: Arc::new(written), spool: Some(spool) })
+    let written =
+        DetectedFormat { packed, sheet: Some(sheet), header_row: form.header_row, ..DetectedFormat::default() };
+    let spool = SheetText { spool, header: source.header_row() };
+    Ok(DecodedText { input: spool.open(), format: Arc::new(written), spool: Some(spool) })
 }
 
-fn text(input: Box<dyn Read + Send>, head: &[u8], source: Source<'_>) -> Result<Decoded, Box<Finding>> {
-    let Source { file, form, packed, .. } = source;
-    if let Some(foreign) = Foreign::of(head) {
-        return Err(trouble::foreign(file, foreign.name(), foreign.help()).into());
+fn decode_text(
+    input: Box<dyn Read + Send>,
+    head: &[u8],
+    source: DecodingSource<'_>,
+) -> Result<DecodedText, Box<Finding>> {
+    let DecodingSource { file, form, packed, .. } = source;
+    if let Some(foreign) = ForeignFormat::detect(head) {
+        return Err(trouble::foreign_format(file, foreign.name(), foreign.advice()).into());
     }
     if let Some(sheet) = &form.sheet {
-        return Err(trouble::sheet_of_text(file, sheet).into());
+        return Err(trouble::sheet_key_of_text(file, sheet).into());
     }
-    let written = Arc::new(Written { packed, header_row: form.header_row, ..Written::default() });
-    let text = Text::new(input, head, source, Arc::clone(&written))?;
-    let text: Box<dyn Read + Send> = match source.header() {
-        Some((row, file)) => Box::new(RowsBelow::new(text, row, &file)),
+    let written = Arc::new(DetectedFormat { packed, header_row: form.header_row, ..DetectedFormat::default() });
+    let text = TextDecoder::new(input, head, source, Arc::clone(&written))?;
+    let text: Box<dyn Read + Send> = match source.header_row() {
+        Some((row, file)) => Box::new(RowBlanker::new(text, row, &file)),
         None => Box::new(text),
     };
     let input: Box<dyn Read + Send> = match form.delimiter {
         None => text,
-        Some(delimiter) => Box::new(io::Cursor::new(told_before(delimiter)).chain(text)),
+        Some(delimiter) => Box::new(io::Cursor::new(delimiter_line(delimiter)).chain(text)),
     };
-    Ok(Decoded { input, written, spool: None })
+    Ok(DecodedText { input, format: written, spool: None })
 }
 
 /// What is put before a list whose delimiter was told.
-pub(super) fn told_before(delimiter: Delimiter) -> Vec<u8> {
-    [b"sep=", &[delimiter.byte()][..], TOLD_DELIMITER_END.as_bytes()].concat()
+pub(super) fn delimiter_line(delimiter: Delimiter) -> Vec<u8> {
+    [b"sep=", &[delimiter.to_byte()][..], DELIMITER_LINE_END.as_bytes()].concat()
 }
 
 /// The first bytes of a file.
-fn head_of(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+fn read_head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD);
     input.take(HEAD as u64).read_to_end(&mut head)?;
     Ok(head)

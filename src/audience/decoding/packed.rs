@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::GzDecoder;
 use zstd::zstd_safe::get_error_name;
 
-use super::zstd_frame::{self, Refusal};
-use super::{MOST_UNPACKED, refusal};
+use super::zstd_frame::{self, ZstdError};
+use super::{MAX_UNPACKED, finding_error};
 use crate::audience::form_trouble as trouble;
 use crate::finding::Finding;
 
@@ -16,13 +16,13 @@ const GZIP: &[u8] = b"\x1f\x8b";
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
+pub(super) enum Compression {
     Gzip,
     Zstd,
 }
 
-impl Packing {
-    pub(super) fn of(head: &[u8]) -> Option<Self> {
+impl Compression {
+    pub(super) fn detect(head: &[u8]) -> Option<Self> {
         if head.starts_with(GZIP) {
             return Some(Self::Gzip);
         }
@@ -37,7 +37,7 @@ impl Packing {
     }
 
     /// What is packed. `head` holds the first bytes of the input. Damage and a file without an end are findings.
-    pub(super) fn unpack(self, input: Box<dyn Read + Send>, head: &[u8], file: &Path) -> io::Result<Unpacked> {
+    pub(super) fn unpack(self, input: Box<dyn Read + Send>, head: &[u8], file: &Path) -> io::Result<UnpackedReader> {
         let input = BufReader::with_capacity(1 << 16, input);
         let input: Box<dyn Read + Send> = match self {
             Self::Gzip => Box::new(GzipMembers(Some(GzDecoder::new(input)))),
@@ -47,8 +47,8 @@ impl Packing {
                 Box::new(decoder)
             }
         };
-        let window = zstd_frame::window(head);
-        Ok(Unpacked { input, file: file.to_owned(), packing: self, window, left: MOST_UNPACKED })
+        let window = zstd_frame::read_window(head);
+        Ok(UnpackedReader { input, file: file.to_owned(), packing: self, window, left: MAX_UNPACKED })
     }
 }
 
@@ -65,7 +65,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
             let Some(mut input) = self.0.take().map(GzDecoder::into_inner) else { break };
             match input.fill_buf()?.first() {
                 None => break,
-                Some(0) => pass_padding(&mut input)?,
+                Some(0) => skip_padding(&mut input)?,
                 Some(first) if *first == GZIP[0] => self.0 = Some(GzDecoder::new(input)),
                 Some(_) => return Err(OTHER_BYTES.into()),
             }
@@ -78,7 +78,7 @@ impl<R: BufRead> Read for GzipMembers<R> {
 const OTHER_BYTES: ErrorKind = ErrorKind::InvalidData;
 
 /// Reads zeros to the end of the input.
-fn pass_padding(input: &mut impl BufRead) -> io::Result<()> {
+fn skip_padding(input: &mut impl BufRead) -> io::Result<()> {
     loop {
         let rest = input.fill_buf()?;
         match rest.len() {
@@ -90,46 +90,46 @@ fn pass_padding(input: &mut impl BufRead) -> io::Result<()> {
 }
 
 /// What comes out of a packed file.
-pub(super) struct Unpacked {
+pub(super) struct UnpackedReader {
     input: Box<dyn Read + Send>,
     file: PathBuf,
-    packing: Packing,
+    packing: Compression,
     /// The window that the first frame of zstd needs.
     window: Option<u64>,
     left: u64,
 }
 
-impl Read for Unpacked {
+impl Read for UnpackedReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = match self.input.read(buffer) {
             // The disk fails, and not the file.
             Err(error) if error.raw_os_error().is_some() || error.kind() == ErrorKind::Interrupted => {
                 return Err(error);
             }
-            Err(error) => return Err(refusal(self.finding(&error))),
+            Err(error) => return Err(finding_error(self.describe_error(&error))),
             Ok(count) => count,
         };
         self.left =
-            self.left.checked_sub(count as u64).ok_or_else(|| refusal(trouble::unpacks_too_much(&self.file)))?;
+            self.left.checked_sub(count as u64).ok_or_else(|| finding_error(trouble::unpacks_too_much(&self.file)))?;
         Ok(count)
     }
 }
 
-impl Unpacked {
-    fn finding(&self, error: &io::Error) -> Finding {
+impl UnpackedReader {
+    fn describe_error(&self, error: &io::Error) -> Finding {
         let name = self.packing.name();
         if error.kind() == ErrorKind::UnexpectedEof {
             return trouble::incomplete_pack(&self.file, name);
         }
         let reason = match self.packing {
-            Packing::Gzip => (error.kind() == OTHER_BYTES).then_some(Refusal::NoFrame),
-            Packing::Zstd => Refusal::of(&error.to_string(), get_error_name),
+            Compression::Gzip => (error.kind() == OTHER_BYTES).then_some(ZstdError::NoFrame),
+            Compression::Zstd => ZstdError::from_error_name(&error.to_string(), get_error_name),
         };
         match reason {
-            Some(Refusal::Window) => trouble::large_window(&self.file, self.window),
-            Some(Refusal::Dictionary) => trouble::needs_dictionary(&self.file),
-            Some(Refusal::Memory) => trouble::no_memory_to_unpack(&self.file, name),
-            Some(Refusal::NoFrame) => trouble::other_bytes_in_pack(&self.file, name),
+            Some(ZstdError::Window) => trouble::large_window(&self.file, self.window),
+            Some(ZstdError::Dictionary) => trouble::needs_dictionary(&self.file),
+            Some(ZstdError::Memory) => trouble::no_memory_to_unpack(&self.file, name),
+            Some(ZstdError::NoFrame) => trouble::other_bytes_in_pack(&self.file, name),
             None => trouble::damaged_pack(&self.file, name),
         }
     }

@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::refusal;
-use crate::audience::dialect::told;
+use super::finding_error;
+use crate::audience::dialect::read_declared_delimiter;
 use crate::audience::form_trouble as trouble;
 
 /// How much is read at a time above the header, in bytes.
@@ -15,7 +15,7 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 const BEFORE_CELLS: [u8; 4] = *b",;\t|";
 
 /// Blanks the rows above a header.
-pub(in crate::audience) struct RowsBelow<R> {
+pub(in crate::audience) struct RowBlanker<R> {
     input: R,
     file: PathBuf,
     /// The row of the header, from 1.
@@ -26,81 +26,84 @@ pub(in crate::audience) struct RowsBelow<R> {
     ready: Vec<u8>,
     at: usize,
     begun: bool,
-    place: Place,
+    place: RowPosition,
 }
 
 /// The position of the last byte within its row.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RowPosition {
     /// A quote would open a cell here.
     Beginning,
     Cell,
     Quoted,
     /// After a quote that closes the cell, unless it is doubled.
-    BehindQuote,
+    AfterQuote,
     /// After a line end of one character that another can follow.
-    BehindReturn,
+    AfterReturn,
 }
 
-impl<R: Read> RowsBelow<R> {
+impl<R: Read> RowBlanker<R> {
     /// A table whose header stands in that row.
     pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
-        let (above, place) = (header.saturating_sub(1), Place::Beginning);
+        let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
         Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
     }
 
     /// Reads a block above the header, and keeps its output.
-    fn advance(&mut self) -> io::Result<()> {
+    fn read_block(&mut self) -> io::Result<()> {
         let mut block = Vec::with_capacity(BLOCK);
         self.input.by_ref().take(BLOCK as u64).read_to_end(&mut block)?;
         if block.is_empty() {
-            return Err(refusal(trouble::no_header_row(&self.file, self.header)));
+            return Err(finding_error(trouble::no_header_row(&self.file, self.header)));
         }
         (self.at, self.ready) = (0, Vec::new());
-        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { line_before(&block) };
+        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { delimiter_line_length(&block) };
         self.ready.extend_from_slice(&block[..start]);
         let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
         while self.above > 0 {
             let Some(&byte) = rest.next() else { return Ok(()) };
-            self.pass(byte);
+            self.blank_byte(byte);
         }
         self.ready.extend_from_slice(rest.as_slice());
         Ok(())
     }
 
     /// Reads a byte above the header; only ends of rows are output.
-    fn pass(&mut self, byte: u8) {
+    fn blank_byte(&mut self, byte: u8) {
         self.place = match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::BehindQuote,
-            (Place::Quoted, _) | (Place::Beginning | Place::BehindReturn | Place::BehindQuote, b'"') => Place::Quoted,
-            (Place::BehindReturn, b'\n') => {
+            (RowPosition::Quoted, b'"') => RowPosition::AfterQuote,
+            (RowPosition::Quoted, _)
+            | (RowPosition::Beginning | RowPosition::AfterReturn | RowPosition::AfterQuote, b'"') => {
+                RowPosition::Quoted
+            }
+            (RowPosition::AfterReturn, b'\n') => {
                 self.ready.push(byte);
-                Place::Beginning
+                RowPosition::Beginning
             }
             (_, b'\n' | b'\r') => {
                 self.ready.push(byte);
                 self.above -= 1;
-                if byte == b'\r' { Place::BehindReturn } else { Place::Beginning }
+                if byte == b'\r' { RowPosition::AfterReturn } else { RowPosition::Beginning }
             }
-            (_, byte) if BEFORE_CELLS.contains(&byte) => Place::Beginning,
-            _ => Place::Cell,
+            (_, byte) if BEFORE_CELLS.contains(&byte) => RowPosition::Beginning,
+            _ => RowPosition::Cell,
         };
     }
 }
 
 /// The length of the line that names the delimiter, including a byte order mark; 0 without such a line.
-fn line_before(head: &[u8]) -> usize {
+fn delimiter_line_length(head: &[u8]) -> usize {
     let text = head.strip_prefix(MARK).unwrap_or(head);
-    told(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)
+    read_declared_delimiter(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)
 }
 
-impl<R: Read> Read for RowsBelow<R> {
+impl<R: Read> Read for RowBlanker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.at == self.ready.len() {
             if self.above == 0 {
                 return self.input.read(buffer);
             }
-            self.advance()?;
+            self.read_block()?;
         }
         let ready = &self.ready[self.at..];
         let count = ready.len().min(buffer.len());
@@ -113,19 +116,19 @@ impl<R: Read> Read for RowsBelow<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audience::decoding::refused;
+    use crate::audience::decoding::find_finding;
 
-    fn below(text: &str, header: u32) -> Result<String, String> {
+    fn read_below(text: &str, header: u32) -> Result<String, String> {
         let mut read = String::new();
-        let mut rows = RowsBelow::new(text.as_bytes(), header, Path::new("list.csv"));
+        let mut rows = RowBlanker::new(text.as_bytes(), header, Path::new("list.csv"));
         match rows.read_to_string(&mut read) {
             Ok(_) => Ok(read),
-            Err(error) => Err(refused(&error).unwrap().message.clone()),
+            Err(error) => Err(find_finding(&error).unwrap().message.clone()),
         }
     }
 
     #[test]
-    fn rows_above_the_header_are_blank_and_count() {
+    fn rows_above_the_header_are_blank_but_counted() {
         for (text, header, expected) in [
             ("phone,name\n1,A\n", 1, "phone,name\n1,A\n"),
             ("Clients\nphone,name\n1,A\n", 2, "\nphone,name\n1,A\n"),
@@ -139,10 +142,10 @@ mod tests {
             ("\u{feff}sep=;\nClients\nphone\n", 2, "\u{feff}sep=;\n\nphone\n"),
             ("Clients\n", 2, "\n"),
         ] {
-            assert_eq!(below(text, header).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(read_below(text, header).as_deref(), Ok(expected), "{text:?}");
         }
         let long = format!("{}\nphone\n1\n", "x".repeat(3 * BLOCK));
-        assert_eq!(below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
-        assert!(below("a\nb\n", 4).unwrap_err().contains("has no row 4"));
+        assert_eq!(read_below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
+        assert!(read_below("a\nb\n", 4).unwrap_err().contains("has no row 4"));
     }
 }

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 /// Bytes that can be read from their beginning as often as somebody wants.
 #[derive(Clone, Debug)]
-pub struct Spool(Arc<File>);
+pub struct SpooledFile(Arc<File>);
 
-impl Spool {
+impl SpooledFile {
     /// Keeps all that an input gives.
     ///
     /// # Errors
     /// When it cannot be read, or there is no room for it.
-    pub fn copy_of(mut input: impl Read) -> io::Result<Self> {
+    pub fn copy_from(mut input: impl Read) -> io::Result<Self> {
         let mut file = tempfile::tempfile()?;
         io::copy(&mut input, &mut file)?;
         Ok(Self(Arc::new(file)))
     }
 
     /// Keeps what was written.
-    pub(in crate::audience) fn of(written: File) -> Self {
+    pub(in crate::audience) fn from_file(written: File) -> Self {
         Self(Arc::new(written))
     }
 

@@ -6,30 +6,30 @@ use encoding_rs::{KOI8_U, UTF_8, WINDOWS_1251, WINDOWS_1252};
 use proptest::prelude::*;
 
 use super::*;
-use crate::audience::{Chunk, Reader, Settings};
+use crate::audience::{Chunk, ListSettings, RecipientReader};
 
 const UKRAINIAN: &str = "Телефон;Ім'я;Місто\r\n0501234567;Олена;Київ\r\n0671234567;Їжак Ґєнін;Львів\r\n";
 
-fn form() -> ListForm {
-    ListForm::default()
+fn form() -> ListFormat {
+    ListFormat::default()
 }
 
-fn decoded(bytes: &[u8], form: &ListForm) -> Result<(String, Option<String>), Finding> {
+fn decode_text(bytes: &[u8], form: &ListFormat) -> Result<(String, Option<String>), Finding> {
     let mut decoded =
         decode(Cursor::new(bytes.to_vec()), Path::new("list.csv"), form, None).map_err(|finding| *finding)?;
     let mut text = String::new();
     match decoded.read_to_string(&mut text) {
-        Ok(_) => Ok((text, decoded.written().told(b','))),
-        Err(error) => Err(refused(&error).cloned().unwrap_or_else(|| panic!("{error}"))),
+        Ok(_) => Ok((text, decoded.format().describe(b','))),
+        Err(error) => Err(find_finding(&error).cloned().unwrap_or_else(|| panic!("{error}"))),
     }
 }
 
-fn utf16(text: &str, little: bool) -> Vec<u8> {
+fn encode_utf16(text: &str, little: bool) -> Vec<u8> {
     text.encode_utf16().flat_map(|unit| if little { unit.to_le_bytes() } else { unit.to_be_bytes() }).collect()
 }
 
 #[test]
-fn text_is_the_same_in_whatever_encoding_it_comes() {
+fn text_is_the_same_in_every_encoding() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let koi = KOI8_U.encode(UKRAINIAN).0.into_owned();
     let marked = |text: &str| format!("\u{feff}{text}");
@@ -37,17 +37,17 @@ fn text_is_the_same_in_whatever_encoding_it_comes() {
         (UKRAINIAN.as_bytes().to_vec(), None),
         (windows, Some("encoding Windows-1251")),
         (koi, Some("encoding KOI8-U")),
-        (utf16(&marked(UKRAINIAN), true), Some("encoding UTF-16LE")),
-        (utf16(&marked(UKRAINIAN), false), Some("encoding UTF-16BE")),
-        (utf16(UKRAINIAN, true), Some("encoding UTF-16LE")),
-        (utf16(UKRAINIAN, false), Some("encoding UTF-16BE")),
+        (encode_utf16(&marked(UKRAINIAN), true), Some("encoding UTF-16LE")),
+        (encode_utf16(&marked(UKRAINIAN), false), Some("encoding UTF-16BE")),
+        (encode_utf16(UKRAINIAN, true), Some("encoding UTF-16LE")),
+        (encode_utf16(UKRAINIAN, false), Some("encoding UTF-16BE")),
     ] {
-        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), told.map(str::to_owned))), "{told:?}");
+        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), told.map(str::to_owned))), "{told:?}");
     }
 }
 
 #[test]
-fn a_few_words_are_enough_to_know_an_encoding() {
+fn few_words_reveal_the_encoding() {
     for (text, encoding) in [
         ("phone,name\n380501234567,Олена\n", WINDOWS_1251),
         ("phone,name\n380501234567,Іван\n380671234567,Марія\n", WINDOWS_1251),
@@ -55,166 +55,180 @@ fn a_few_words_are_enough_to_know_an_encoding() {
         ("phone,name\n380501234567,Renée\n", WINDOWS_1252),
     ] {
         let bytes = encoding.encode(text).0.into_owned();
-        let (read, told) = decoded(&bytes, &form()).unwrap();
+        let (read, told) = decode_text(&bytes, &form()).unwrap();
         assert_eq!(read, text, "{told:?}");
     }
 }
 
 #[test]
-fn the_first_letter_of_another_encoding_may_stand_behind_a_million_plain_rows() {
+fn encoding_is_detected_after_a_million_ascii_rows() {
     let mut text = "phone,name\n".to_owned() + &"380501234567,Olena\n".repeat(40_000);
     text += "380501234567,Олена Петренко\n380671234567,Тарас Їжак\n";
-    let (read, told) = decoded(&WINDOWS_1251.encode(&text).0, &form()).unwrap();
+    let (read, told) = decode_text(&WINDOWS_1251.encode(&text).0, &form()).unwrap();
     assert!(read == text);
     assert_eq!(told.as_deref(), Some("encoding Windows-1251"));
 }
 
 #[test]
-fn one_broken_character_makes_no_other_encoding_of_utf_8() {
+fn utf_8_with_one_broken_character_stays_utf_8() {
     let mut bytes = UKRAINIAN.repeat(3).into_bytes();
     bytes.extend_from_slice(b"0501234567;\xd0;x\r\n");
     let decoded = decode(Cursor::new(bytes), Path::new("list.csv"), &form(), None).unwrap();
-    let settings = Settings { region: "UA".parse().ok(), ..Settings::default() };
-    let settings = Settings { columns: vec![("phone".to_owned(), "Телефон".to_owned())], ..settings };
-    let mut reader = Reader::open(decoded, Path::new("list.csv"), &settings).unwrap();
+    let settings = ListSettings { region: "UA".parse().ok(), ..ListSettings::default() };
+    let settings = ListSettings { columns: vec![("phone".to_owned(), "Телефон".to_owned())], ..settings };
+    let mut reader = RecipientReader::open(decoded, Path::new("list.csv"), &settings).unwrap();
     let finding = reader.read_chunk(&mut Chunk::new()).unwrap_err();
-    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-encoding", 10));
+    assert_eq!((finding.rule.id, finding.place.unwrap().line_number()), ("recipients-encoding", 10));
 }
 
 #[test]
-fn what_the_campaign_says_counts_unless_it_is_surely_wrong() {
-    let told = |encoding| ListForm { encoding: Some(encoding), ..form() };
+fn campaign_encoding_counts_unless_surely_wrong() {
+    let told = |encoding| ListFormat { encoding: Some(encoding), ..form() };
     let latin = b"phone,name\n380501234567,\xc0\xc1\n";
-    assert_eq!(decoded(latin, &told(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
-    assert_eq!(decoded(latin, &told(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
+    assert_eq!(decode_text(latin, &told(WINDOWS_1251)).unwrap().0, "phone,name\n380501234567,АБ\n");
+    assert_eq!(decode_text(latin, &told(WINDOWS_1252)).unwrap().0, "phone,name\n380501234567,ÀÁ\n");
     for (bytes, encoding) in [
         (UKRAINIAN.as_bytes().to_vec(), WINDOWS_1251),
-        (utf16(&format!("\u{feff}{UKRAINIAN}"), true), WINDOWS_1251),
-        (utf16(&format!("\u{feff}{UKRAINIAN}"), true), UTF_8),
+        (encode_utf16(&format!("\u{feff}{UKRAINIAN}"), true), WINDOWS_1251),
+        (encode_utf16(&format!("\u{feff}{UKRAINIAN}"), true), UTF_8),
     ] {
-        let finding = decoded(&bytes, &told(encoding)).unwrap_err();
+        let finding = decode_text(&bytes, &told(encoding)).unwrap_err();
         assert_eq!(finding.rule, "recipients-form-of-another");
         assert!(finding.help.unwrap().contains("delete `encoding`"));
     }
-    let surrogate = [utf16("phone\n1\n", true), vec![0x00, 0xd8], utf16("\n", true)].concat();
-    let finding = decoded(&surrogate, &told(encoding_rs::UTF_16LE)).unwrap_err();
-    assert_eq!((finding.rule.id, finding.place.unwrap().line()), ("recipients-encoding", 3));
+    let surrogate = [encode_utf16("phone\n1\n", true), vec![0x00, 0xd8], encode_utf16("\n", true)].concat();
+    let finding = decode_text(&surrogate, &told(encoding_rs::UTF_16LE)).unwrap_err();
+    assert_eq!((finding.rule.id, finding.place.unwrap().line_number()), ("recipients-encoding", 3));
 }
 
 #[test]
-fn a_delimiter_that_was_told_goes_with_the_text() {
-    let form = ListForm { delimiter: Delimiter::new(b'^'), ..form() };
+fn declared_delimiter_is_kept_with_the_text() {
+    let form = ListFormat { delimiter: Delimiter::new(b'^'), ..form() };
     for text in [
         "phone^name\n380501234567^a,b\n",
         "\u{feff}phone^name\n380501234567^a,b\n",
         "sep=,\nphone^name\n380501234567^a,b\n",
     ] {
-        let once = decoded(text.as_bytes(), &form).unwrap().0;
+        let once = decode_text(text.as_bytes(), &form).unwrap().0;
         // A copy says it by itself.
-        for list in [once.as_bytes(), decoded(once.as_bytes(), &self::form()).unwrap().0.as_bytes()] {
-            let mut reader = Reader::open(list, Path::new("list.csv"), &Settings::default()).unwrap();
+        for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::form()).unwrap().0.as_bytes()] {
+            let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();
             assert!(reader.read_chunk(&mut chunk).unwrap());
             assert_eq!(chunk.get(0).unwrap().fields.get(1), "a,b");
         }
     }
-    let ragged = decoded(b"phone^name\n1\n", &form).unwrap().0;
-    let mut reader = Reader::open(ragged.as_bytes(), Path::new("list.csv"), &Settings::default()).unwrap();
+    let ragged = decode_text(b"phone^name\n1\n", &form).unwrap().0;
+    let mut reader = RecipientReader::open(ragged.as_bytes(), Path::new("list.csv"), &ListSettings::default()).unwrap();
     let finding = reader.read_chunk(&mut Chunk::new()).unwrap_err();
-    assert_eq!(finding.place.unwrap().line(), 2, "the line that tells it is none of the file");
+    assert_eq!(finding.place.unwrap().line_number(), 2, "the line that tells it is none of the file");
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+fn compress_gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(bytes).unwrap();
     packed.finish().unwrap()
 }
 
 #[test]
-fn a_packed_list_is_known_by_its_content() {
+fn packed_list_is_detected_by_content() {
     let windows = WINDOWS_1251.encode(UKRAINIAN).0.into_owned();
     let zstd = zstd::encode_all(UKRAINIAN.as_bytes(), 3).unwrap();
-    let two = [gzip(&UKRAINIAN.as_bytes()[..40]), gzip(&UKRAINIAN.as_bytes()[40..])].concat();
+    let two = [compress_gzip(&UKRAINIAN.as_bytes()[..40]), compress_gzip(&UKRAINIAN.as_bytes()[40..])].concat();
     for (bytes, told) in [
-        (gzip(UKRAINIAN.as_bytes()), "compressed with gzip"),
+        (compress_gzip(UKRAINIAN.as_bytes()), "compressed with gzip"),
         (two, "compressed with gzip"),
         (zstd, "compressed with zstd"),
-        (gzip(&windows), "compressed with gzip, encoding Windows-1251"),
+        (compress_gzip(&windows), "compressed with gzip, encoding Windows-1251"),
     ] {
-        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
     }
-    let large = gzip(UKRAINIAN.repeat(5_000).as_bytes());
+    let large = compress_gzip(UKRAINIAN.repeat(5_000).as_bytes());
     for (bytes, rule) in [
         (large[..large.len() / 2].to_vec(), "recipients-unreadable"),
         ([&large[..300], &[0xff; 40], &large[340..]].concat(), "recipients-unreadable"),
         (b"\x1f\x8b\x08\0".to_vec(), "recipients-unreadable"),
         (b"\x28\xb5\x2f\xfd\0\0".to_vec(), "recipients-unreadable"),
-        (gzip(&gzip(b"phone\n1\n")), "recipients-not-csv"),
+        (compress_gzip(&compress_gzip(b"phone\n1\n")), "recipients-not-csv"),
     ] {
-        assert_eq!(decoded(&bytes, &form()).unwrap_err().rule, rule);
+        assert_eq!(decode_text(&bytes, &form()).unwrap_err().rule, rule);
     }
 }
 
 /// A frame of zstd with one raw block, by its header behind the magic.
-fn frame(header: &[u8], content: &[u8]) -> Vec<u8> {
+fn zstd_frame(header: &[u8], content: &[u8]) -> Vec<u8> {
     let block = (u32::try_from(content.len()).unwrap() << 3 | 1).to_le_bytes();
     [b"\x28\xb5\x2f\xfd", header, &block[..3], content].concat()
 }
 
 /// A frame of zstd that decoders skip.
-fn skippable(content: &[u8]) -> Vec<u8> {
+fn skippable_frame(content: &[u8]) -> Vec<u8> {
     let length = u32::try_from(content.len()).unwrap().to_le_bytes();
     [b"\x53\x2a\x4d\x18", &length[..], content].concat()
 }
 
 #[test]
-fn sound_packs_are_read_whatever_stands_around_them() {
+fn sound_packs_are_read_with_surrounding_frames() {
     let list = UKRAINIAN.as_bytes();
     let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
     let padding = vec![0; 70_000];
     for (bytes, told) in [
-        ([gzip(list), padding.clone()].concat(), "compressed with gzip"),
-        ([gzip(&list[..40]), gzip(b""), gzip(&list[40..]), padding].concat(), "compressed with gzip"),
+        ([compress_gzip(list), padding.clone()].concat(), "compressed with gzip"),
+        (
+            [compress_gzip(&list[..40]), compress_gzip(b""), compress_gzip(&list[40..]), padding].concat(),
+            "compressed with gzip",
+        ),
         ([zstd(&list[..40]), zstd(b""), zstd(&list[40..])].concat(), "compressed with zstd"),
-        ([skippable(b"size"), zstd(list)].concat(), "compressed with zstd"),
-        ([zstd(&list[..40]), skippable(b""), zstd(&list[40..]), skippable(b"index")].concat(), "compressed with zstd"),
+        ([skippable_frame(b"size"), zstd(list)].concat(), "compressed with zstd"),
+        (
+            [zstd(&list[..40]), skippable_frame(b""), zstd(&list[40..]), skippable_frame(b"index")].concat(),
+            "compressed with zstd",
+        ),
         // The largest window that is allowed: 128 MiB.
-        (frame(&[0, 17 << 3], list), "compressed with zstd"),
+        (zstd_frame(&[0, 17 << 3], list), "compressed with zstd"),
     ] {
-        assert_eq!(decoded(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
+        assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));
     }
 }
 
 #[test]
-fn packs_that_are_not_read_are_refused_with_their_reason() {
+fn unreadable_packs_are_rejected_with_a_reason() {
     let list = UKRAINIAN.as_bytes();
     let zstd = zstd::encode_all(list, 3).unwrap();
-    let large = gzip(UKRAINIAN.repeat(5_000).as_bytes());
+    let large = compress_gzip(UKRAINIAN.repeat(5_000).as_bytes());
     for (bytes, reason, help) in [
-        (frame(&[0, 21 << 3], list), "needs 2 GiB of memory", "without `--long`"),
-        (frame(&[0, 17 << 3 | 4], list), "needs 192 MiB of memory", "without `--long`"),
-        ([skippable(b"size"), frame(&[0, 21 << 3], list)].concat(), "needs more than 128 MiB", "without `--long`"),
-        (frame(&[1, 0, 7], list), "zstd dictionary", "without `-D`"),
+        (zstd_frame(&[0, 21 << 3], list), "needs 2 GiB of memory", "without `--long`"),
+        (zstd_frame(&[0, 17 << 3 | 4], list), "needs 192 MiB of memory", "without `--long`"),
+        (
+            [skippable_frame(b"size"), zstd_frame(&[0, 21 << 3], list)].concat(),
+            "needs more than 128 MiB",
+            "without `--long`",
+        ),
+        (zstd_frame(&[1, 0, 7], list), "zstd dictionary", "without `-D`"),
         (zstd[..zstd.len() - 9].to_vec(), "incomplete zstd file", "download it again"),
         ([&zstd[..], &[0; 9]].concat(), "extra data before or after", "compress it again"),
         ([&zstd[..], b"phone\n"].concat(), "extra data before or after", "compress it again"),
         (large[..large.len() - 3].to_vec(), "incomplete gzip file", "download it again"),
-        ([&gzip(list)[..], &large[..large.len() / 2]].concat(), "incomplete gzip file", "download it again"),
+        ([&compress_gzip(list)[..], &large[..large.len() / 2]].concat(), "incomplete gzip file", "download it again"),
         ([&large[..300], &[0xff; 40], &large[340..]].concat(), "a damaged gzip file", "compress the list again"),
-        ([gzip(list), vec![0; 9], gzip(list)].concat(), "extra data before or after", "compress it again"),
-        ([gzip(list), b"phone\n".to_vec()].concat(), "extra data before or after", "compress it again"),
-        ([skippable(b"size"), b"\x04\x22\x4d\x18".to_vec()].concat(), "extra data before", "unpack it"),
+        (
+            [compress_gzip(list), vec![0; 9], compress_gzip(list)].concat(),
+            "extra data before or after",
+            "compress it again",
+        ),
+        ([compress_gzip(list), b"phone\n".to_vec()].concat(), "extra data before or after", "compress it again"),
+        ([skippable_frame(b"size"), b"\x04\x22\x4d\x18".to_vec()].concat(), "extra data before", "unpack it"),
     ] {
-        let finding = decoded(&bytes, &form()).unwrap_err();
+        let finding = decode_text(&bytes, &form()).unwrap_err();
         assert!(finding.message.contains(reason), "{reason}: {}", finding.message);
         assert!(finding.help.as_ref().is_some_and(|told| told.contains(help)), "{reason}: {:?}", finding.help);
     }
 }
 
 #[test]
-fn failing_disk_is_not_called_a_damaged_pack() {
-    struct Failing(Cursor<Vec<u8>>);
-    impl Read for Failing {
+fn failing_disk_is_not_reported_as_damaged_pack() {
+    struct FailingDisk(Cursor<Vec<u8>>);
+    impl Read for FailingDisk {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buffer)? {
                 0 => Err(io::Error::from_raw_os_error(5)),
@@ -222,14 +236,14 @@ fn failing_disk_is_not_called_a_damaged_pack() {
             }
         }
     }
-    impl Seek for Failing {
+    impl Seek for FailingDisk {
         fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
             self.0.seek(to)
         }
     }
     let lines: String = (0..200_000_u32).map(|line| format!("{}\n", line.wrapping_mul(2_654_435_761))).collect();
-    let large = gzip(format!("phone\n{lines}").as_bytes());
-    let mut unpacked = decode(Failing(Cursor::new(large)), Path::new("list.csv"), &form(), None);
+    let large = compress_gzip(format!("phone\n{lines}").as_bytes());
+    let mut unpacked = decode(FailingDisk(Cursor::new(large)), Path::new("list.csv"), &form(), None);
     let message = match &mut unpacked {
         Err(finding) => finding.message.clone(),
         Ok(decoded) => io::copy(decoded, &mut io::sink()).unwrap_err().to_string(),
@@ -239,20 +253,20 @@ fn failing_disk_is_not_called_a_damaged_pack() {
 
 proptest! {
     #[test]
-    fn utf_8_passes_as_it_is_however_it_is_cut(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
-        struct Crumbs(Cursor<Vec<u8>>, usize);
-        impl Read for Crumbs {
+    fn utf_8_passes_unchanged_in_any_chunks(text in "[a-z,\"\n їЇ😀\u{feff}]{0,80}", size in 1_usize..9) {
+        struct SmallReads(Cursor<Vec<u8>>, usize);
+        impl Read for SmallReads {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
                 let size = buffer.len().min(self.1);
                 self.0.read(&mut buffer[..size])
             }
         }
-        let input = Crumbs(Cursor::new(text.clone().into_bytes()), size);
-        let written = Arc::new(Written::default());
+        let input = SmallReads(Cursor::new(text.clone().into_bytes()), size);
+        let written = Arc::new(DetectedFormat::default());
         let mut passed = Vec::new();
         let (file, form) = (Path::new("list.csv"), &form());
-        let source = Source { file, form, region: None, has_keys: true, packed: None };
-        let mut decoder = Text::new(input, text.as_bytes(), source, written).unwrap();
+        let source = DecodingSource { file, form, region: None, has_keys: true, packed: None };
+        let mut decoder = TextDecoder::new(input, text.as_bytes(), source, written).unwrap();
         let mut buffer = [0; 5];
         loop {
             let count = decoder.read(&mut buffer).unwrap();
@@ -265,9 +279,9 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_decoder_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic in 0_usize..7) {
+    fn decoder_never_panics(mut bytes in prop::collection::vec(any::<u8>(), 0..300), magic in 0_usize..7) {
         let magic: &[u8] = [&b""[..], b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xff\xfe", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"sep=;\n"][magic];
         bytes.splice(0..0, magic.iter().copied());
-        let _ = decoded(&bytes, &form());
+        let _ = decode_text(&bytes, &form());
     }
 }

@@ -9,20 +9,20 @@ use crate::finding::Finding;
 
 /// How a file is written; where it says nothing, as ordinary text in UTF-8.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct DetectedFormat {
     /// How it is packed.
     pub(super) packed: Option<&'static str>,
     /// The encoding of its text; known once a character was met that is not the same in all.
     pub(super) encoding: OnceLock<&'static Encoding>,
     /// The sheet that it is.
-    pub(super) sheet: Option<Sheet>,
+    pub(super) sheet: Option<SheetInfo>,
     /// Its header row, if specified.
     pub(super) header_row: Option<u32>,
 }
 
 /// The sheet of a workbook.
 #[derive(Debug, Default)]
-pub struct Sheet {
+pub struct SheetInfo {
     /// Its name.
     pub name: String,
     /// How many others the workbook has, hidden ones too.
@@ -33,19 +33,19 @@ pub struct Sheet {
     pub warnings: Vec<Finding>,
 }
 
-impl Written {
+impl DetectedFormat {
     /// How it is written in words, and what stands between its cells; nothing of a CSV file in UTF-8 with
     /// commas or semicolons.
     #[must_use]
-    pub fn told(&self, delimiter: u8) -> Option<String> {
+    pub fn describe(&self, delimiter: u8) -> Option<String> {
         let mut told = Vec::new();
         told.extend(self.packed.map(|packed| format!("compressed with {packed}")));
-        told.extend(self.encoding.get().map(|encoding| format!("encoding {}", name(encoding))));
+        told.extend(self.encoding.get().map(|encoding| format!("encoding {}", encoding_name(encoding))));
         match &self.sheet {
-            Some(Sheet { name, others: 0, .. }) => told.push(format!("sheet `{name}`")),
-            Some(Sheet { name, others, .. }) => told.push(format!("sheet `{name}`, one of {}", others + 1)),
+            Some(SheetInfo { name, others: 0, .. }) => told.push(format!("sheet `{name}`")),
+            Some(SheetInfo { name, others, .. }) => told.push(format!("sheet `{name}`, one of {}", others + 1)),
             // Half of the world's spreadsheets write semicolons.
-            None if delimiter == Delimiter::COMMA.byte() || told.is_empty() && delimiter == b';' => {}
+            None if delimiter == Delimiter::COMMA.to_byte() || told.is_empty() && delimiter == b';' => {}
             None => {
                 let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();
                 told.push(format!("delimiter {name}"));
@@ -75,7 +75,7 @@ impl Written {
 }
 
 /// The name of an encoding as people write it.
-pub(in crate::audience) fn name(encoding: &'static Encoding) -> String {
+pub(in crate::audience) fn encoding_name(encoding: &'static Encoding) -> String {
     let name = encoding.name();
     if name.starts_with("windows") { format!("W{}", &name[1..]) } else { name.to_owned() }
 }

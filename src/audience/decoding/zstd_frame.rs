@@ -15,7 +15,7 @@ pub(super) fn is_zstd(head: &[u8]) -> bool {
 }
 
 /// The window in bytes that the frame at the beginning of a file needs.
-pub(super) fn window(head: &[u8]) -> Option<u64> {
+pub(super) fn read_window(head: &[u8]) -> Option<u64> {
     let rest = head.strip_prefix(&FRAME)?;
     let (descriptor, rest) = rest.split_first()?;
     let is_single_segment = descriptor & 0x20 != 0;
@@ -34,7 +34,7 @@ pub(super) fn window(head: &[u8]) -> Option<u64> {
 
 /// Why zstd does not decompress a file that might be sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ZstdError {
     /// The window is larger than [`LARGEST_WINDOW_LOG`] allows.
     Window,
     /// It was compressed with a dictionary.
@@ -45,9 +45,9 @@ pub(super) enum Refusal {
     NoFrame,
 }
 
-impl Refusal {
+impl ZstdError {
     /// The reason of an error. The library gives the name of the error's code instead of the code; `name` looks up names.
-    pub(super) fn of(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
+    pub(super) fn from_error_name(error: &str, name: impl Fn(usize) -> &'static str) -> Option<Self> {
         // `ZSTD_ErrorCode` of zstd_errors.h, whose numbers are stable.
         let codes = [(10, Self::NoFrame), (16, Self::Window), (32, Self::Dictionary), (64, Self::Memory)];
         codes.into_iter().find(|(code, _)| error == name(0_usize.wrapping_sub(*code))).map(|(_, refusal)| refusal)
@@ -71,7 +71,7 @@ mod tests {
             (frame(&[]), None),
             (b"phone".to_vec(), None),
         ] {
-            assert_eq!(window(&head), expected, "{head:x?}");
+            assert_eq!(read_window(&head), expected, "{head:x?}");
         }
     }
 }

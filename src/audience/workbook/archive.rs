@@ -7,36 +7,37 @@ use std::path::Path;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
-use super::Refusal;
-use super::events::{Events, Excess};
+use super::WorkbookError;
+use super::events::{SizeFindings, XmlEvents};
 use crate::audience::form_trouble as trouble;
 
 /// The most parts of a workbook.
-const MOST_PARTS: u64 = 1 << 15;
+const MAX_PARTS: u64 = 1 << 15;
 /// The most bytes of their directory.
-const MOST_DIRECTORY: u64 = 8 << 20;
+const MAX_DIRECTORY: u64 = 8 << 20;
 /// How an entry of the directory begins.
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 /// Its length without its name, its extra fields and its comment.
 const ENTRY_LENGTH: usize = 46;
 
 /// The parts of a workbook.
-pub(super) struct Archive<'f, S> {
+pub(super) struct WorkbookArchive<'f, S> {
     pub(super) file: &'f Path,
     zip: ZipArchive<S>,
     /// Their numbers by name, in lower case: Windows programs do not tell cases apart.
     names: HashMap<String, usize>,
 }
 
-impl<'f, S: Read + Seek> Archive<'f, S> {
-    pub(super) fn open(mut input: S, file: &'f Path) -> Result<Self, Refusal> {
+impl<'f, S: Read + Seek> WorkbookArchive<'f, S> {
+    pub(super) fn open(mut input: S, file: &'f Path) -> Result<Self, WorkbookError> {
         input.rewind()?;
-        if !directory_is_small(&mut input)? {
+        if !is_directory_small(&mut input)? {
             return Err(trouble::large_workbook(file, "it has too many parts").into());
         }
         input.rewind()?;
         let zip = ZipArchive::new(input)?;
-        let names = zip.file_names().enumerate().filter_map(|(number, name)| Some((normal(&name.ok()?), number)));
+        let names =
+            zip.file_names().enumerate().filter_map(|(number, name)| Some((normalize_name(&name.ok()?), number)));
         let names = names.collect();
         Ok(Self { file, zip, names })
     }
@@ -46,19 +47,19 @@ impl<'f, S: Read + Seek> Archive<'f, S> {
         self.names.keys().map(String::as_str)
     }
 
-    pub(super) fn has(&self, part: &str) -> bool {
-        self.names.contains_key(&normal(part))
+    pub(super) fn has_part(&self, part: &str) -> bool {
+        self.names.contains_key(&normalize_name(part))
     }
 
     /// The part of that name, packed or not.
-    pub(super) fn part(&mut self, part: &str) -> Result<Option<ZipFile<'_, S>>, Refusal> {
-        let Some(number) = self.names.get(&normal(part)) else { return Ok(None) };
+    pub(super) fn open_part(&mut self, part: &str) -> Result<Option<ZipFile<'_, S>>, WorkbookError> {
+        let Some(number) = self.names.get(&normalize_name(part)) else { return Ok(None) };
         Ok(Some(self.zip.by_index(*number)?))
     }
 
     /// The XML events of the part of that name.
-    pub(super) fn events(&mut self, part: &str) -> Result<Option<Events<ZipFile<'_, S>>>, Refusal> {
-        let excess = Excess {
+    pub(super) fn read_events(&mut self, part: &str) -> Result<Option<XmlEvents<ZipFile<'_, S>>>, WorkbookError> {
+        let excess = SizeFindings {
             piece: trouble::large_workbook(
                 self.file,
                 &format!("`{part}` contains a text value, tag or comment that is larger than 1 MiB"),
@@ -68,17 +69,17 @@ impl<'f, S: Read + Seek> Archive<'f, S> {
                 &format!("`{part}` contains more than 4 GiB of data when uncompressed"),
             ),
         };
-        Ok(self.part(part)?.map(|entry| Events::new(entry, excess)))
+        Ok(self.open_part(part)?.map(|entry| XmlEvents::new(entry, excess)))
     }
 }
 
-fn normal(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.replace('\\', "/").to_ascii_lowercase()
 }
 
 /// Whether the directory finds room in memory. What the archive says of its own directory may be a lie, so that its entries
 /// are counted wherever they stand.
-fn directory_is_small(input: &mut impl Read) -> Result<bool, Refusal> {
+fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     let mut block = vec![0; 1 << 18];
     let (mut held, mut parts, mut bytes) = (0, 0_u64, 0_u64);
     loop {
@@ -87,7 +88,7 @@ fn directory_is_small(input: &mut impl Read) -> Result<bool, Refusal> {
         let mut at = 0;
         // An entry that the block does not hold whole is found again in the next one.
         while ready - at >= ENTRY_LENGTH {
-            let Some(found) = position(&block[at..ready - ENTRY_LENGTH + ENTRY.len()]) else {
+            let Some(found) = find_entry(&block[at..ready - ENTRY_LENGTH + ENTRY.len()]) else {
                 at = ready - ENTRY_LENGTH + 1;
                 break;
             };
@@ -97,7 +98,7 @@ fn directory_is_small(input: &mut impl Read) -> Result<bool, Refusal> {
             bytes += ENTRY_LENGTH as u64 + length(28) + length(30) + length(32);
             at += found + ENTRY.len();
         }
-        if parts > MOST_PARTS || bytes > MOST_DIRECTORY {
+        if parts > MAX_PARTS || bytes > MAX_DIRECTORY {
             return Ok(false);
         }
         if count == 0 {
@@ -109,7 +110,7 @@ fn directory_is_small(input: &mut impl Read) -> Result<bool, Refusal> {
 }
 
 /// Where an entry of the directory begins.
-fn position(bytes: &[u8]) -> Option<usize> {
+fn find_entry(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == ENTRY[0]) {
         if bytes[from + at..].starts_with(&ENTRY) {
@@ -135,9 +136,9 @@ mod tests {
 
     #[test]
     fn directory_is_measured_before_it_is_read() {
-        let is_small = |bytes: Vec<u8>| directory_is_small(&mut io::Cursor::new(bytes)).is_ok_and(|small| small);
+        let is_small = |bytes: Vec<u8>| is_directory_small(&mut io::Cursor::new(bytes)).is_ok_and(|small| small);
         assert!(is_small(Vec::new()) && is_small(vec![b'P'; 1 << 20]));
-        let most = usize::try_from(MOST_PARTS).unwrap();
+        let most = usize::try_from(MAX_PARTS).unwrap();
         assert!(is_small(entries(most, 10)));
         assert!(!is_small(entries(most + 1, 10)));
         assert!(is_small(entries(120, u16::MAX)));
@@ -149,11 +150,11 @@ mod tests {
         for shift in 0..100 {
             let bytes = [vec![b'x'; (1 << 18) - shift], entries(2, 0)].concat();
             let mut split = io::Cursor::new(bytes.clone());
-            assert!(directory_is_small(&mut split).is_ok_and(|small| small));
-            assert_eq!(position(&bytes), Some((1 << 18) - shift));
+            assert!(is_directory_small(&mut split).is_ok_and(|small| small));
+            assert_eq!(find_entry(&bytes), Some((1 << 18) - shift));
         }
-        let most = usize::try_from(MOST_PARTS).unwrap();
-        let counted = |count| directory_is_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
+        let most = usize::try_from(MAX_PARTS).unwrap();
+        let counted = |count| is_directory_small(&mut io::Cursor::new(entries(count, 3))).is_ok_and(|small| small);
         assert!(counted(most) && !counted(most + 1));
     }
 }

@@ -3,7 +3,7 @@
 //! The library reads all sheets at once. A record of few bytes may become many: a cell that refers to a shared text gets a
 //! copy of it, and a sheet becomes a rectangle up to its last cell. The walk below follows the records as the library does.
 
-use super::compound::{Flaw, u16_at, u32_at};
+use super::compound::{XlsFlaw, u16_at, u32_at};
 
 /// What a cell takes in a rectangle, and in the list that this is made of.
 const CELL: u64 = 32;
@@ -16,37 +16,37 @@ const MERGED: u64 = 32;
 /// The last column of an `.xls`.
 const LAST_COLUMN: u16 = 255;
 /// The most cells of which a sheet may say that it has them: as many as find place in one.
-const MOST_SAID: u64 = 1 << 24;
+const MAX_DECLARED_CELLS: u64 = 1 << 24;
 /// The most sheets, and the most records that continue one.
-const MOST_SHEETS: usize = 4096;
-const MOST_CONTINUED: usize = 1 << 14;
+const MAX_SHEETS: usize = 4096;
+const MAX_CONTINUED: usize = 1 << 14;
 /// The code page of text that is UTF-16.
 const UTF_16: u16 = 1200;
 
 /// Refuses a stream of which the library would keep more than so many bytes.
-pub(super) fn room_for(stream: &[u8], most: u64) -> Result<(), Flaw> {
-    let mut room = Room { left: most, ..Room::default() };
+pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
+    let mut room = MemoryEstimate { left: most, ..MemoryEstimate::default() };
     room.code_page = UTF_16;
-    let sheets = room.globals(stream)?;
-    if sheets.len() > MOST_SHEETS {
-        return Err(Flaw::TooLarge);
+    let sheets = room.read_globals(stream)?;
+    if sheets.len() > MAX_SHEETS {
+        return Err(XlsFlaw::TooLarge);
     }
     // Sheets that lie in one another would be read again for each.
     let mut steps = 2 * stream.len();
     let mut largest = 0;
     for start in sheets {
-        let records = stream.get(start as usize..).ok_or(Flaw::Damaged)?;
-        let (walked, kept) = room.sheet(records)?;
-        steps = steps.checked_sub(walked).ok_or(Flaw::Damaged)?;
+        let records = stream.get(start as usize..).ok_or(XlsFlaw::Damaged)?;
+        let (walked, kept) = room.read_sheet(records)?;
+        steps = steps.checked_sub(walked).ok_or(XlsFlaw::Damaged)?;
         largest = largest.max(kept);
     }
     // The sheet that is wanted is copied.
-    room.take(largest)
+    room.reserve(largest)
 }
 
 /// What is left, and what the cells refer to.
 #[derive(Default)]
-struct Room {
+struct MemoryEstimate {
     left: u64,
     code_page: u16,
     /// The bytes of each shared text.
@@ -55,17 +55,17 @@ struct Room {
     longest_name: u64,
 }
 
-impl Room {
-    fn take(&mut self, bytes: u64) -> Result<(), Flaw> {
-        self.left = self.left.checked_sub(bytes).ok_or(Flaw::TooLarge)?;
+impl MemoryEstimate {
+    fn reserve(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
+        self.left = self.left.checked_sub(bytes).ok_or(XlsFlaw::TooLarge)?;
         Ok(())
     }
 
     /// Reads the records before those of the sheets; tells where the sheets begin.
-    fn globals(&mut self, stream: &[u8]) -> Result<Vec<u32>, Flaw> {
+    fn read_globals(&mut self, stream: &[u8]) -> Result<Vec<u32>, XlsFlaw> {
         let mut sheets = Vec::new();
-        let mut records = Records(stream);
-        while let Some(record) = records.next()? {
+        let mut records = BiffRecords(stream);
+        while let Some(record) = records.next_record()? {
             let data = record.data;
             match record.kind {
                 0x000a => break,
@@ -74,14 +74,14 @@ impl Room {
                     sheets.extend(u32_at(data, 0));
                     let name = 3 * data.len() as u64;
                     self.longest_name = self.longest_name.max(name);
-                    self.take(4 * name + NAMED)?;
+                    self.reserve(4 * name + NAMED)?;
                 }
                 0x0018 => {
                     let name = 3 * u64::from(data.get(3).copied().unwrap_or(0));
                     self.longest_name = self.longest_name.max(name);
-                    self.take(NAMED + 2 * name)?;
+                    self.reserve(NAMED + 2 * name)?;
                 }
-                0x00fc => self.shared_texts(record)?,
+                0x00fc => self.read_shared_texts(record)?,
                 _ => {}
             }
         }
@@ -89,29 +89,29 @@ impl Room {
     }
 
     /// Reads the length of each shared text.
-    fn shared_texts(&mut self, record: Record<'_>) -> Result<(), Flaw> {
+    fn read_shared_texts(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
         let Some(data) = record.data.get(8..) else { return Ok(()) };
-        let mut parts = Parts { data, more: record.more.into_iter() };
+        let mut parts = RecordParts { data, more: record.more.into_iter() };
         self.texts.clear();
-        while !parts.data.is_empty() || parts.go_on() {
+        while !parts.data.is_empty() || parts.next_part() {
             if parts.data.is_empty() {
                 self.add_text(0)?;
                 continue;
             }
-            let Some(bytes) = self.shared_text(&mut parts) else { return Ok(()) };
+            let Some(bytes) = self.shared_text_size(&mut parts) else { return Ok(()) };
             self.add_text(bytes)?;
         }
         Ok(())
     }
 
-    fn add_text(&mut self, bytes: u64) -> Result<(), Flaw> {
-        self.take(2 * size_of::<String>() as u64 + PIECE + 2 * bytes)?;
+    fn add_text(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
+        self.reserve(2 * size_of::<String>() as u64 + PIECE + 2 * bytes)?;
         self.texts.push(u32::try_from(bytes).unwrap_or(u32::MAX));
         Ok(())
     }
 
     /// The bytes of the next shared text as UTF-8; nothing where the record is damaged, at which the library ends too.
-    fn shared_text(&self, parts: &mut Parts<'_>) -> Option<u64> {
+    fn shared_text_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
         let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
         let mut behind = 3;
         let mut number = |is_there: bool, width: usize| {
@@ -127,24 +127,24 @@ impl Room {
         while left > 0 {
             let taken = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
             let (text, rest) = parts.data.split_at(if wide { 2 * taken } else { taken });
-            bytes += self.utf8(text, wide);
+            bytes += self.utf8_size(text, wide);
             (left, parts.data) = (left - taken, rest);
             if left > 0 {
-                if !parts.go_on() {
+                if !parts.next_part() {
                     return None;
                 }
                 wide = parts.data.first()? & 1 != 0;
                 parts.data = &parts.data[1..];
             }
         }
-        parts.skip(4 * usize::from(runs))?;
-        parts.skip(usize::try_from(extra).ok()?)?;
+        parts.skip_bytes(4 * usize::from(runs))?;
+        parts.skip_bytes(usize::try_from(extra).ok()?)?;
         // Room is made for as many bytes as there are characters.
         Some(bytes.max(count as u64))
     }
 
     /// The bytes of text as UTF-8.
-    fn utf8(&self, text: &[u8], wide: bool) -> u64 {
+    fn utf8_size(&self, text: &[u8], wide: bool) -> u64 {
         if self.code_page != UTF_16 {
             return 3 * text.len() as u64;
         }
@@ -160,11 +160,11 @@ impl Room {
     }
 
     /// Reads the records of a sheet; tells how many bytes they are, and what the library keeps of its cells.
-    fn sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), Flaw> {
-        let (mut cells, mut formulas) = (Area::default(), Area::default());
+    fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
+        let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
         let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
-        let mut records = Records(stream);
-        while let Some(record) = records.next()? {
+        let mut records = BiffRecords(stream);
+        while let Some(record) = records.next_record()? {
             let (kind, data) = (record.kind, record.data);
             match kind {
                 // What lies within the sheet, such as a diagram, is passed over.
@@ -173,26 +173,32 @@ impl Room {
                 0x000a if depth > 0 => depth -= 1,
                 0x000a => break,
                 _ if depth > 0 => {}
-                0x0200 => room_said(data)?,
-                0x00e5 => self.take(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
+                0x0200 => check_declared_size(data)?,
+                0x00e5 => self.reserve(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
                 _ => {
-                    let (new, text) = self.cells_of(kind, data, &mut cells, &mut formulas)?;
+                    let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
                     listed += LISTED * new;
                     kept += text;
                     // The list lives only as long as the sheet is read.
-                    if listed + kept + CELL * (cells.cells() + formulas.cells()) > self.left {
-                        return Err(Flaw::TooLarge);
+                    if listed + kept + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
+                        return Err(XlsFlaw::TooLarge);
                     }
                 }
             }
         }
-        let kept = kept + CELL * cells.cells();
-        self.take(kept + CELL * formulas.cells())?;
+        let kept = kept + CELL * cells.count_cells();
+        self.reserve(kept + CELL * formulas.count_cells())?;
         Ok((stream.len() - records.0.len(), kept))
     }
 
     /// How many cells a record has, and the bytes of their texts.
-    fn cells_of(&mut self, kind: u16, data: &[u8], cells: &mut Area, formulas: &mut Area) -> Result<(u64, u64), Flaw> {
+    fn count_cells(
+        &mut self,
+        kind: u16,
+        data: &[u8],
+        cells: &mut CellArea,
+        formulas: &mut CellArea,
+    ) -> Result<(u64, u64), XlsFlaw> {
         let room = |said: Option<u16>| PIECE + u64::from(said.unwrap_or(0)).max(3 * data.len() as u64);
         if kind == 0x0207 {
             // The text of the formula before it.
@@ -208,10 +214,10 @@ impl Room {
             _ => column,
         };
         if last > LAST_COLUMN {
-            return Err(Flaw::Damaged);
+            return Err(XlsFlaw::Damaged);
         }
-        cells.add(row, column);
-        cells.add(row, last);
+        cells.include(row, column);
+        cells.include(row, last);
         let text = match kind {
             0x0204 | 0x00d6 => room(u16_at(data, 6)),
             0x00fd => {
@@ -219,8 +225,8 @@ impl Room {
                 PIECE + text.map_or(3 * u64::from(u16::MAX), |bytes| u64::from(*bytes))
             }
             0x0006 => {
-                formulas.add(row, column);
-                self.take(self.formula(data.get(20..).unwrap_or_default()))?;
+                formulas.include(row, column);
+                self.reserve(self.formula_size(data.get(20..).unwrap_or_default()))?;
                 0
             }
             _ => 0,
@@ -229,7 +235,7 @@ impl Room {
     }
 
     /// The most that a formula takes as text.
-    fn formula(&self, tokens: &[u8]) -> u64 {
+    fn formula_size(&self, tokens: &[u8]) -> u64 {
         /// The longest number as text.
         const NUMBER: u64 = 330;
         let count = |wanted: fn(u8) -> bool| tokens.iter().filter(|&&byte| wanted(byte)).count() as u64;
@@ -239,30 +245,30 @@ impl Room {
 }
 
 /// One record, and those that continue it.
-struct Record<'s> {
+struct BiffRecord<'s> {
     kind: u16,
     data: &'s [u8],
     more: Vec<&'s [u8]>,
 }
 
 /// The records of a stream, as far as they are whole.
-struct Records<'s>(&'s [u8]);
+struct BiffRecords<'s>(&'s [u8]);
 
-impl<'s> Records<'s> {
-    fn next(&mut self) -> Result<Option<Record<'s>>, Flaw> {
-        let Some((kind, data)) = self.one() else { return Ok(None) };
+impl<'s> BiffRecords<'s> {
+    fn next_record(&mut self) -> Result<Option<BiffRecord<'s>>, XlsFlaw> {
+        let Some((kind, data)) = self.next_part() else { return Ok(None) };
         let mut more = Vec::new();
         while self.0.len() > 4 && u16_at(self.0, 0) == Some(0x003c) {
-            let Some((_, data)) = self.one() else { return Ok(None) };
+            let Some((_, data)) = self.next_part() else { return Ok(None) };
             more.push(data);
-            if more.len() > MOST_CONTINUED {
-                return Err(Flaw::TooLarge);
+            if more.len() > MAX_CONTINUED {
+                return Err(XlsFlaw::TooLarge);
             }
         }
-        Ok(Some(Record { kind, data, more }))
+        Ok(Some(BiffRecord { kind, data, more }))
     }
 
-    fn one(&mut self) -> Option<(u16, &'s [u8])> {
+    fn next_part(&mut self) -> Option<(u16, &'s [u8])> {
         let (kind, length) = (u16_at(self.0, 0)?, usize::from(u16_at(self.0, 2)?));
         let data = self.0.get(4..4 + length)?;
         self.0 = &self.0[4 + length..];
@@ -271,21 +277,21 @@ impl<'s> Records<'s> {
 }
 
 /// What is left of a record, and of those that continue it.
-struct Parts<'s> {
+struct RecordParts<'s> {
     data: &'s [u8],
     more: std::vec::IntoIter<&'s [u8]>,
 }
 
-impl Parts<'_> {
-    fn go_on(&mut self) -> bool {
+impl RecordParts<'_> {
+    fn next_part(&mut self) -> bool {
         let next = self.more.next();
         self.data = next.unwrap_or(self.data);
         next.is_some()
     }
 
-    fn skip(&mut self, mut count: usize) -> Option<()> {
+    fn skip_bytes(&mut self, mut count: usize) -> Option<()> {
         while count > 0 {
-            if self.data.is_empty() && !self.go_on() {
+            if self.data.is_empty() && !self.next_part() {
                 return None;
             }
             let step = count.min(self.data.len());
@@ -297,29 +303,31 @@ impl Parts<'_> {
 
 /// The rectangle that the cells of a sheet take.
 #[derive(Default)]
-struct Area(Option<[u64; 4]>);
+struct CellArea(Option<[u64; 4]>);
 
-impl Area {
-    fn add(&mut self, row: u16, column: u16) {
+impl CellArea {
+    fn include(&mut self, row: u16, column: u16) {
         let (row, column) = (u64::from(row), u64::from(column));
         let [top, left, bottom, right] = self.0.unwrap_or([row, column, row, column]);
         self.0 = Some([top.min(row), left.min(column), bottom.max(row), right.max(column)]);
     }
 
-    fn cells(&self) -> u64 {
+    fn count_cells(&self) -> u64 {
         self.0.map_or(0, |[top, left, bottom, right]| (bottom - top + 1) * (right - left + 1))
     }
 }
 
 /// Refuses a sheet that says it is larger than one can be, since room is made for what it says.
-fn room_said(data: &[u8]) -> Result<(), Flaw> {
+fn check_declared_size(data: &[u8]) -> Result<(), XlsFlaw> {
     let said = match data.len() {
         10 => [u16_at(data, 2).map(u32::from), u16_at(data, 6).map(u32::from)],
         14 | 16 => [u32_at(data, 4), u16_at(data, 10).map(u32::from)],
         _ => return Ok(()),
     };
     match said {
-        [Some(rows), Some(columns)] if u64::from(rows) * u64::from(columns) > MOST_SAID => Err(Flaw::Damaged),
+        [Some(rows), Some(columns)] if u64::from(rows) * u64::from(columns) > MAX_DECLARED_CELLS => {
+            Err(XlsFlaw::Damaged)
+        }
         _ => Ok(()),
     }
 }

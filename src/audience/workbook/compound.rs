@@ -1,8 +1,8 @@
 //! Looks at an `.xls` before the library reads it, which trusts what such a file says of itself: its chains of sectors have an
 //! end ([MS-CFB]), and its sheets find room in memory (`biff.rs`).
 
-use super::Refusal;
-use super::biff::room_for;
+use super::WorkbookError;
+use super::biff::check_memory;
 
 /// From here on a number is no sector.
 const NO_SECTOR: u32 = 0xffff_fffa;
@@ -10,19 +10,19 @@ const NO_SECTOR: u32 = 0xffff_fffa;
 const SMALL_STREAM: usize = 4096;
 const SMALL_SECTOR: usize = 64;
 /// The most entries of the directory.
-const MOST_ENTRIES: usize = 1 << 14;
+const MAX_ENTRIES: usize = 1 << 14;
 
 /// What is wrong with an `.xls`.
-pub(super) enum Flaw {
+pub(super) enum XlsFlaw {
     Damaged,
     TooLarge,
 }
 
-impl Flaw {
+impl XlsFlaw {
     /// The refusal; `too_large` is what is told of a workbook that does not fit.
-    pub(super) fn refusal(self, too_large: impl FnOnce() -> Refusal) -> Refusal {
+    pub(super) fn into_error(self, too_large: impl FnOnce() -> WorkbookError) -> WorkbookError {
         match self {
-            Self::Damaged => Refusal::Damaged("its internal structure is damaged".to_owned()),
+            Self::Damaged => WorkbookError::Damaged("its internal structure is damaged".to_owned()),
             Self::TooLarge => too_large(),
         }
     }
@@ -30,46 +30,46 @@ impl Flaw {
 
 /// Tells what is wrong with it, and whether it is a workbook that Excel locked; what is no such file at all the library
 /// tells. It may take so many bytes of memory.
-pub(super) fn look(bytes: &[u8], most: u64) -> Result<bool, Flaw> {
+pub(super) fn check_compound(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
     let size = match u16_at(bytes, 30) {
         Some(9) => 512,
         Some(12) => 4096,
         _ => return Ok(false),
     };
-    let fat = fat(bytes, size).ok_or(Flaw::Damaged)?;
-    let large = |start: u32, length: usize| chain(bytes.get(size..)?, size, &fat, start, length);
+    let fat = read_fat(bytes, size).ok_or(XlsFlaw::Damaged)?;
+    let large = |start: u32, length: usize| read_chain(bytes.get(size..)?, size, &fat, start, length);
     let whole = bytes.len();
-    let header = |at: usize| u32_at(bytes, at).ok_or(Flaw::Damaged);
-    let directory = large(header(48)?, whole).ok_or(Flaw::Damaged)?;
+    let header = |at: usize| u32_at(bytes, at).ok_or(XlsFlaw::Damaged);
+    let directory = large(header(48)?, whole).ok_or(XlsFlaw::Damaged)?;
     let entries: Vec<&[u8]> = directory.chunks_exact(128).collect();
     let start_of = |entry: &[u8]| u32_at(entry, 116).unwrap_or(NO_SECTOR);
-    let root = entries.first().ok_or(Flaw::Damaged)?;
+    let root = entries.first().ok_or(XlsFlaw::Damaged)?;
     let small_fat = match header(64)? {
         0 => Vec::new(),
-        _ => numbers(&large(header(60)?, whole).ok_or(Flaw::Damaged)?),
+        _ => read_numbers(&large(header(60)?, whole).ok_or(XlsFlaw::Damaged)?),
     };
-    if !have_ends(&fat) || !have_ends(&small_fat) {
-        return Err(Flaw::Damaged);
+    if !are_chains_finite(&fat) || !are_chains_finite(&small_fat) {
+        return Err(XlsFlaw::Damaged);
     }
-    if entries.len() > MOST_ENTRIES {
-        return Err(Flaw::TooLarge);
+    if entries.len() > MAX_ENTRIES {
+        return Err(XlsFlaw::TooLarge);
     }
     // The library keeps the file and the stream.
-    let most = most.checked_sub(2 * bytes.len() as u64).ok_or(Flaw::TooLarge)?;
+    let most = most.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
     // The library takes the first entry of that name, by rules of its own: what it could take is looked at.
-    for entry in entries.iter().filter(|entry| may_be_a_workbook(entry)) {
+    for entry in entries.iter().filter(|entry| is_workbook_entry(entry)) {
         let low = u64::from(u32_at(entry, 120).unwrap_or(0));
         let high = if size == 512 { 0 } else { u64::from(u32_at(entry, 124).unwrap_or(0)) };
         let length = usize::try_from(high << 32 | low).unwrap_or(usize::MAX);
         let stream = if length < SMALL_STREAM {
-            let small = large(start_of(root), whole).ok_or(Flaw::Damaged)?;
-            chain(&small, SMALL_SECTOR, &small_fat, start_of(entry), length)
+            let small = large(start_of(root), whole).ok_or(XlsFlaw::Damaged)?;
+            read_chain(&small, SMALL_SECTOR, &small_fat, start_of(entry), length)
         } else {
             large(start_of(entry), length)
         };
-        room_for(&stream.ok_or(Flaw::Damaged)?, most)?;
+        check_memory(&stream.ok_or(XlsFlaw::Damaged)?, most)?;
     }
-    Ok(entries.iter().any(|entry| letters(entry) == b"encryptedpackage"))
+    Ok(entries.iter().any(|entry| latin_letters(entry) == b"encryptedpackage"))
 }
 
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -80,24 +80,24 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }
 
-fn numbers(bytes: &[u8]) -> Vec<u32> {
+fn read_numbers(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
 /// Whether the name of an entry of the directory reads `Workbook` or `Book` in any encoding.
-fn may_be_a_workbook(entry: &[u8]) -> bool {
-    letters(entry).windows(4).any(|four| four == b"book")
+fn is_workbook_entry(entry: &[u8]) -> bool {
+    latin_letters(entry).windows(4).any(|four| four == b"book")
 }
 
 /// The Latin letters of the name of an entry, in lower case.
-fn letters(entry: &[u8]) -> Vec<u8> {
+fn latin_letters(entry: &[u8]) -> Vec<u8> {
     entry[..64].iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
 }
 
 /// Which sector follows each.
-fn fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
+fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
     let sector = |id: u32| bytes.get((id as usize + 1).checked_mul(size)?..).map(|rest| &rest[..size.min(rest.len())]);
-    let mut of_fat = numbers(bytes.get(76..512)?);
+    let mut of_fat = read_numbers(bytes.get(76..512)?);
     let mut next = u32_at(bytes, 68)?;
     for _ in 0..=bytes.len() / size {
         if next >= NO_SECTOR {
@@ -107,16 +107,19 @@ fn fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
                 return None;
             }
             let sectors = of_fat.into_iter();
-            return sectors.map(|id| sector(id).map(numbers)).collect::<Option<Vec<_>>>().map(|parts| parts.concat());
+            return sectors
+                .map(|id| sector(id).map(read_numbers))
+                .collect::<Option<Vec<_>>>()
+                .map(|parts| parts.concat());
         }
-        of_fat.extend(numbers(sector(next)?));
+        of_fat.extend(read_numbers(sector(next)?));
         next = of_fat.pop()?;
     }
     None
 }
 
 /// The bytes of a chain of sectors; nothing where it leads in circles or out of the file.
-fn chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
+fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
     let (mut bytes, mut next) = (Vec::new(), start);
     for _ in 0..=fat.len() {
         if next >= NO_SECTOR || bytes.len() >= length {
@@ -131,7 +134,7 @@ fn chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) ->
 }
 
 /// Whether no chain leads in circles.
-fn have_ends(fat: &[u32]) -> bool {
+fn are_chains_finite(fat: &[u32]) -> bool {
     let mut seen = vec![0_usize; fat.len()];
     for start in 0..fat.len() {
         let mut at = start;
@@ -157,25 +160,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_that_leads_in_circles_is_seen() {
-        assert!(have_ends(&[1, 2, 0xffff_fffe, 0xffff_ffff]) && have_ends(&[]) && have_ends(&[7]));
-        assert!(!have_ends(&[0]) && !have_ends(&[1, 2, 1]) && !have_ends(&[0xffff_fffe, 2, 3, 1]));
+    fn circular_chain_is_detected() {
+        assert!(
+            are_chains_finite(&[1, 2, 0xffff_fffe, 0xffff_ffff]) && are_chains_finite(&[]) && are_chains_finite(&[7])
+        );
+        assert!(
+            !are_chains_finite(&[0]) && !are_chains_finite(&[1, 2, 1]) && !are_chains_finite(&[0xffff_fffe, 2, 3, 1])
+        );
     }
 
     #[test]
-    fn entry_that_the_library_may_read_is_looked_at() {
+    fn entry_that_the_library_reads_is_checked() {
         let entry = |name: &[u8]| [name, &vec![0; 128 - name.len()]].concat();
         let utf16 = |name: &str| entry(&name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
         for name in ["Workbook", "BOOK", "\u{feff}WorkBook", "Book\0left"] {
-            assert!(may_be_a_workbook(&utf16(name)), "{name:?}");
+            assert!(is_workbook_entry(&utf16(name)), "{name:?}");
         }
-        assert!(may_be_a_workbook(&entry(b"\xef\xbb\xbfWorkbook")));
-        assert!(may_be_a_workbook(&entry(b"\xfe\xff\0W\0o\0r\0k\0b\0o\0o\0k")));
-        assert!(!may_be_a_workbook(&utf16("SummaryInformation")) && !may_be_a_workbook(&entry(b"")));
+        assert!(is_workbook_entry(&entry(b"\xef\xbb\xbfWorkbook")));
+        assert!(is_workbook_entry(&entry(b"\xfe\xff\0W\0o\0r\0k\0b\0o\0o\0k")));
+        assert!(!is_workbook_entry(&utf16("SummaryInformation")) && !is_workbook_entry(&entry(b"")));
     }
 
     #[test]
-    fn sectors_that_are_named_again_and_again_are_refused() {
+    fn repeated_sectors_are_rejected() {
         let file = |named: usize| {
             let mut file = vec![0xff_u8; 512 * 4];
             for at in 0..named {
@@ -184,7 +191,7 @@ mod tests {
             file[68..72].copy_from_slice(&0xffff_fffe_u32.to_le_bytes());
             file
         };
-        assert_eq!(fat(&file(4), 512).map(|fat| fat.len()), Some(4 * 128));
-        assert_eq!(fat(&file(100), 512), None);
+        assert_eq!(read_fat(&file(4), 512).map(|fat| fat.len()), Some(4 * 128));
+        assert_eq!(read_fat(&file(100), 512), None);
     }
 }

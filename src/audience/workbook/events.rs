@@ -10,20 +10,20 @@ use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
-use super::Refusal;
-use crate::audience::decoding::{MOST_UNPACKED, refusal};
+use super::WorkbookError;
+use crate::audience::decoding::{MAX_UNPACKED, finding_error};
 use crate::finding::Finding;
 
 /// The most bytes of one event, or of one element that a library keeps whole.
-pub(super) const MOST_PIECE: u64 = 1 << 20;
+pub(super) const MAX_PIECE: u64 = 1 << 20;
 /// The most elements inside one another.
-const DEEPEST: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// The most bytes of an element's name.
-const LONGEST_NAME: usize = 1 << 10;
+const MAX_NAME: usize = 1 << 10;
 
 /// Reads the events of a part.
-pub(super) struct Events<R> {
-    xml: Reader<Counted<R>>,
+pub(super) struct XmlEvents<R> {
+    xml: Reader<CountingReader<R>>,
     buffer: Vec<u8>,
     /// How many elements are open.
     depth: usize,
@@ -34,22 +34,22 @@ pub(super) struct Events<R> {
 }
 
 /// What is said of a part that is too large.
-pub(super) struct Excess {
+pub(super) struct SizeFindings {
     /// One piece of it has more than [`MOST_PIECE`].
     pub(super) piece: Finding,
     /// All of it has more than [`MOST_UNPACKED`].
     pub(super) part: Finding,
 }
 
-impl<R: Read> Events<R> {
-    pub(super) fn new(input: R, excess: Excess) -> Self {
+impl<R: Read> XmlEvents<R> {
+    pub(super) fn new(input: R, excess: SizeFindings) -> Self {
         let input = BufReader::with_capacity(1 << 16, input);
-        let xml = Reader::from_reader(Counted { input, piece: 0, all: 0, excess });
+        let xml = Reader::from_reader(CountingReader { input, piece: 0, all: 0, excess });
         Self { xml, buffer: Vec::new(), depth: 0, whole: None, within: None }
     }
 
     /// The same, in which each element of that local name counts as one piece with all that it contains.
-    pub(super) fn whole(self, name: &'static str) -> Self {
+    pub(super) fn with_whole_elements(self, name: &'static str) -> Self {
         Self { whole: Some(name), ..self }
     }
 
@@ -59,19 +59,19 @@ impl<R: Read> Events<R> {
     }
 
     /// The next event; `Eof` at the end.
-    pub(super) fn next(&mut self) -> Result<Event<'_>, Refusal> {
+    pub(super) fn next_event(&mut self) -> Result<Event<'_>, WorkbookError> {
         self.buffer.clear();
         if self.within.is_none() {
             self.xml.get_mut().piece = 0;
         }
         let event = self.xml.read_event_into(&mut self.buffer).map_err(|error| match error {
-            quick_xml::Error::Io(error) => Refusal::of_io(&error),
-            error => Refusal::Damaged(error.to_string()),
+            quick_xml::Error::Io(error) => WorkbookError::from_io(&error),
+            error => WorkbookError::Damaged(error.to_string()),
         })?;
         match &event {
             Event::Start(element) => {
-                if self.depth == DEEPEST || element.name().as_ref().len() > LONGEST_NAME {
-                    return Err(Refusal::Damaged("its elements are nested too deeply".to_owned()));
+                if self.depth == MAX_DEPTH || element.name().as_ref().len() > MAX_NAME {
+                    return Err(WorkbookError::Damaged("its elements are nested too deeply".to_owned()));
                 }
                 if self.within.is_none() && self.whole == Some(element.local_name().as_ref()) {
                     self.within = Some(self.depth);
@@ -89,14 +89,14 @@ impl<R: Read> Events<R> {
 }
 
 /// Counts the bytes of the current piece.
-struct Counted<R> {
+struct CountingReader<R> {
     input: BufReader<R>,
     piece: u64,
     all: u64,
-    excess: Excess,
+    excess: SizeFindings,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let ready = self.fill_buf()?;
         let count = ready.len().min(buffer.len());
@@ -106,13 +106,13 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl<R: Read> BufRead for Counted<R> {
+impl<R: Read> BufRead for CountingReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.piece > MOST_PIECE {
-            return Err(refusal(self.excess.piece.clone()));
+        if self.piece > MAX_PIECE {
+            return Err(finding_error(self.excess.piece.clone()));
         }
-        if self.all > MOST_UNPACKED {
-            return Err(refusal(self.excess.part.clone()));
+        if self.all > MAX_UNPACKED {
+            return Err(finding_error(self.excess.part.clone()));
         }
         self.input.fill_buf()
     }
@@ -125,17 +125,17 @@ impl<R: Read> BufRead for Counted<R> {
 }
 
 /// The value of an attribute.
-pub(super) fn value(element: &BytesStart<'_>, name: &str) -> Option<String> {
-    find(element, |key| key == name)
+pub(super) fn attribute_value(element: &BytesStart<'_>, name: &str) -> Option<String> {
+    find_attribute(element, |key| key == name)
 }
 
 /// The value of the first attribute of that local name, whatever its prefix.
-pub(super) fn local_value(element: &BytesStart<'_>, name: &str) -> Option<String> {
-    find(element, |key| key == name || key.strip_suffix(name).is_some_and(|prefix| prefix.ends_with(':')))
+pub(super) fn local_attribute_value(element: &BytesStart<'_>, name: &str) -> Option<String> {
+    find_attribute(element, |key| key == name || key.strip_suffix(name).is_some_and(|prefix| prefix.ends_with(':')))
 }
 
 /// Does not look for attributes that come twice: that takes the square of their number.
-fn find(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Option<String> {
+fn find_attribute(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Option<String> {
     let mut attributes = element.attributes();
     let attributes = attributes.with_checks(false).map_while(Result::ok);
     let attribute = attributes.into_iter().find(|attribute| wanted(attribute.key.as_ref()))?;
@@ -151,27 +151,27 @@ mod tests {
 
     const LONG: usize = 3 << 20;
 
-    fn events(xml: impl Into<Vec<u8>>) -> Events<io::Cursor<Vec<u8>>> {
+    fn events(xml: impl Into<Vec<u8>>) -> XmlEvents<io::Cursor<Vec<u8>>> {
         let finding = |what| trouble::large_workbook(Path::new("list.xlsx"), what);
-        Events::new(io::Cursor::new(xml.into()), Excess { piece: finding("piece"), part: finding("part") })
+        XmlEvents::new(io::Cursor::new(xml.into()), SizeFindings { piece: finding("piece"), part: finding("part") })
     }
 
     /// Reads to the end; tells how many events there are, and how much memory the longest took.
-    fn read(mut events: Events<io::Cursor<Vec<u8>>>) -> (Result<usize, String>, usize) {
+    fn read_all(mut events: XmlEvents<io::Cursor<Vec<u8>>>) -> (Result<usize, String>, usize) {
         let mut count = 0;
         let result = loop {
-            match events.next() {
+            match events.next_event() {
                 Ok(Event::Eof) => break Ok(count),
                 Ok(_) => count += 1,
-                Err(Refusal::Finding(finding)) => break Err(finding.message),
-                Err(Refusal::Damaged(why)) => break Err(why),
+                Err(WorkbookError::Finding(finding)) => break Err(finding.message),
+                Err(WorkbookError::Damaged(why)) => break Err(why),
             }
         };
         (result, events.buffer.capacity())
     }
 
     #[test]
-    fn event_of_any_kind_is_refused_when_it_is_too_long() {
+    fn event_that_is_too_long_is_rejected() {
         let long = |byte: &str| byte.repeat(LONG / byte.len());
         for (kind, xml) in [
             ("blanks", format!("<a>{}</a>", long(" "))),
@@ -186,7 +186,7 @@ mod tests {
             ("doctype", format!("<!DOCTYPE a [{}]><a/>", long("<!ENTITY b 'b'>"))),
             ("reference", format!("<a>&{};</a>", long("b"))),
         ] {
-            let (result, memory) = read(events(xml));
+            let (result, memory) = read_all(events(xml));
             assert!(result.as_ref().is_err_and(|told| told.contains("piece")), "{kind}: {result:?}");
             assert!(memory < 4 << 20, "{kind}: {memory}");
         }
@@ -195,26 +195,26 @@ mod tests {
     #[test]
     fn part_of_many_short_events_is_read() {
         let xml = format!("<a>{}</a>", "<b>x</b><!-- y -->".repeat(100_000));
-        assert_eq!(read(events(xml)).0, Ok(400_002));
+        assert_eq!(read_all(events(xml)).0, Ok(400_002));
     }
 
     #[test]
-    fn element_that_is_kept_whole_counts_with_its_content() {
+    fn whole_element_counts_with_its_content() {
         let cell = |text: usize| format!("<c>{}</c>", "<t>x</t>".repeat(text / 8));
-        let within = |text| read(events(format!("<a>{}</a>", cell(text).repeat(4))).whole("c")).0;
+        let within = |text| read_all(events(format!("<a>{}</a>", cell(text).repeat(4))).with_whole_elements("c")).0;
         assert!(within(1 << 19).is_ok());
         assert!(within(LONG).is_err_and(|told| told.contains("piece")));
         // An element of the same name inside does not start the count anew.
         let nested = format!("<a><c>{}</c></a>", "<c></c>x".repeat(LONG / 8));
-        assert!(read(events(nested).whole("c")).0.is_err_and(|told| told.contains("piece")));
+        assert!(read_all(events(nested).with_whole_elements("c")).0.is_err_and(|told| told.contains("piece")));
         let after = format!("<a>{}{}</a>", cell(8), "<d/>".repeat(LONG / 4));
-        assert!(read(events(after).whole("c")).0.is_ok());
+        assert!(read_all(events(after).with_whole_elements("c")).0.is_ok());
     }
 
     #[test]
-    fn elements_that_nest_too_deep_are_refused() {
-        let nested = |depth: usize| read(events(format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth)))).0;
-        assert_eq!(nested(DEEPEST), Ok(2 * DEEPEST));
+    fn too_deep_elements_are_rejected() {
+        let nested = |depth: usize| read_all(events(format!("{}{}", "<a>".repeat(depth), "</a>".repeat(depth)))).0;
+        assert_eq!(nested(MAX_DEPTH), Ok(2 * MAX_DEPTH));
         assert!(nested(LONG).is_err_and(|told| told.contains("too deep")));
     }
 
@@ -222,8 +222,8 @@ mod tests {
     fn attribute_is_found_among_many() {
         let many: String = (0..20_000).map(|number| format!("a{number}='' ")).collect();
         let mut events = events(format!("<e {many} r:id='x' id='&amp;'/>"));
-        let Ok(Event::Empty(element)) = events.next() else { panic!("an element") };
-        assert_eq!(value(&element, "id").as_deref(), Some("&"));
-        assert_eq!(local_value(&element, "id").as_deref(), Some("x"));
+        let Ok(Event::Empty(element)) = events.next_event() else { panic!("an element") };
+        assert_eq!(attribute_value(&element, "id").as_deref(), Some("&"));
+        assert_eq!(local_attribute_value(&element, "id").as_deref(), Some("x"));
     }
 }

@@ -23,12 +23,12 @@ use std::path::Path;
 
 use zip::result::ZipError;
 
-use archive::Archive;
+use archive::WorkbookArchive;
 
-use super::decoding::{Sheet, Spool, refused};
+use super::decoding::{SheetInfo, SpooledFile, find_finding};
 use super::form_trouble as trouble;
 use crate::finding::Finding;
-use crate::quietly::quietly;
+use crate::quietly::catch_panic;
 
 /// Whether a file is a workbook, or at least packed like one.
 pub(super) fn is_workbook(head: &[u8]) -> bool {
@@ -36,38 +36,39 @@ pub(super) fn is_workbook(head: &[u8]) -> bool {
 }
 
 /// Why a workbook gives no list.
-enum Refusal {
+enum WorkbookError {
     Finding(Box<Finding>),
     /// It is damaged, in the words of the library, or in none.
     Damaged(String),
 }
 
-impl From<Box<Finding>> for Refusal {
+impl From<Box<Finding>> for WorkbookError {
     fn from(finding: Box<Finding>) -> Self {
         Self::Finding(finding)
     }
 }
 
-impl From<Finding> for Refusal {
+impl From<Finding> for WorkbookError {
     fn from(finding: Finding) -> Self {
         Self::Finding(finding.into())
     }
 }
 
-impl Refusal {
+impl WorkbookError {
     /// The finding that an error carries, or its words.
-    fn of_io(error: &std::io::Error) -> Self {
-        refused(error).map_or_else(|| Self::Damaged(error.to_string()), |finding| Self::Finding(finding.clone().into()))
+    fn from_io(error: &std::io::Error) -> Self {
+        find_finding(error)
+            .map_or_else(|| Self::Damaged(error.to_string()), |finding| Self::Finding(finding.clone().into()))
     }
 }
 
-impl From<std::io::Error> for Refusal {
+impl From<std::io::Error> for WorkbookError {
     fn from(error: std::io::Error) -> Self {
-        Self::of_io(&error)
+        Self::from_io(&error)
     }
 }
 
-impl From<ZipError> for Refusal {
+impl From<ZipError> for WorkbookError {
     fn from(error: ZipError) -> Self {
         match error {
             ZipError::Io(error) => error.into(),
@@ -80,53 +81,57 @@ impl From<ZipError> for Refusal {
 ///
 /// # Errors
 /// When it is no workbook, is damaged, locked or too large, or has no such sheet.
-pub(super) fn read<S: Read + Seek>(
+pub(super) fn read_workbook<S: Read + Seek>(
     mut input: S,
     file: &Path,
     wanted: Option<&str>,
-) -> Result<(Spool, Sheet), Box<Finding>> {
-    let read = quietly(|| convert(&mut input, file, wanted));
-    read.unwrap_or(Err(Refusal::Damaged(String::new()))).map_err(|refusal| match refusal {
-        Refusal::Finding(finding) => finding,
-        Refusal::Damaged(why) => trouble::damaged_workbook(file, &why).into(),
+) -> Result<(SpooledFile, SheetInfo), Box<Finding>> {
+    let read = catch_panic(|| convert_workbook(&mut input, file, wanted));
+    read.unwrap_or(Err(WorkbookError::Damaged(String::new()))).map_err(|refusal| match refusal {
+        WorkbookError::Finding(finding) => finding,
+        WorkbookError::Damaged(why) => trouble::damaged_workbook(file, &why).into(),
     })
 }
 
-fn convert<S: Read + Seek>(input: &mut S, file: &Path, wanted: Option<&str>) -> Result<(Spool, Sheet), Refusal> {
+fn convert_workbook<S: Read + Seek>(
+    input: &mut S,
+    file: &Path,
+    wanted: Option<&str>,
+) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let mut head = [0];
     input.read_exact(&mut head)?;
     input.rewind()?;
     if head == [0xd0] {
-        return xls::read(input, file, wanted);
+        return xls::read_xls(input, file, wanted);
     }
-    let mut archive = Archive::open(&mut *input, file)?;
-    if archive.has("xl/workbook.bin") {
-        return Err(trouble::foreign(file, "a binary workbook (.xlsb)", None).into());
+    let mut archive = WorkbookArchive::open(&mut *input, file)?;
+    if archive.has_part("xl/workbook.bin") {
+        return Err(trouble::foreign_format(file, "a binary workbook (.xlsb)", None).into());
     }
     if archive.names().any(|name| name.starts_with("index/") && name.ends_with(".iwa")) {
-        return Err(trouble::foreign(file, "a Numbers document", None).into());
+        return Err(trouble::foreign_format(file, "a Numbers document", None).into());
     }
     if archive.names().any(|name| name.starts_with("word/") || name.starts_with("ppt/")) {
-        return Err(trouble::foreign(file, "a Word or PowerPoint document", None).into());
+        return Err(trouble::foreign_format(file, "a Word or PowerPoint document", None).into());
     }
-    if archive.has("content.xml") {
-        return ods::read(&mut archive, wanted);
+    if archive.has_part("content.xml") {
+        return ods::read_ods(&mut archive, wanted);
     }
-    if archive.has("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
-        return xlsx::read(&mut archive, wanted);
+    if archive.has_part("[Content_Types].xml") || archive.names().any(|name| name.starts_with("xl/")) {
+        return xlsx::read_xlsx(&mut archive, wanted);
     }
-    Err(trouble::foreign(file, "an archive (ZIP)", Some("unpack the file, and use the list inside")).into())
+    Err(trouble::foreign_format(file, "an archive (ZIP)", Some("unpack the file, and use the list inside")).into())
 }
 
 /// The chosen sheet, with the notes about it.
-fn chosen_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> Sheet {
+fn describe_sheet(sheets: &[(String, bool)], chosen: usize, warnings: Vec<Finding>) -> SheetInfo {
     let others = sheets.iter().enumerate().filter(|(index, (_, visible))| *index != chosen && *visible);
     let visible_others = others.map(|(_, (name, _))| name.clone()).collect();
-    Sheet { name: sheets[chosen].0.clone(), others: sheets.len() - 1, visible_others, warnings }
+    SheetInfo { name: sheets[chosen].0.clone(), others: sheets.len() - 1, visible_others, warnings }
 }
 
 /// The sheet that is meant among those with these names, of which the first ones that are visible have `true`.
-fn choose(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, Refusal> {
+fn choose_sheet(file: &Path, sheets: &[(String, bool)], wanted: Option<&str>) -> Result<usize, WorkbookError> {
     let names = || sheets.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let Some(wanted) = wanted else {
         return sheets

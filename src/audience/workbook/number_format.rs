@@ -5,7 +5,7 @@
 
 use calamine::ExcelDateTime;
 
-use super::date_format::{DateFormat, usual};
+use super::date_format::{DateFormat, format_default};
 
 /// The built-in formats whose days and months stand as the reader's language has them.
 const LOCAL_DATE: u32 = 14;
@@ -16,19 +16,19 @@ const GENERAL_WIDTH: usize = 11;
 /// A number format.
 #[derive(Debug)]
 pub(super) struct NumberFormat {
-    sections: Vec<Section>,
+    sections: Vec<FormatSection>,
 }
 
 #[derive(Debug)]
-struct Section {
+struct FormatSection {
     /// The numbers that it is for, where it says it: a comparison and a number.
     condition: Option<(String, f64)>,
-    tokens: Vec<Token>,
+    tokens: Vec<FormatToken>,
     dates: Option<DateFormat>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(super) enum FormatToken {
     Text(String),
     /// `0`, `#` or `?`.
     Digit(char),
@@ -38,7 +38,7 @@ pub(super) enum Token {
     /// The number as it would be without a format.
     General,
     /// What is not shown as it says: powers of ten, fractions.
-    Unshown,
+    Unsupported,
     /// A run of one letter of a date.
     Run(char, usize),
     /// A run of one letter of a duration.
@@ -60,33 +60,34 @@ impl NumberFormat {
             Some(LOCAL_DATE_AND_TIME) => "dd.mm.yyyy h:mm",
             _ => code,
         };
-        Self { sections: sections(code).into_iter().map(Section::parse).collect() }
+        Self { sections: split_sections(code).into_iter().map(FormatSection::parse).collect() }
     }
 
     /// What is shown of a number.
-    pub(super) fn number(&self, value: f64) -> String {
-        let (index, section) = self.section(value);
-        let shown = section.map_or_else(|| general(value.abs()), |section| section.number(value.abs()));
+    pub(super) fn format_number(&self, value: f64) -> String {
+        let (index, section) = self.choose_section(value);
+        let shown = section.map_or_else(|| format_general(value.abs()), |section| section.format_number(value.abs()));
         let sign =
             if value < 0.0 && index == 0 && shown.bytes().any(|byte| matches!(byte, b'1'..=b'9')) { "-" } else { "" };
         format!("{sign}{shown}").trim().to_owned()
     }
 
     /// What is shown of a time.
-    pub(super) fn time(&self, time: &ExcelDateTime) -> String {
-        let (_, section) = self.section(time.as_f64());
+    pub(super) fn format_time(&self, time: &ExcelDateTime) -> String {
+        let (_, section) = self.choose_section(time.as_f64());
         match section.and_then(|section| section.dates.as_ref()) {
-            Some(dates) => dates.shown(time).trim().to_owned(),
-            None => usual(time),
+            Some(dates) => dates.format_time(time).trim().to_owned(),
+            None => format_default(time),
         }
     }
 
     /// The section for a number, and which one it is.
-    fn section(&self, value: f64) -> (usize, Option<&Section>) {
+    fn choose_section(&self, value: f64) -> (usize, Option<&FormatSection>) {
         let numbers = &self.sections[..self.sections.len().min(3)];
         if numbers.iter().any(|section| section.condition.is_some()) {
-            let fits =
-                |section: &Section| section.condition.as_ref().is_none_or(|(sign, than)| compares(value, sign, *than));
+            let fits = |section: &FormatSection| {
+                section.condition.as_ref().is_none_or(|(sign, than)| compare(value, sign, *than))
+            };
             let index = numbers.iter().position(fits).unwrap_or(numbers.len().saturating_sub(1));
             return (index, numbers.get(index));
         }
@@ -99,13 +100,13 @@ impl NumberFormat {
     }
 }
 
-impl Section {
+impl FormatSection {
     fn parse(code: &str) -> Self {
         let (mut tokens, mut condition, mut language) = (Vec::new(), None, String::new());
         let mut rest = code.chars().peekable();
-        let text = |tokens: &mut Vec<Token>, more: &str| match tokens.last_mut() {
-            Some(Token::Text(text)) => text.push_str(more),
-            _ => tokens.push(Token::Text(more.to_owned())),
+        let text = |tokens: &mut Vec<FormatToken>, more: &str| match tokens.last_mut() {
+            Some(FormatToken::Text(text)) => text.push_str(more),
+            _ => tokens.push(FormatToken::Text(more.to_owned())),
         };
         while let Some(character) = rest.next() {
             match character {
@@ -132,22 +133,22 @@ impl Section {
                     } else if let Some(letter @ ('h' | 'm' | 's')) = lower.chars().next()
                         && lower.chars().all(|other| other == letter)
                     {
-                        tokens.push(Token::Elapsed(letter));
+                        tokens.push(FormatToken::Elapsed(letter));
                     }
                 }
-                '0' | '#' | '?' => tokens.push(Token::Digit(character)),
-                '.' => tokens.push(Token::Point),
-                ',' => tokens.push(Token::Comma),
-                '%' => tokens.push(Token::Percent),
-                'E' | 'e' if matches!(rest.peek(), Some('+' | '-')) => tokens.push(Token::Unshown),
-                '@' => tokens.push(Token::General),
-                'G' | 'g' if begins(&rest, "eneral") => {
+                '0' | '#' | '?' => tokens.push(FormatToken::Digit(character)),
+                '.' => tokens.push(FormatToken::Point),
+                ',' => tokens.push(FormatToken::Comma),
+                '%' => tokens.push(FormatToken::Percent),
+                'E' | 'e' if matches!(rest.peek(), Some('+' | '-')) => tokens.push(FormatToken::Unsupported),
+                '@' => tokens.push(FormatToken::General),
+                'G' | 'g' if starts_with(&rest, "eneral") => {
                     rest.nth(5);
-                    tokens.push(Token::General);
+                    tokens.push(FormatToken::General);
                 }
-                'A' | 'a' if begins(&rest, "m/pm") || begins(&rest, "/p") => {
-                    rest.nth(if begins(&rest, "/p") { 1 } else { 3 });
-                    tokens.push(Token::HalfDay);
+                'A' | 'a' if starts_with(&rest, "m/pm") || starts_with(&rest, "/p") => {
+                    rest.nth(if starts_with(&rest, "/p") { 1 } else { 3 });
+                    tokens.push(FormatToken::HalfDay);
                 }
                 letter if matches!(letter.to_ascii_lowercase(), 'y' | 'm' | 'd' | 'h' | 's') => {
                     let letter = letter.to_ascii_lowercase();
@@ -155,37 +156,37 @@ impl Section {
                     while rest.next_if(|next| next.to_ascii_lowercase() == letter).is_some() {
                         length += 1;
                     }
-                    tokens.push(Token::Run(letter, length));
+                    tokens.push(FormatToken::Run(letter, length));
                 }
-                '/' if matches!(tokens.last(), Some(Token::Digit(_))) => tokens.push(Token::Unshown),
+                '/' if matches!(tokens.last(), Some(FormatToken::Digit(_))) => tokens.push(FormatToken::Unsupported),
                 other => text(&mut tokens, other.encode_utf8(&mut [0; 4])),
             }
         }
-        let is_date = tokens.iter().any(|token| matches!(token, Token::Run(..) | Token::Elapsed(_)));
+        let is_date = tokens.iter().any(|token| matches!(token, FormatToken::Run(..) | FormatToken::Elapsed(_)));
         let dates = is_date.then(|| DateFormat::new(&tokens, &language));
         Self { condition, tokens, dates }
     }
 
     /// What is shown of a number that is not below 0.
-    fn number(&self, value: f64) -> String {
-        if self.dates.is_some() || self.tokens.contains(&Token::Unshown) {
-            return general(value);
+    fn format_number(&self, value: f64) -> String {
+        if self.dates.is_some() || self.tokens.contains(&FormatToken::Unsupported) {
+            return format_general(value);
         }
-        let is_digit = |token: &Token| matches!(token, Token::Digit(_));
-        let point = self.tokens.iter().position(|token| *token == Token::Point).unwrap_or(self.tokens.len());
+        let is_digit = |token: &FormatToken| matches!(token, FormatToken::Digit(_));
+        let point = self.tokens.iter().position(|token| *token == FormatToken::Point).unwrap_or(self.tokens.len());
         let last = self.tokens.iter().rposition(is_digit);
-        let comma = |(at, token): (usize, &Token)| (*token == Token::Comma).then_some(at);
+        let comma = |(at, token): (usize, &FormatToken)| (*token == FormatToken::Comma).then_some(at);
         let commas: Vec<usize> = self.tokens.iter().enumerate().filter_map(comma).collect();
         let thousands = commas.iter().filter(|&&at| last.is_some_and(|last| at > last)).count();
         let grouped = commas.iter().any(|&at| last.is_some_and(|last| at < last));
-        let percents = self.tokens.iter().filter(|token| **token == Token::Percent).count();
+        let percents = self.tokens.iter().filter(|token| **token == FormatToken::Percent).count();
         let decimals = self.tokens[point..].iter().filter(|token| is_digit(token)).count();
         let power = 2 * i32::try_from(percents).unwrap_or(0) - 3 * i32::try_from(thousands).unwrap_or(0);
-        let (whole, fraction) = rounded(value, power, decimals);
+        let (whole, fraction) = round_digits(value, power, decimals);
         let placeholders = self.tokens[..point].iter().filter(|token| is_digit(token)).count();
-        let mut left = Whole { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
+        let mut left = WholeDigits { digits: whole.bytes().map(char::from).collect(), placeholders, grouped };
         let kept = self.tokens[point..].iter().filter_map(|token| match token {
-            Token::Digit(kind) => Some(*kind),
+            FormatToken::Digit(kind) => Some(*kind),
             _ => None,
         });
         let mut fraction: Vec<char> = fraction.chars().collect();
@@ -199,13 +200,17 @@ impl Section {
         let (mut shown, mut fraction) = (String::new(), fraction.into_iter());
         for (at, token) in self.tokens.iter().enumerate() {
             match token {
-                Token::Text(text) => shown.push_str(text),
-                Token::General => shown.push_str(&general(value)),
-                Token::Percent => shown.push('%'),
-                Token::Point => shown.push('.'),
-                Token::Digit(kind) if at < point => left.put(&mut shown, *kind),
-                Token::Digit(_) => shown.extend(fraction.next()),
-                Token::Comma | Token::Unshown | Token::Run(..) | Token::Elapsed(_) | Token::HalfDay => {}
+                FormatToken::Text(text) => shown.push_str(text),
+                FormatToken::General => shown.push_str(&format_general(value)),
+                FormatToken::Percent => shown.push('%'),
+                FormatToken::Point => shown.push('.'),
+                FormatToken::Digit(kind) if at < point => left.put_place(&mut shown, *kind),
+                FormatToken::Digit(_) => shown.extend(fraction.next()),
+                FormatToken::Comma
+                | FormatToken::Unsupported
+                | FormatToken::Run(..)
+                | FormatToken::Elapsed(_)
+                | FormatToken::HalfDay => {}
             }
         }
         shown
@@ -213,29 +218,29 @@ impl Section {
 }
 
 /// The digits before the point, on their way to their places.
-struct Whole {
+struct WholeDigits {
     digits: Vec<char>,
     /// Places that are left.
     placeholders: usize,
     grouped: bool,
 }
 
-impl Whole {
+impl WholeDigits {
     /// Shows what belongs to a place: the digits for which there is none to the first, else one or none.
-    fn put(&mut self, shown: &mut String, kind: char) {
+    fn put_place(&mut self, shown: &mut String, kind: char) {
         let here = self.digits.len().saturating_sub(self.placeholders - 1);
         let digits: Vec<char> = self.digits.drain(..here).collect();
         if digits.is_empty() && kind == '0' {
-            self.digit(shown, '0', self.placeholders - 1);
+            self.push_digit(shown, '0', self.placeholders - 1);
         }
         let behind = self.placeholders - 1;
         for (at, digit) in digits.iter().enumerate() {
-            self.digit(shown, *digit, behind + digits.len() - 1 - at);
+            self.push_digit(shown, *digit, behind + digits.len() - 1 - at);
         }
         self.placeholders = behind;
     }
 
-    fn digit(&self, shown: &mut String, digit: char, behind: usize) {
+    fn push_digit(&self, shown: &mut String, digit: char, behind: usize) {
         shown.push(digit);
         if self.grouped && behind > 0 && behind.is_multiple_of(3) {
             shown.push(',');
@@ -243,7 +248,7 @@ impl Whole {
     }
 }
 
-fn compares(value: f64, sign: &str, than: f64) -> bool {
+fn compare(value: f64, sign: &str, than: f64) -> bool {
     match sign {
         "<" => value < than,
         "<=" => value <= than,
@@ -254,13 +259,13 @@ fn compares(value: f64, sign: &str, than: f64) -> bool {
     }
 }
 
-fn begins(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
+fn starts_with(rest: &std::iter::Peekable<std::str::Chars<'_>>, with: &str) -> bool {
     let mut rest = rest.clone();
     with.chars().all(|wanted| rest.next().is_some_and(|next| next.eq_ignore_ascii_case(&wanted)))
 }
 
 /// The sections of a code, without what is quoted.
-fn sections(code: &str) -> Vec<&str> {
+fn split_sections(code: &str) -> Vec<&str> {
     let (mut sections, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
     for (at, character) in code.char_indices() {
         match character {
@@ -279,10 +284,10 @@ fn sections(code: &str) -> Vec<&str> {
 }
 
 /// A number that is not below 0 as a cell without a format shows it, but with all digits before the point.
-fn general(value: f64) -> String {
-    let (whole, _) = rounded(value, 0, 0);
+fn format_general(value: f64) -> String {
+    let (whole, _) = round_digits(value, 0, 0);
     let decimals = if value.fract() == 0.0 { 0 } else { (GENERAL_WIDTH - 1).saturating_sub(whole.len().max(1)) };
-    let (whole, fraction) = rounded(value, 0, decimals);
+    let (whole, fraction) = round_digits(value, 0, decimals);
     let fraction = fraction.trim_end_matches('0');
     let whole = if whole.is_empty() { "0" } else { &whole };
     if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
@@ -291,7 +296,7 @@ fn general(value: f64) -> String {
 /// The digits before and behind the point of a number times ten to a power, rounded as people round; 0 has none before.
 ///
 /// A spreadsheet knows fifteen digits; a whole number that has more keeps them.
-fn rounded(value: f64, power: i32, decimals: usize) -> (String, String) {
+fn round_digits(value: f64, power: i32, decimals: usize) -> (String, String) {
     if !value.is_finite() {
         return (String::new(), "0".repeat(decimals));
     }
@@ -335,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_shown_as_its_format_says() {
+    fn number_is_shown_in_its_format() {
         for (code, value, shown) in [
             ("General", 380_501_234_567.0, "380501234567"),
             ("General", 0.1 + 0.2, "0.3"),
@@ -371,7 +376,7 @@ mod tests {
             ("General\" грн\"", 5.5, "5.5 грн"),
             ("000", 1_234_567.0, "1234567"),
         ] {
-            assert_eq!(NumberFormat::parse(code, None).number(value), shown, "{code} of {value}");
+            assert_eq!(NumberFormat::parse(code, None).format_number(value), shown, "{code} of {value}");
         }
     }
 }

@@ -7,30 +7,31 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use zip::read::ZipFile;
 
-use super::archive::Archive;
-use super::budget::Budget;
-use super::events::{Events, value};
-use super::rows::Rows;
-use super::{Refusal, choose, chosen_sheet};
-use crate::audience::decoding::{Sheet, Spool};
+use super::archive::WorkbookArchive;
+use super::budget::MemoryBudget;
+use super::events::{XmlEvents, attribute_value};
+use super::rows::SheetRows;
+use super::{WorkbookError, choose_sheet, describe_sheet};
+use crate::audience::decoding::{SheetInfo, SpooledFile};
 use crate::audience::form_trouble as trouble;
 use crate::audience::intake::RECORD_LIMIT;
 use crate::audience::is_shortened;
 
 /// The most cells of a row that are written one by one; a sheet has no more columns.
-const MOST_CELLS: usize = 1 << 14;
+const MAX_CELLS: usize = 1 << 14;
 
-pub(super) fn read<S: Read + Seek>(
-    archive: &mut Archive<'_, S>,
+pub(super) fn read_ods<S: Read + Seek>(
+    archive: &mut WorkbookArchive<'_, S>,
     wanted: Option<&str>,
-) -> Result<(Spool, Sheet), Refusal> {
+) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
-    let sheets = sheets(archive)?;
-    let chosen = choose(file, &sheets, wanted)?;
+    let sheets = list_sheets(archive)?;
+    let chosen = choose_sheet(file, &sheets, wanted)?;
     let name = sheets[chosen].0.clone();
-    let mut reader = SheetReader { xml: xml(archive)?, rows: Rows::new(file)?, row: 0, hidden: Vec::new() };
-    reader.find(chosen)?;
-    reader.read()?;
+    let mut reader =
+        SheetReader { xml: open_content(archive)?, rows: SheetRows::new(file)?, row: 0, hidden: Vec::new() };
+    reader.seek_sheet(chosen)?;
+    reader.read_rows()?;
     let SheetReader { mut rows, hidden, .. } = reader;
     let mut warnings = Vec::new();
     if !hidden.is_empty() {
@@ -40,39 +41,42 @@ pub(super) fn read<S: Read + Seek>(
     if errors > 0 {
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
-    Ok((rows.end()?, chosen_sheet(&sheets, chosen, warnings)))
+    Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
 }
 
-type Xml<'a, S> = Events<ZipFile<'a, S>>;
+type ContentXml<'a, S> = XmlEvents<ZipFile<'a, S>>;
 
-fn xml<'a, S: Read + Seek>(archive: &'a mut Archive<'_, S>) -> Result<Xml<'a, S>, Refusal> {
-    archive.events("content.xml")?.ok_or_else(|| damaged("it has no content"))
+fn open_content<'a, S: Read + Seek>(
+    archive: &'a mut WorkbookArchive<'_, S>,
+) -> Result<ContentXml<'a, S>, WorkbookError> {
+    archive.read_events("content.xml")?.ok_or_else(|| damaged_error("it has no content"))
 }
 
-fn damaged(error: impl std::fmt::Display) -> Refusal {
-    Refusal::Damaged(error.to_string())
+fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
+    WorkbookError::Damaged(error.to_string())
 }
 
 /// The names of all sheets, and whether they are visible.
-fn sheets<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<Vec<(String, bool)>, Refusal> {
+fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
     /// What a name takes besides its bytes: its place in a list that has room for more.
     const EACH: usize = 64;
-    let mut budget = Budget::new(archive.file);
-    let mut xml = xml(archive)?;
+    let mut budget = MemoryBudget::new(archive.file);
+    let mut xml = open_content(archive)?;
     let (mut sheets, mut style, mut hidden) = (Vec::new(), String::new(), HashSet::new());
     loop {
-        match xml.next()? {
+        match xml.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
-                "style" => style = value(&element, "style:name").unwrap_or_default(),
-                "table-properties" if value(&element, "table:display").as_deref() == Some("false") => {
-                    budget.take(EACH + style.len(), "its styles")?;
+                "style" => style = attribute_value(&element, "style:name").unwrap_or_default(),
+                "table-properties" if attribute_value(&element, "table:display").as_deref() == Some("false") => {
+                    budget.reserve(EACH + style.len(), "its styles")?;
                     hidden.insert(style.clone());
                 }
                 "table" => {
-                    let visible = value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
-                    let name = value(&element, "table:name").unwrap_or_default();
+                    let visible =
+                        attribute_value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
+                    let name = attribute_value(&element, "table:name").unwrap_or_default();
                     // Names are copied when none is chosen.
-                    budget.take(EACH + 4 * name.len(), "its sheets")?;
+                    budget.reserve(EACH + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }
                 _ => {}
@@ -85,8 +89,8 @@ fn sheets<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<Vec<(String, b
 
 /// Reads one sheet.
 struct SheetReader<'a, 'f, S: Read + Seek> {
-    xml: Xml<'a, S>,
-    rows: Rows<'f>,
+    xml: ContentXml<'a, S>,
+    rows: SheetRows<'f>,
     /// The row that comes next, from 0.
     row: u32,
     hidden: Vec<u32>,
@@ -94,7 +98,7 @@ struct SheetReader<'a, 'f, S: Read + Seek> {
 
 /// A cell as it is shown.
 #[derive(Default)]
-struct Shown {
+struct ShownCell {
     text: String,
     is_error: bool,
     repeated: u32,
@@ -102,9 +106,9 @@ struct Shown {
 
 impl<S: Read + Seek> SheetReader<'_, '_, S> {
     /// Goes to the beginning of the sheet at that place.
-    fn find(&mut self, mut place: usize) -> Result<(), Refusal> {
+    fn seek_sheet(&mut self, mut place: usize) -> Result<(), WorkbookError> {
         loop {
-            match self.xml.next()? {
+            match self.xml.next_event()? {
                 Event::Start(element) if element.local_name().as_ref() == "table" => {
                     if place == 0 {
                         return Ok(());
@@ -112,54 +116,56 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                     place -= 1;
                 }
                 Event::Empty(element) if element.local_name().as_ref() == "table" => place = place.saturating_sub(1),
-                Event::Eof => return Err(damaged("it is incomplete")),
+                Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }
         }
     }
 
-    fn read(&mut self) -> Result<(), Refusal> {
+    fn read_rows(&mut self) -> Result<(), WorkbookError> {
         loop {
-            match self.xml.next()? {
+            match self.xml.next_event()? {
                 Event::Start(element) if element.local_name().as_ref() == "table-row" => {
-                    let (repeated, hidden) = row_of(&element);
+                    let (repeated, hidden) = repeated_rows(&element);
                     self.read_row(repeated, hidden)?;
                 }
                 Event::Empty(element) if element.local_name().as_ref() == "table-row" => {
-                    self.row = self.row.saturating_add(row_of(&element).0);
+                    self.row = self.row.saturating_add(repeated_rows(&element).0);
                 }
                 Event::End(element) if element.local_name().as_ref() == "table" => return Ok(()),
-                Event::Eof => return Err(damaged("it is incomplete")),
+                Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }
         }
     }
 
-    fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), Refusal> {
+    fn read_row(&mut self, repeated: u32, hidden: bool) -> Result<(), WorkbookError> {
         let mut cells = Vec::new();
         let mut held = 0;
         loop {
-            match self.xml.next()? {
+            match self.xml.next_event()? {
                 Event::Start(element) if is_cell(&element) => {
-                    let (owned, mut shown) =
-                        (element.to_owned(), Shown { repeated: columns_of(&element), ..Shown::default() });
+                    let (owned, mut shown) = (
+                        element.to_owned(),
+                        ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
+                    );
                     self.read_text(&mut shown)?;
-                    shown.judge(&owned);
+                    shown.correct_shown(&owned);
                     held += shown.text.len();
                     cells.push(shown);
                 }
                 Event::Empty(element) if is_cell(&element) => {
-                    cells.push(Shown { repeated: columns_of(&element), ..Shown::default() });
+                    cells.push(ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() });
                 }
                 Event::End(element) if element.local_name().as_ref() == "table-row" => break,
-                Event::Eof => return Err(damaged("it is incomplete")),
+                Event::Eof => return Err(damaged_error("it is incomplete")),
                 _ => {}
             }
             if held > RECORD_LIMIT {
-                return Err(self.rows.too_long(self.row).into());
+                return Err(self.rows.long_row_finding(self.row).into());
             }
-            if cells.len() > MOST_CELLS {
-                return Err(damaged("a row has more than 16384 cells"));
+            if cells.len() > MAX_CELLS {
+                return Err(damaged_error("a row has more than 16384 cells"));
             }
         }
         if cells.iter().all(|cell| cell.text.is_empty()) {
@@ -175,8 +181,8 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                 let many = if cell.text.is_empty() { 0 } else { cell.repeated };
                 for at in column..column.saturating_add(many) {
                     match cell.is_error {
-                        true => self.rows.put_error(self.row, at, &cell.text)?,
-                        false => self.rows.put(self.row, at, &cell.text)?,
+                        true => self.rows.put_error_cell(self.row, at, &cell.text)?,
+                        false => self.rows.put_cell(self.row, at, &cell.text)?,
                     }
                 }
                 column = column.saturating_add(cell.repeated);
@@ -187,10 +193,10 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
     }
 
     /// Reads a cell to its end: its paragraphs, without notes and drawings.
-    fn read_text(&mut self, shown: &mut Shown) -> Result<(), Refusal> {
+    fn read_text(&mut self, shown: &mut ShownCell) -> Result<(), WorkbookError> {
         let (mut paragraphs, mut within, mut aside) = (0, 0_u32, 0_u32);
         loop {
-            match self.xml.next()? {
+            match self.xml.next_event()? {
                 Event::Start(element) => match element.local_name().as_ref() {
                     "annotation" | "frame" | "shapes" | "table" => aside += 1,
                     _ if aside > 0 => aside += 1,
@@ -201,13 +207,13 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         (paragraphs, within) = (paragraphs + 1, within + 1);
                     }
                     "s" => {
-                        shown.space(&element);
+                        shown.add_spaces(&element);
                         within += 1;
                     }
                     _ => within += 1,
                 },
                 Event::Empty(element) if aside == 0 => match element.local_name().as_ref() {
-                    "s" => shown.space(&element),
+                    "s" => shown.add_spaces(&element),
                     "tab" => shown.text.push('\t'),
                     "line-break" => shown.text.push('\n'),
                     _ => {}
@@ -223,32 +229,33 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         shown.text.push_str(resolve_predefined_entity(&reference.xml10_content()).unwrap_or_default());
                     }
                 }
-                Event::Eof => return Err(damaged("it ends unexpectedly")),
+                Event::Eof => return Err(damaged_error("it ends unexpectedly")),
                 _ => {}
             }
             if shown.text.len() > RECORD_LIMIT {
-                return Err(self.rows.too_long(self.row).into());
+                return Err(self.rows.long_row_finding(self.row).into());
             }
         }
     }
 }
 
-impl Shown {
-    fn space(&mut self, element: &BytesStart<'_>) {
-        let count = value(element, "text:c").and_then(|count| count.parse().ok()).unwrap_or(1_usize);
+impl ShownCell {
+    fn add_spaces(&mut self, element: &BytesStart<'_>) {
+        let count = attribute_value(element, "text:c").and_then(|count| count.parse().ok()).unwrap_or(1_usize);
         self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
     }
 
     /// Shows all digits of a number that a narrow cell or its format has shortened, and knows an error.
-    fn judge(&mut self, element: &BytesStart<'_>) {
-        let kind =
-            value(element, "calcext:value-type").or_else(|| value(element, "office:value-type")).unwrap_or_default();
+    fn correct_shown(&mut self, element: &BytesStart<'_>) {
+        let kind = attribute_value(element, "calcext:value-type")
+            .or_else(|| attribute_value(element, "office:value-type"))
+            .unwrap_or_default();
         self.is_error = kind == "error" || self.text.starts_with("Err:") || self.text.starts_with("#N/A");
         if kind == "float"
             && (is_shortened(&self.text) || self.text.starts_with("###"))
-            && let Some(number) = value(element, "office:value").and_then(|number| number.parse::<f64>().ok())
+            && let Some(number) = attribute_value(element, "office:value").and_then(|number| number.parse::<f64>().ok())
         {
-            self.text = super::number_format::NumberFormat::general().number(number);
+            self.text = super::number_format::NumberFormat::general().format_number(number);
         }
     }
 }
@@ -257,16 +264,16 @@ fn is_cell(element: &BytesStart<'_>) -> bool {
     matches!(element.local_name().as_ref(), "table-cell" | "covered-table-cell")
 }
 
-fn columns_of(element: &BytesStart<'_>) -> u32 {
-    repeated(element, "table:number-columns-repeated")
+fn repeated_columns(element: &BytesStart<'_>) -> u32 {
+    read_repeat(element, "table:number-columns-repeated")
 }
 
 /// How often a row is repeated, and whether it is hidden.
-fn row_of(element: &BytesStart<'_>) -> (u32, bool) {
-    let hidden = matches!(value(element, "table:visibility").as_deref(), Some("collapse" | "filter"));
-    (repeated(element, "table:number-rows-repeated"), hidden)
+fn repeated_rows(element: &BytesStart<'_>) -> (u32, bool) {
+    let hidden = matches!(attribute_value(element, "table:visibility").as_deref(), Some("collapse" | "filter"));
+    (read_repeat(element, "table:number-rows-repeated"), hidden)
 }
 
-fn repeated(element: &BytesStart<'_>, attribute: &str) -> u32 {
-    value(element, attribute).and_then(|count| count.parse().ok()).unwrap_or(1).max(1)
+fn read_repeat(element: &BytesStart<'_>, attribute: &str) -> u32 {
+    attribute_value(element, attribute).and_then(|count| count.parse().ok()).unwrap_or(1).max(1)
 }

@@ -5,17 +5,17 @@ use std::io::{Read, Seek};
 
 use quick_xml::events::{BytesStart, Event};
 
-use super::Refusal;
-use super::archive::Archive;
-use super::budget::{Budget, text};
-use super::events::{Events, local_value, value};
+use super::WorkbookError;
+use super::archive::WorkbookArchive;
+use super::budget::{MemoryBudget, text_size};
+use super::events::{XmlEvents, attribute_value, local_attribute_value};
 use crate::audience::form_trouble as trouble;
 
 /// The most bytes of a number format. Excel writes at most 255 characters.
-const LONGEST_FORMAT: usize = 8 << 10;
+const MAX_FORMAT: usize = 8 << 10;
 
 /// What an `.xlsx` workbook says of itself.
-pub(super) struct Parts {
+pub(super) struct WorkbookParts {
     /// The folder of its parts, with a slash behind it.
     folder: String,
     pub(super) sheets: Vec<SheetPart>,
@@ -31,26 +31,31 @@ pub(super) struct SheetPart {
     pub(super) part: String,
 }
 
-impl Parts {
-    pub(super) fn read<S: Read + Seek>(archive: &mut Archive<'_, S>, budget: &mut Budget<'_>) -> Result<Self, Refusal> {
-        let (folder, name) = workbook_part(archive)?;
-        let relations = relations(archive, &format!("{folder}_rels/{name}.rels"), budget)?;
+impl WorkbookParts {
+    pub(super) fn read<S: Read + Seek>(
+        archive: &mut WorkbookArchive<'_, S>,
+        budget: &mut MemoryBudget<'_>,
+    ) -> Result<Self, WorkbookError> {
+        let (folder, name) = find_workbook_part(archive)?;
+        let relations = read_relations(archive, &format!("{folder}_rels/{name}.rels"), budget)?;
         let (mut sheets, mut is_1904) = (Vec::new(), false);
-        each(archive, &format!("{folder}{name}"), |element| {
+        each_element(archive, &format!("{folder}{name}"), |element| {
             match element.local_name().as_ref() {
                 "sheet" => {
-                    let relation = local_value(element, "id").and_then(|id| relations.get(&id));
-                    let relation = relation.ok_or_else(|| Refusal::Damaged("a sheet's file is missing".to_owned()))?;
+                    let relation = local_attribute_value(element, "id").and_then(|id| relations.get(&id));
+                    let relation =
+                        relation.ok_or_else(|| WorkbookError::Damaged("a sheet's file is missing".to_owned()))?;
                     if relation.kind.rsplit('/').next() == Some("worksheet") {
-                        let (name, part) = (value(element, "name").unwrap_or_default(), relation.part(&folder));
+                        let (name, part) =
+                            (attribute_value(element, "name").unwrap_or_default(), relation.resolve_part(&folder));
                         // Names are copied when a sheet is chosen, and once more when none is.
-                        budget.take(4 * (name.len() + size_of::<SheetPart>()) + 2 * part.len(), "its sheets")?;
-                        let visible = value(element, "state").is_none_or(|state| state == "visible");
+                        budget.reserve(4 * (name.len() + size_of::<SheetPart>()) + 2 * part.len(), "its sheets")?;
+                        let visible = attribute_value(element, "state").is_none_or(|state| state == "visible");
                         sheets.push(SheetPart { name, visible, part });
                     }
                 }
                 "workbookPr" => {
-                    if let Some(says) = value(element, "date1904") {
+                    if let Some(says) = attribute_value(element, "date1904") {
                         is_1904 = says == "1" || says == "true";
                     }
                 }
@@ -62,12 +67,12 @@ impl Parts {
     }
 
     /// The part that has the texts of all cells.
-    pub(super) fn texts(&self) -> String {
+    pub(super) fn texts_part(&self) -> String {
         format!("{}sharedStrings.xml", self.folder)
     }
 
     /// The part that has the formats of all cells.
-    pub(super) fn styles(&self) -> String {
+    pub(super) fn styles_part(&self) -> String {
         format!("{}styles.xml", self.folder)
     }
 }
@@ -79,44 +84,45 @@ struct Relation {
 }
 
 impl Relation {
-    fn part(&self, folder: &str) -> String {
+    fn resolve_part(&self, folder: &str) -> String {
         self.target.strip_prefix('/').map_or_else(|| format!("{folder}{}", self.target), str::to_owned)
     }
 }
 
 /// The folder and the name of the part with the list of sheets.
-fn workbook_part<S: Read + Seek>(archive: &mut Archive<'_, S>) -> Result<(String, String), Refusal> {
+fn find_workbook_part<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<(String, String), WorkbookError> {
     let mut workbook = None;
-    each(archive, "_rels/.rels", |element| {
+    each_element(archive, "_rels/.rels", |element| {
         let is_document = |kind: String| kind.ends_with("/relationships/officeDocument");
-        if element.local_name().as_ref() == "Relationship" && value(element, "Type").is_some_and(is_document) {
-            workbook = value(element, "Target").or(workbook.take());
+        if element.local_name().as_ref() == "Relationship" && attribute_value(element, "Type").is_some_and(is_document)
+        {
+            workbook = attribute_value(element, "Target").or(workbook.take());
         }
         Ok(())
     })?;
-    let workbook = workbook.ok_or_else(|| Refusal::Damaged("it has no list of sheets".to_owned()))?;
+    let workbook = workbook.ok_or_else(|| WorkbookError::Damaged("it has no list of sheets".to_owned()))?;
     let (folder, name) = workbook.rsplit_once('/').map_or(("", workbook.as_str()), |(folder, name)| (folder, name));
     let folder = folder.strip_prefix('/').unwrap_or(folder);
     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     Ok((folder, if name.is_empty() { "workbook.xml".to_owned() } else { name.to_owned() }))
 }
 
-fn relations<S: Read + Seek>(
-    archive: &mut Archive<'_, S>,
+fn read_relations<S: Read + Seek>(
+    archive: &mut WorkbookArchive<'_, S>,
     part: &str,
-    budget: &mut Budget<'_>,
-) -> Result<HashMap<String, Relation>, Refusal> {
+    budget: &mut MemoryBudget<'_>,
+) -> Result<HashMap<String, Relation>, WorkbookError> {
     let mut relations = HashMap::new();
-    each(archive, part, |element| {
+    each_element(archive, part, |element| {
         if element.local_name().as_ref() == "Relationship"
-            && let Some(id) = value(element, "Id")
+            && let Some(id) = attribute_value(element, "Id")
         {
             let relation = Relation {
-                kind: value(element, "Type").unwrap_or_default(),
-                target: value(element, "Target").unwrap_or_default(),
+                kind: attribute_value(element, "Type").unwrap_or_default(),
+                target: attribute_value(element, "Target").unwrap_or_default(),
             };
             let entry = 2 * size_of::<(String, Relation)>();
-            budget.take(id.len() + relation.kind.len() + relation.target.len() + entry, "its part lists")?;
+            budget.reserve(id.len() + relation.kind.len() + relation.target.len() + entry, "its part lists")?;
             relations.insert(id, relation);
         }
         Ok(())
@@ -125,14 +131,14 @@ fn relations<S: Read + Seek>(
 }
 
 /// Looks at all elements of a part.
-fn each<S: Read + Seek>(
-    archive: &mut Archive<'_, S>,
+fn each_element<S: Read + Seek>(
+    archive: &mut WorkbookArchive<'_, S>,
     part: &str,
-    mut look: impl FnMut(&BytesStart<'_>) -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
-    let Some(mut events) = archive.events(part)? else { return Ok(()) };
+    mut look: impl FnMut(&BytesStart<'_>) -> Result<(), WorkbookError>,
+) -> Result<(), WorkbookError> {
+    let Some(mut events) = archive.read_events(part)? else { return Ok(()) };
     loop {
-        match events.next()? {
+        match events.next_event()? {
             Event::Start(element) | Event::Empty(element) => look(&element)?,
             Event::Eof => return Ok(()),
             _ => {}
@@ -151,15 +157,15 @@ pub(super) struct CellFormats {
 
 impl CellFormats {
     pub(super) fn read<S: Read + Seek>(
-        archive: &mut Archive<'_, S>,
+        archive: &mut WorkbookArchive<'_, S>,
         part: &str,
-        budget: &mut Budget<'_>,
-    ) -> Result<Self, Refusal> {
+        budget: &mut MemoryBudget<'_>,
+    ) -> Result<Self, WorkbookError> {
         let file = archive.file;
         let (mut formats, mut section) = (Self::default(), String::new());
-        let Some(mut events) = archive.events(part)? else { return Ok(formats) };
+        let Some(mut events) = archive.read_events(part)? else { return Ok(formats) };
         loop {
-            match events.next()? {
+            match events.next_event()? {
                 Event::Start(element) if matches!(element.local_name().as_ref(), "numFmts" | "cellXfs") => {
                     element.local_name().as_ref().clone_into(&mut section);
                 }
@@ -180,53 +186,53 @@ impl CellFormats {
     fn add_code(
         &mut self,
         element: &BytesStart<'_>,
-        budget: &mut Budget<'_>,
+        budget: &mut MemoryBudget<'_>,
         file: &std::path::Path,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), WorkbookError> {
         /// What becomes of a character of a format when it is read, in bytes.
         const EACH: usize = 128;
-        let id = value(element, "numFmtId").and_then(|id| id.parse().ok());
-        let Some((id, code)) = id.zip(value(element, "formatCode")) else { return Ok(()) };
-        if code.len() > LONGEST_FORMAT {
+        let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
+        let Some((id, code)) = id.zip(attribute_value(element, "formatCode")) else { return Ok(()) };
+        if code.len() > MAX_FORMAT {
             return Err(trouble::large_workbook(file, "one of its number formats is larger than 8 KiB").into());
         }
-        budget.take(EACH * (1 + code.len()), "its number formats")?;
+        budget.reserve(EACH * (1 + code.len()), "its number formats")?;
         self.codes.insert(id, code);
         Ok(())
     }
 
-    fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut Budget<'_>) -> Result<(), Refusal> {
+    fn add_style(&mut self, element: &BytesStart<'_>, budget: &mut MemoryBudget<'_>) -> Result<(), WorkbookError> {
         /// What the library keeps of a style besides the code of its format, in bytes.
         const EACH: usize = 1 << 10;
-        let id = value(element, "numFmtId").and_then(|id| id.parse().ok());
+        let id = attribute_value(element, "numFmtId").and_then(|id| id.parse().ok());
         let code = id.and_then(|id| self.codes.get(&id)).map_or(0, String::len);
-        budget.take(EACH + code, "its styles")?;
+        budget.reserve(EACH + code, "its styles")?;
         self.of_styles.push(id);
         Ok(())
     }
 }
 
 /// Refuses the shared texts of a workbook if they do not fit into the memory; each is kept whole.
-pub(super) fn look_at_texts<S: Read + Seek>(
-    archive: &mut Archive<'_, S>,
+pub(super) fn check_shared_texts<S: Read + Seek>(
+    archive: &mut WorkbookArchive<'_, S>,
     part: &str,
-    budget: &mut Budget<'_>,
-) -> Result<(), Refusal> {
+    budget: &mut MemoryBudget<'_>,
+) -> Result<(), WorkbookError> {
     const THINGS: &str = "its shared strings";
-    let Some(events) = archive.events(part)? else { return Ok(()) };
-    let mut events = events.whole("si");
+    let Some(events) = archive.read_events(part)? else { return Ok(()) };
+    let mut events = events.with_whole_elements("si");
     let (mut said, mut count, mut pieces, mut length) = (0_usize, 0_usize, 1, 0);
     loop {
-        match events.next()? {
+        match events.next_event()? {
             Event::Start(element) | Event::Empty(element) => match element.local_name().as_ref() {
                 "si" => {
-                    budget.take(text(length), THINGS)?;
+                    budget.reserve(text_size(length), THINGS)?;
                     (count, pieces, length) = (count + 1, 1, 0);
                 }
                 // A text of several pieces grows, and then has room for more.
                 "r" => pieces = 2,
                 "sst" => {
-                    let told = value(&element, "uniqueCount");
+                    let told = attribute_value(&element, "uniqueCount");
                     let told = told.map(|told| told.trim_start_matches(['+', '0']).parse().unwrap_or(usize::MAX));
                     said = said.max(told.unwrap_or(0));
                 }
@@ -238,30 +244,32 @@ pub(super) fn look_at_texts<S: Read + Seek>(
             _ => {}
         }
     }
-    budget.take(text(length), THINGS)?;
+    budget.reserve(text_size(length), THINGS)?;
     // The library makes room for as many as the part says.
     match said.saturating_sub(count).checked_mul(size_of::<String>()) {
-        Some(more) => budget.take(more, THINGS),
-        None => Err(Refusal::Damaged("it has fewer shared strings than it declares".to_owned())),
+        Some(more) => budget.reserve(more, THINGS),
+        None => Err(WorkbookError::Damaged("it has fewer shared strings than it declares".to_owned())),
     }
 }
 
 /// The hidden rows of a sheet, from 1 and in their order. Refuses a sheet of which a cell does not fit into the memory.
-pub(super) fn hidden_rows<R: Read>(events: Events<R>) -> Result<Vec<u32>, Refusal> {
+pub(super) fn find_hidden_rows<R: Read>(events: XmlEvents<R>) -> Result<Vec<u32>, WorkbookError> {
     /// The most rows of a sheet.
     const MOST_ROWS: usize = 1 << 20;
-    let mut events = events.whole("c");
+    let mut events = events.with_whole_elements("c");
     let (mut hidden, mut row) = (Vec::new(), 0_u32);
     loop {
         let is_within = events.is_within();
-        match events.next()? {
+        match events.next_event()? {
             Event::Start(element) | Event::Empty(element) if element.local_name().as_ref() == "row" && !is_within => {
-                row = value(&element, "r").and_then(|number| number.parse().ok()).unwrap_or(row.saturating_add(1));
-                if matches!(value(&element, "hidden").as_deref(), Some("1" | "true")) {
+                row = attribute_value(&element, "r")
+                    .and_then(|number| number.parse().ok())
+                    .unwrap_or(row.saturating_add(1));
+                if matches!(attribute_value(&element, "hidden").as_deref(), Some("1" | "true")) {
                     hidden.push(row);
                 }
                 if hidden.len() > MOST_ROWS {
-                    return Err(Refusal::Damaged("a sheet has more rows than a spreadsheet allows".to_owned()));
+                    return Err(WorkbookError::Damaged("a sheet has more rows than a spreadsheet allows".to_owned()));
                 }
             }
             // What comes behind the cells is not read.

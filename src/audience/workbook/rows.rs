@@ -6,8 +6,8 @@ use std::path::Path;
 
 use csv::StringRecord;
 
-use super::Refusal;
-use crate::audience::decoding::{MOST_UNPACKED, Spool};
+use super::WorkbookError;
+use crate::audience::decoding::{MAX_UNPACKED, SpooledFile};
 use crate::audience::form_trouble as trouble;
 use crate::audience::intake::RECORD_LIMIT;
 use crate::finding::Finding;
@@ -16,7 +16,7 @@ use crate::finding::Finding;
 const LAST: (u32, u32) = ((1 << 20) - 1, (1 << 14) - 1);
 
 /// Takes the cells of a sheet from its first row to its last, and what is worth knowing of them.
-pub(super) struct Rows<'f> {
+pub(super) struct SheetRows<'f> {
     file: &'f Path,
     /// The cells of the row that is being read.
     cells: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Rows<'f> {
     pub(super) errors: (u64, Vec<u32>, String),
 }
 
-impl<'f> Rows<'f> {
+impl<'f> SheetRows<'f> {
     pub(super) fn new(file: &'f Path) -> io::Result<Self> {
         Ok(Self {
             file,
@@ -46,7 +46,7 @@ impl<'f> Rows<'f> {
             row: 0,
             done: 0,
             width: (0, 0),
-            out: writer()?,
+            out: create_writer()?,
             size: 0,
             filled: (0, 0),
             errors: (0, Vec::new(), String::new()),
@@ -54,16 +54,16 @@ impl<'f> Rows<'f> {
     }
 
     /// Takes a cell; an empty one is none.
-    pub(super) fn put(&mut self, row: u32, column: u32, text: &str) -> Result<(), Refusal> {
+    pub(super) fn put_cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), WorkbookError> {
         if text.trim().is_empty() {
             return Ok(());
         }
         if row > LAST.0 || column > LAST.1 {
-            return Err(Refusal::Damaged("a cell is outside the sheet".to_owned()));
+            return Err(WorkbookError::Damaged("a cell is outside the sheet".to_owned()));
         }
         if row != self.row {
             if row < self.row {
-                return Err(Refusal::Damaged("its rows are not in order".to_owned()));
+                return Err(WorkbookError::Damaged("its rows are not in order".to_owned()));
             }
             self.end_row()?;
             self.row = row;
@@ -71,7 +71,7 @@ impl<'f> Rows<'f> {
         // A list with such a row is refused later in any case.
         self.held += text.len();
         if self.held > RECORD_LIMIT {
-            return Err(self.too_long(row).into());
+            return Err(self.long_row_finding(row).into());
         }
         let column = column as usize;
         if self.cells.len() <= column {
@@ -82,12 +82,12 @@ impl<'f> Rows<'f> {
     }
 
     /// That a row has more text than a list may have in one.
-    pub(super) fn too_long(&self, row: u32) -> Finding {
+    pub(super) fn long_row_finding(&self, row: u32) -> Finding {
         trouble::large_workbook(self.file, &format!("row {} has more than 1 MiB of text", u64::from(row) + 1))
     }
 
     /// Takes a cell that shows an error.
-    pub(super) fn put_error(&mut self, row: u32, column: u32, shown: &str) -> Result<(), Refusal> {
+    pub(super) fn put_error_cell(&mut self, row: u32, column: u32, shown: &str) -> Result<(), WorkbookError> {
         if self.errors.0 == 0 {
             shown.clone_into(&mut self.errors.2);
         }
@@ -95,17 +95,17 @@ impl<'f> Rows<'f> {
         if self.errors.1.last() != Some(&(row + 1)) {
             self.errors.1.push(row + 1);
         }
-        self.put(row, column, shown)
+        self.put_cell(row, column, shown)
     }
 
     /// Writes the row that was read, behind the blank ones before it.
-    fn end_row(&mut self) -> Result<(), Refusal> {
+    fn end_row(&mut self) -> Result<(), WorkbookError> {
         if self.cells.is_empty() {
             return Ok(());
         }
         while self.done < self.row {
             self.done += 1;
-            self.write(&[])?;
+            self.write_row(&[])?;
         }
         self.done += 1;
         let own = self.cells.len();
@@ -117,13 +117,13 @@ impl<'f> Rows<'f> {
         self.cells.resize(own.max(self.width.0), String::new());
         let cells = std::mem::take(&mut self.cells);
         self.filled = (self.filled.0 + 1, self.filled.1 + cells.len() as u64);
-        self.write(&cells)
+        self.write_row(&cells)
     }
 
     /// Writes a row; without cells a blank one.
-    fn write(&mut self, cells: &[String]) -> Result<(), Refusal> {
+    fn write_row(&mut self, cells: &[String]) -> Result<(), WorkbookError> {
         self.size += cells.iter().map(|cell| cell.len() as u64 + 1).sum::<u64>() + 1;
-        if self.size > MOST_UNPACKED {
+        if self.size > MAX_UNPACKED {
             return Err(trouble::unpacks_too_much(self.file).into());
         }
         match cells {
@@ -134,14 +134,14 @@ impl<'f> Rows<'f> {
     }
 
     /// All rows, with as many cells each.
-    pub(super) fn end(mut self) -> Result<Spool, Refusal> {
+    pub(super) fn finish(mut self) -> Result<SpooledFile, WorkbookError> {
         self.end_row()?;
         let (header, widest) = self.width;
         let (rows, cells) = self.filled;
-        if self.size + rows * widest as u64 - cells > MOST_UNPACKED {
+        if self.size + rows * widest as u64 - cells > MAX_UNPACKED {
             return Err(trouble::unpacks_too_much(self.file).into());
         }
-        let spool = spooled(self.out)?;
+        let spool = spool_file(self.out)?;
         if header == widest {
             return Ok(spool);
         }
@@ -151,22 +151,22 @@ impl<'f> Rows<'f> {
             .buffer_capacity(1 << 16)
             .from_reader(spool.reader());
         let mut record = StringRecord::new();
-        let mut copy = writer()?;
+        let mut copy = create_writer()?;
         while narrow.read_record(&mut record).map_err(io::Error::other)? {
             let blank = record.as_slice().is_empty();
             let padding = if blank { 0 } else { widest - record.len() };
             copy.write_record(record.iter().chain(std::iter::repeat_n("", padding))).map_err(io::Error::other)?;
         }
-        Ok(spooled(copy)?)
+        Ok(spool_file(copy)?)
     }
 }
 
-fn writer() -> io::Result<csv::Writer<File>> {
+fn create_writer() -> io::Result<csv::Writer<File>> {
     Ok(csv::WriterBuilder::new().flexible(true).buffer_capacity(1 << 16).from_writer(tempfile::tempfile()?))
 }
 
-fn spooled(written: csv::Writer<File>) -> io::Result<Spool> {
-    Ok(Spool::of(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
+fn spool_file(written: csv::Writer<File>) -> io::Result<SpooledFile> {
+    Ok(SpooledFile::from_file(written.into_inner().map_err(|error| io::Error::other(error.to_string()))?))
 }
 
 #[cfg(test)]
@@ -174,32 +174,32 @@ mod tests {
     use super::*;
 
     /// What a refusal says.
-    fn told(result: Result<impl Sized, Refusal>) -> String {
+    fn refusal_text(result: Result<impl Sized, WorkbookError>) -> String {
         match result {
             Ok(_) => String::new(),
-            Err(Refusal::Finding(finding)) => finding.message,
-            Err(Refusal::Damaged(why)) => why,
+            Err(WorkbookError::Finding(finding)) => finding.message,
+            Err(WorkbookError::Damaged(why)) => why,
         }
     }
 
     #[test]
-    fn row_with_more_text_than_a_list_may_have_is_refused() {
-        let mut rows = Rows::new(Path::new("list.xlsx")).unwrap();
+    fn row_with_too_much_text_is_rejected() {
+        let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
         let text = "x".repeat(1 << 19);
         for row in 0..3 {
-            assert_eq!(told(rows.put(row, 0, &text)), "");
-            assert_eq!(told(rows.put(row, 1, &text)), "");
+            assert_eq!(refusal_text(rows.put_cell(row, 0, &text)), "");
+            assert_eq!(refusal_text(rows.put_cell(row, 1, &text)), "");
         }
-        assert!(told(rows.put(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
+        assert!(refusal_text(rows.put_cell(2, 2, "x")).contains("row 3 has more than 1 MiB of text"));
     }
 
     #[test]
-    fn rows_that_fill_the_disk_with_empty_cells_are_refused() {
-        let mut rows = Rows::new(Path::new("list.xlsx")).unwrap();
+    fn rows_with_too_many_empty_cells_are_rejected() {
+        let mut rows = SheetRows::new(Path::new("list.xlsx")).unwrap();
         for row in 0..300_000 {
-            assert_eq!(told(rows.put(row, 0, "x")), "");
+            assert_eq!(refusal_text(rows.put_cell(row, 0, "x")), "");
         }
-        assert_eq!(told(rows.put(300_000, LAST.1, "x")), "");
-        assert!(told(rows.end()).contains("more than 4 GiB"));
+        assert_eq!(refusal_text(rows.put_cell(300_000, LAST.1, "x")), "");
+        assert!(refusal_text(rows.finish()).contains("more than 4 GiB"));
     }
 }

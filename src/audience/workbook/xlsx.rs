@@ -8,18 +8,18 @@ use std::rc::Rc;
 
 use calamine::{DataRef, Reader, Xlsx, XlsxError};
 
-use super::archive::Archive;
-use super::budget::Budget;
-use super::copy::{SHEET, copy};
+use super::archive::WorkbookArchive;
+use super::budget::MemoryBudget;
+use super::copy::{SHEET, copy_sheet};
 use super::number_format::NumberFormat;
-use super::parts::{CellFormats, Parts, hidden_rows, look_at_texts};
-use super::rows::Rows;
-use super::shown::shown;
-use super::{Refusal, choose, chosen_sheet};
-use crate::audience::decoding::{Sheet, Spool};
+use super::parts::{CellFormats, WorkbookParts, check_shared_texts, find_hidden_rows};
+use super::rows::SheetRows;
+use super::shown::format_cell;
+use super::{WorkbookError, choose_sheet, describe_sheet};
+use crate::audience::decoding::{SheetInfo, SpooledFile};
 use crate::audience::form_trouble as trouble;
 
-impl From<XlsxError> for Refusal {
+impl From<XlsxError> for WorkbookError {
     fn from(error: XlsxError) -> Self {
         match error {
             XlsxError::Io(error) => error.into(),
@@ -28,25 +28,25 @@ impl From<XlsxError> for Refusal {
     }
 }
 
-pub(super) fn read<S: Read + Seek>(
-    archive: &mut Archive<'_, S>,
+pub(super) fn read_xlsx<S: Read + Seek>(
+    archive: &mut WorkbookArchive<'_, S>,
     wanted: Option<&str>,
-) -> Result<(Spool, Sheet), Refusal> {
+) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     let file = archive.file;
-    let mut budget = Budget::new(file);
-    let parts = Parts::read(archive, &mut budget)?;
+    let mut budget = MemoryBudget::new(file);
+    let parts = WorkbookParts::read(archive, &mut budget)?;
     let sheets: Vec<(String, bool)> = parts.sheets.iter().map(|sheet| (sheet.name.clone(), sheet.visible)).collect();
-    let chosen = choose(file, &sheets, wanted)?;
+    let chosen = choose_sheet(file, &sheets, wanted)?;
     let name = sheets[chosen].0.clone();
-    let formats = CellFormats::read(archive, &parts.styles(), &mut budget)?;
-    look_at_texts(archive, &parts.texts(), &mut budget)?;
-    let hidden = match archive.events(&parts.sheets[chosen].part)? {
-        Some(events) => hidden_rows(events)?,
-        None => return Err(Refusal::Damaged(format!("the file for the sheet `{name}` is missing"))),
+    let formats = CellFormats::read(archive, &parts.styles_part(), &mut budget)?;
+    check_shared_texts(archive, &parts.texts_part(), &mut budget)?;
+    let hidden = match archive.read_events(&parts.sheets[chosen].part)? {
+        Some(events) => find_hidden_rows(events)?,
+        None => return Err(WorkbookError::Damaged(format!("the file for the sheet `{name}` is missing"))),
     };
-    let mut book = Xlsx::new(copy(archive, &parts, chosen, &formats)?)?;
+    let mut book = Xlsx::new(copy_sheet(archive, &parts, chosen, &formats)?)?;
     drop(formats);
-    let mut rows = Rows::new(file)?;
+    let mut rows = SheetRows::new(file)?;
     read_cells(&mut book, &mut rows)?;
     drop(book);
     let mut warnings = Vec::new();
@@ -57,10 +57,10 @@ pub(super) fn read<S: Read + Seek>(
     if errors > 0 {
         warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
     }
-    Ok((rows.end()?, chosen_sheet(&sheets, chosen, warnings)))
+    Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
 }
 
-fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut Rows<'_>) -> Result<(), Refusal> {
+fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut SheetRows<'_>) -> Result<(), WorkbookError> {
     let mut cells = book.worksheet_cells_reader(SHEET)?;
     let general = Rc::new(NumberFormat::general());
     // Many styles have the same format.
@@ -80,8 +80,8 @@ fn read_cells<S: Read + Seek>(book: &mut Xlsx<S>, rows: &mut Rows<'_>) -> Result
         let (row, column) = cell.get_position();
         let format = formats.get(style).unwrap_or(&general);
         match cell.get_value() {
-            DataRef::Error(error) => rows.put_error(row, column, &error.to_string())?,
-            value => rows.put(row, column, &shown(value, format))?,
+            DataRef::Error(error) => rows.put_error_cell(row, column, &error.to_string())?,
+            value => rows.put_cell(row, column, &format_cell(value, format))?,
         }
     }
     Ok(())

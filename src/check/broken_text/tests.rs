@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::Text;
-use crate::message::masked;
+use crate::domain::NamedTemplate;
+use crate::message::mask_tags;
 
 /// UTF-8 decoded in another encoding.
 fn misread_as(text: &str, encoding: &'static Encoding) -> String {
@@ -12,33 +12,33 @@ fn misread_as(text: &str, encoding: &'static Encoding) -> String {
 }
 
 #[test]
-fn damage_of_cells_is_found_with_its_word() {
+fn damage_is_found_with_its_word() {
     for (cell, kind, word) in [
-        ("?????", Damage::LostLetters, "?????"),
-        ("????? ????????", Damage::LostLetters, "?????"),
-        ("??", Damage::LostLetters, "??"),
-        ("??? Smith", Damage::LostLetters, "???"),
-        ("iPhone ?????? ?????", Damage::LostLetters, "??????"),
-        ("?????-??????? 5", Damage::LostLetters, "?????-???????"),
-        ("Ol\u{fffd}na Ko", Damage::LostLetters, "Ol\u{fffd}na"),
-        ("Anna\u{96} B", Damage::ControlCharacter, "Anna\u{96}"),
-        ("Anna\u{7}", Damage::ControlCharacter, "Anna\u{7}"),
-        ("РћР»РµРЅР°", Damage::MisreadEncoding, "РћР»РµРЅР°"),
-        ("cafÃ©", Damage::MisreadEncoding, "cafÃ©"),
-        ("le cafГ© noir", Damage::MisreadEncoding, "cafГ©"),
-        ("Itâ€™s", Damage::MisreadEncoding, "Itâ€™s"),
-        ("Â£5", Damage::MisreadEncoding, "Â£5"),
-        ("O&#039;Neil", Damage::HtmlEntity, "&#039;"),
-        ("&quot;Olena&quot;", Damage::HtmlEntity, "&quot;"),
-        ("Tom &amp; Co", Damage::HtmlEntity, "&amp;"),
-        ("a&#x27;b", Damage::HtmlEntity, "&#x27;"),
+        ("?????", TextDamage::LostLetters, "?????"),
+        ("????? ????????", TextDamage::LostLetters, "?????"),
+        ("??", TextDamage::LostLetters, "??"),
+        ("??? Smith", TextDamage::LostLetters, "???"),
+        ("iPhone ?????? ?????", TextDamage::LostLetters, "??????"),
+        ("?????-??????? 5", TextDamage::LostLetters, "?????-???????"),
+        ("Ol\u{fffd}na Ko", TextDamage::LostLetters, "Ol\u{fffd}na"),
+        ("Anna\u{96} B", TextDamage::ControlCharacter, "Anna\u{96}"),
+        ("Anna\u{7}", TextDamage::ControlCharacter, "Anna\u{7}"),
+        ("РћР»РµРЅР°", TextDamage::MisreadEncoding, "РћР»РµРЅР°"),
+        ("cafÃ©", TextDamage::MisreadEncoding, "cafÃ©"),
+        ("le cafГ© noir", TextDamage::MisreadEncoding, "cafГ©"),
+        ("Itâ€™s", TextDamage::MisreadEncoding, "Itâ€™s"),
+        ("Â£5", TextDamage::MisreadEncoding, "Â£5"),
+        ("O&#039;Neil", TextDamage::HtmlEntity, "&#039;"),
+        ("&quot;Olena&quot;", TextDamage::HtmlEntity, "&quot;"),
+        ("Tom &amp; Co", TextDamage::HtmlEntity, "&amp;"),
+        ("a&#x27;b", TextDamage::HtmlEntity, "&#x27;"),
     ] {
-        assert_eq!(damage(cell).map(|(kind, at)| (kind, &cell[at])), Some((kind, word)), "{cell}");
+        assert_eq!(find_damage(cell).map(|(kind, at)| (kind, &cell[at])), Some((kind, word)), "{cell}");
     }
 }
 
 #[test]
-fn misread_text_is_told_with_what_it_says() {
+fn misread_text_is_found_with_its_original() {
     for name in [
         "Олена",
         "Ґанна Їжак",
@@ -55,15 +55,15 @@ fn misread_text_is_told_with_what_it_says() {
     ] {
         for encoding in [WINDOWS_1251, WINDOWS_1252] {
             let shown = misread_as(name, encoding);
-            assert!(matches!(damage(&shown), Some((Damage::MisreadEncoding, _))), "{name}: {shown}");
+            assert!(matches!(find_damage(&shown), Some((TextDamage::MisreadEncoding, _))), "{name}: {shown}");
         }
     }
-    assert_eq!(misread("РћР»РµРЅР°").map(|(_, said)| said).as_deref(), Some("Олена"));
-    assert_eq!(misread("cafÃ©").map(|(_, said)| said).as_deref(), Some("café"));
+    assert_eq!(find_misread_word("РћР»РµРЅР°").map(|(_, said)| said).as_deref(), Some("Олена"));
+    assert_eq!(find_misread_word("cafÃ©").map(|(_, said)| said).as_deref(), Some("café"));
 }
 
 /// Names and sentences as people write them.
-const WRITTEN: [&str; 66] = [
+const ORDINARY_TEXTS: [&str; 66] = [
     "Олена",
     "Ґанна Їжак",
     "Рівне",
@@ -133,20 +133,20 @@ const WRITTEN: [&str; 66] = [
 ];
 
 #[test]
-fn what_people_write_is_no_damage() {
-    for text in WRITTEN {
-        assert_eq!(damage(text).map(|(kind, at)| (kind, &text[at])), None, "{text}");
+fn ordinary_text_is_not_damaged() {
+    for text in ORDINARY_TEXTS {
+        assert_eq!(find_damage(text).map(|(kind, at)| (kind, &text[at])), None, "{text}");
     }
 }
 
 #[test]
-fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
+fn text_mistakes_are_found_and_prices_and_links_are_not() {
     type Find = fn(&str) -> Vec<Range<usize>>;
     // What is found in each text, and texts in which nothing is found.
     type Slips<'t> = (Find, &'t [(&'t str, &'t str)], &'t [&'t str]);
     let cases: [Slips<'_>; 5] = [
         (
-            html_tags,
+            find_html_tags,
             &[
                 ("Hi<br>there", "<br>"),
                 ("Hi<br/>x", "<br/>"),
@@ -157,7 +157,7 @@ fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
             &["a < b > c", "<3", "1<2 and 3>2", "<name>", "<Name>", "x <-> y", "<b c>", "<<a"],
         ),
         (
-            url_escapes,
+            find_url_escapes,
             &[
                 ("Hello%0Aworld", "%0A"),
                 ("Hello%20world", "%20"),
@@ -167,7 +167,7 @@ fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
             &["https://a.example/?t=a%0Ab%20c", "a.example/x%20y", "-5%20 грн", "100%0", "t=a%20b", "5%"],
         ),
         (
-            |text| markdown(&masked(&Text { name: "t".into(), source: text.into() }), text),
+            |text| find_markdown(&mask_tags(&NamedTemplate { name: "t".into(), source: text.into() }), text),
             &[
                 ("**Sale** today", "**Sale**"),
                 ("Up to **50 percent**!", "**50 percent**"),
@@ -194,11 +194,15 @@ fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
             ],
         ),
         (
-            |text| escaped_line_break(text).into_iter().collect(),
+            |text| find_escaped_line_break(text).into_iter().collect(),
             &[("Hello,\\nOlena", "\\n"), ("a\\r\\nb", "\\r\\n"), ("Sale:\\nshop", "\\n")],
             &["C:\\new", "a\nb", "and/or", "\\"],
         ),
-        (html_entities, &[("a&nbsp;b", "&nbsp;"), ("Tom &amp; Co", "&amp;")], &["a & b; c", "&nbspx", "?a=1&b=2;"]),
+        (
+            find_html_entities,
+            &[("a&nbsp;b", "&nbsp;"), ("Tom &amp; Co", "&amp;")],
+            &["a & b; c", "&nbspx", "?a=1&b=2;"],
+        ),
     ];
     for (find, found, fine) in cases {
         for (text, part) in found {
@@ -211,28 +215,28 @@ fn slips_of_texts_are_found_and_prices_links_and_signs_are_not() {
 }
 
 #[test]
-fn an_entity_is_told_as_it_is_typed() {
+fn html_entities_are_decoded() {
     for (entity, character) in [("&#039;", "'"), ("&#x27;", "'"), ("&amp;", "&"), ("&nbsp;", " ")] {
-        assert_eq!(typed(entity).as_deref(), Some(character));
+        assert_eq!(decode_entity(entity).as_deref(), Some(character));
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_panics_and_places_are_whole_characters(text: String) {
-        let found = [html_tags(&text), url_escapes(&text), markdown(&text, &text), html_entities(&text)].concat();
-        for at in found.into_iter().chain(damage(&text).map(|(_, at)| at)).chain(escaped_line_break(&text)) {
+    fn any_text_yields_ranges_of_whole_characters(text: String) {
+        let found = [find_html_tags(&text), find_url_escapes(&text), find_markdown(&text, &text), find_html_entities(&text)].concat();
+        for at in found.into_iter().chain(find_damage(&text).map(|(_, at)| at)).chain(find_escaped_line_break(&text)) {
             prop_assert!(text.get(at).is_some_and(|part| !part.is_empty()));
         }
     }
 
     #[test]
-    fn words_of_one_alphabet_are_no_damage(
+    fn words_of_one_alphabet_are_not_damaged(
         text in "[А-Яа-яІіЇїЄєҐґ]{1,12}( [А-Яа-яІіЇїЄєҐґ’]{1,12}){0,3}|[a-zA-ZäöüßÄÖÜ]{1,12}|[a-ząćęłńóśźżŁŻŚ]{1,12}|[a-zăâîșțĂÎȘȚ]{1,12}|[α-ωΑ-Ωάέή]{1,12}|[ა-ჰ]{1,12}",
     ) {
         // Two letters that are lead bytes and continuations by turns spell another word; three turns are no word of any language.
         prop_assume!(text.split(' ').all(|word| !word.chars().all(|c| "РСІіЇїЄєҐґ’".contains(c))));
-        prop_assert_eq!(damage(&text), None);
+        prop_assert_eq!(find_damage(&text), None);
     }
 
     #[test]
@@ -240,6 +244,6 @@ proptest! {
         // `Ґ` alone has another lead byte, which no check looks for: no name consists of it.
         prop_assume!(name.chars().any(|c| !"Ґґ".contains(c)));
         let shown = misread_as(&name, if latin { WINDOWS_1252 } else { WINDOWS_1251 });
-        prop_assert!(matches!(damage(&shown), Some((Damage::MisreadEncoding, _))), "{}", shown);
+        prop_assert!(matches!(find_damage(&shown), Some((TextDamage::MisreadEncoding, _))), "{}", shown);
     }
 }

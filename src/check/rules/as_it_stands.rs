@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use crate::domain::Text;
-use crate::finding::{Rule, list_all};
+use crate::domain::NamedTemplate;
+use crate::finding::{Rule, join_names};
 use crate::message::{TextProblem, problem_at};
 
 /// How many signs a finding names at most.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// How many characters of a sign are shown at most.
-const LONGEST: usize = 60;
+const MAX_CHARS: usize = 60;
 
 /// A finding at the first of these signs that names each sign once. `None` without signs.
-pub(super) fn finding(
-    text: &Text,
+pub(super) fn markup_finding(
+    text: &NamedTemplate,
     spans: &[Range<usize>],
     rule: &'static Rule,
     help: impl FnOnce(&[&str]) -> String,
@@ -25,10 +25,10 @@ pub(super) fn finding(
             signs.push(sign);
         }
     }
-    let more = signs.len().saturating_sub(NAMED);
-    signs.truncate(NAMED);
-    let named: Vec<String> = signs.iter().map(|sign| shortened(sign)).collect();
-    let named = list_all(named.iter().map(String::as_str));
+    let more = signs.len().saturating_sub(MAX_NAMED);
+    signs.truncate(MAX_NAMED);
+    let named: Vec<String> = signs.iter().map(|sign| shorten(sign)).collect();
+    let named = join_names(named.iter().map(String::as_str));
     let message = match more {
         0 => format!("{named} would be sent literally"),
         more => format!("{named}, and {more} more, would be sent literally"),
@@ -37,8 +37,8 @@ pub(super) fn finding(
 }
 
 /// The first characters of a long sign.
-fn shortened(sign: &str) -> String {
-    match sign.char_indices().nth(LONGEST) {
+fn shorten(sign: &str) -> String {
+    match sign.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &sign[..end]),
         None => sign.to_owned(),
     }
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn finding_names_each_sign_once_and_few_of_many() {
         let told = |source: &str, spans: &[Range<usize>]| {
-            let text = Text { name: "t".into(), source: source.into() };
-            finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            markup_finding(&text, spans, &RULE, |signs| signs.join(" ")).map(|problem| problem.message)
         };
         assert_eq!(told("ab", &[]), None);
         let one = |end: usize| vec![Range { start: 0, end }];

@@ -14,12 +14,12 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 /// Judges the balance by the most that the messages can cost.
-pub(in crate::check) fn judge(balance: &Balance, cost: Amount) -> Option<Finding> {
+pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option<Finding> {
     let Balance { amount, currency } = balance;
     if *amount >= cost {
         return None;
     }
-    let missing = cost.minus(*amount);
+    let missing = cost.saturating_sub(*amount);
     let shown = |amount: Amount| format!("{amount} {currency}").trim_end().to_owned();
     let (amount, cost, missing) = (shown(*amount), shown(cost), shown(missing));
     let message = format!("the balance is {amount}, but the messages can cost up to {cost}, which is {missing} more");

@@ -13,9 +13,9 @@ pub(super) static RULE: Rule = Rule::error(
     },
 );
 
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_batch_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (batch, limit) = (campaign.delivery.batch, profile.batch_limit);
-    let place = campaign.places.of_key("delivery.batch").filter(|_| batch > limit)?;
+    let place = campaign.places.locate_key("delivery.batch").filter(|_| batch > limit)?;
     let message = format!("`batch` is {batch}, but the profile `{}` allows at most {limit}", profile.name);
     Some(Finding::new(&RULE, message).help(format!("write `batch: {limit}` or less")).at(place))
 }

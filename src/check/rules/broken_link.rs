@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use crate::check::broken_text::is_escaped_blank;
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, constant_parts, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "broken-link",
@@ -17,9 +17,9 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The links of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let spans = said(text).flat_map(|(part, at)| {
-        let found = broken(part).into_iter();
+pub(super) fn check_broken_links(text: &NamedTemplate) -> Vec<TextProblem> {
+    let spans = constant_parts(text).flat_map(|(part, at)| {
+        let found = find_broken_links(part).into_iter();
         let more = part.len() + at.start < text.source.len();
         // Behind the last `//` a template may go on.
         let found = found.filter(move |span| !(more && span.end == part.len() && part.ends_with("://")));
@@ -28,14 +28,14 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
     let problem = |span: Range<usize>| {
         let broken = text.source[span.clone()].trim_end();
         let message = format!("the link `{broken}` starts with a typo");
-        let help = format!("write `{}`", mended(broken));
+        let help = format!("write `{}`", repair_link(broken));
         problem_at(text, span, &RULE, message, &help)
     };
     spans.map(problem).collect()
 }
 
 /// The link that was probably meant.
-fn mended(broken: &str) -> String {
+fn repair_link(broken: &str) -> String {
     let address = match broken.find([':', ';', '/', '\\']) {
         Some(end) => broken[end..].trim_start_matches([':', ';', '/', '\\', ' ']),
         None => broken,
@@ -43,7 +43,7 @@ fn mended(broken: &str) -> String {
     format!("https://{address}")
 }
 
-fn broken(text: &str) -> Vec<Range<usize>> {
+fn find_broken_links(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (start, _) in text.match_indices("//") {
         let before = &text[..start];
@@ -67,20 +67,20 @@ fn broken(text: &str) -> Vec<Range<usize>> {
             .any(|right| scheme.trim_start_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case(right));
         let blank = text[start + 2..].starts_with(char::is_whitespace);
         if meant && (!right || blank) {
-            found.push(word..end(text, start + 2));
+            found.push(word..find_end(text, start + 2));
         }
     }
     for (start, _) in text.to_ascii_lowercase().match_indices("http") {
         let rest = text[start + 4..].strip_prefix(['s', 'S']).unwrap_or(&text[start + 4..]);
         let one_slash = rest.starts_with(":/") && !rest.starts_with("://");
         if one_slash || rest.starts_with(":\\") || rest.starts_with(";/") && !rest.starts_with(";//") {
-            found.push(start..end(text, start));
+            found.push(start..find_end(text, start));
         }
     }
     found
 }
 
-fn end(text: &str, from: usize) -> usize {
+fn find_end(text: &str, from: usize) -> usize {
     text[from..].find(char::is_whitespace).map_or(text.len(), |length| from + length)
 }
 
@@ -89,17 +89,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_link_that_was_meant_is_shown() {
+    fn finding_shows_the_repaired_link() {
         for slip in
             ["https:/shop.example/a", "https//shop.example/a", "htps;//shop.example/a", "https:\\\\shop.example/a"]
         {
-            assert_eq!(mended(slip), "https://shop.example/a", "{slip}");
+            assert_eq!(repair_link(slip), "https://shop.example/a", "{slip}");
         }
-        assert_eq!((mended("https: //a.example"), mended("https://")), ("https://a.example".into(), "https://".into()));
+        assert_eq!(
+            (repair_link("https: //a.example"), repair_link("https://")),
+            ("https://a.example".into(), "https://".into())
+        );
     }
 
     #[test]
-    fn a_slip_in_the_beginning_of_a_link_is_found_and_links_are_not() {
+    fn misspelt_link_schemes_are_found_and_links_are_not() {
         for slip in [
             "https:/shop.example",
             "https//shop.example",
@@ -112,7 +115,7 @@ mod tests {
             "ttps://shop.example",
             "http//:shop.example",
         ] {
-            assert_eq!(broken(&format!("See {slip} now")).len(), 1, "{slip}");
+            assert_eq!(find_broken_links(&format!("See {slip} now")).len(), 1, "{slip}");
         }
         for right in [
             "https://shop.example",
@@ -124,9 +127,9 @@ mod tests {
             "%0Ahttps://a.example",
             "%0d%0ahttps://a.example",
         ] {
-            assert!(broken(&format!("See {right} now")).is_empty(), "{right}");
+            assert!(find_broken_links(&format!("See {right} now")).is_empty(), "{right}");
         }
-        let text = Text { name: "t".into(), source: "https://{{ host }}/x".into() };
-        assert_eq!(judge(&text), []);
+        let text = NamedTemplate { name: "t".into(), source: "https://{{ host }}/x".into() };
+        assert_eq!(check_broken_links(&text), []);
     }
 }

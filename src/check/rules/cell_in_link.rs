@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// Cells of a column; `name` is its name in texts.
-pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(name: &str, example: &str, rows: &str) -> Finding {
     let end = match example.find(char::is_whitespace) {
         Some(_) => "the link ends at the space",
         None => "`&` or `#` starts another part of the link",
@@ -26,13 +26,13 @@ pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
     let help = format!(
         "add a column with URL-encoded values (for example `{}`) to the list, and use that column in the link instead \
             of `{name}`",
-        encoded(example)
+        encode_url(example)
     );
     Finding::new(&RULE, message).help(help)
 }
 
 /// A URL-encoded value.
-fn encoded(value: &str) -> String {
+fn encode_url(value: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for character in value.chars() {
         match character {
@@ -48,12 +48,12 @@ fn encoded(value: &str) -> String {
 }
 
 /// Whether a cell has a character that can break a link.
-pub(in crate::check) fn may_break(cell: &str) -> bool {
+pub(in crate::check) fn may_break_link(cell: &str) -> bool {
     cell.contains(|c: char| c.is_whitespace() || matches!(c, '&' | '#'))
 }
 
 /// Whether a cell breaks a link of a text. `&` and `#` count only after `=`, where a value belongs.
-pub(in crate::check) fn breaks(text: &str, cell: &str) -> bool {
+pub(in crate::check) fn breaks_link(text: &str, cell: &str) -> bool {
     text.match_indices(cell).any(|(at, _)| {
         let before = &text[..at];
         let word = before.rsplit(char::is_whitespace).next().unwrap_or(before);
@@ -66,19 +66,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cell_breaks_a_link_if_it_stands_within() {
+    fn cell_inside_a_link_breaks_it() {
         for (text, cell) in [
             ("See https://shop.example/?c=NEW 126", "NEW 126"),
             ("https://shop.example/NEW 126 now", "NEW 126"),
             ("https://shop.example/?c=R&B-163", "R&B-163"),
             ("https://shop.example/?c=1#2&d=3", "1#2"),
         ] {
-            assert!(may_break(cell) && breaks(text, cell), "{text}");
+            assert!(may_break_link(cell) && breaks_link(text, cell), "{text}");
         }
     }
 
     #[test]
-    fn cell_beside_a_link_or_with_parts_of_one_breaks_nothing() {
+    fn cell_beside_a_link_does_not_break_it() {
         for (text, cell) in [
             ("NEW 126: https://shop.example/?c=NEW%20126", "NEW 126"),
             ("https://shop.example/ Olena Ko", "Olena Ko"),
@@ -87,15 +87,15 @@ mod tests {
             ("https://shop.example/#sale", "#sale"),
             ("https://shop.example/?a=1&b=2", "https://shop.example/?a=1&b=2"),
         ] {
-            assert!(!breaks(text, cell), "{text}");
+            assert!(!breaks_link(text, cell), "{text}");
         }
-        assert!(!may_break("NEW-126") && !may_break("https://shop.example/?c=1"));
+        assert!(!may_break_link("NEW-126") && !may_break_link("https://shop.example/?c=1"));
     }
 
     #[test]
-    fn remedy_shows_the_value_as_a_link_writes_it() {
+    fn help_shows_the_url_encoded_value() {
         for (value, shown) in [("NEW 126", "`NEW%20126`"), ("R&B-163", "`R%26B-163`")] {
-            assert!(in_rows("code", value, "row 2").help.unwrap().contains(shown), "{value}");
+            assert!(report_rows("code", value, "row 2").help.unwrap().contains(shown), "{value}");
         }
     }
 }

@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 /// Whether the windows of a campaign and of its profile are ever open together, and on whose clocks.
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_window(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (own, policy) = (campaign.window.as_ref(), profile.window.as_ref());
-    let at_its_key = |finding: Finding| match campaign.places.of_key("delivery.window") {
+    let at_its_key = |finding: Finding| match campaign.places.locate_key("delivery.window") {
         Some(place) => finding.at(place),
         None => finding,
     };
@@ -33,11 +33,11 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         // It depends on each recipient whether they are open together.
         return None;
     }
-    let (windows, began) = campaign.windows_at_home(Some(profile));
-    if windows.open_from(began).is_some() {
+    let (windows, began) = campaign.home_windows(Some(profile));
+    if windows.next_open_from(began).is_some() {
         return None;
     }
-    let told: Vec<String> = campaign.windows(Some(profile)).map(|window| format!("`{window}`")).collect();
+    let told: Vec<String> = campaign.effective_windows(Some(profile)).map(|window| format!("`{window}`")).collect();
     let message = match told.as_slice() {
         [one] => format!("no messages can be sent: the window {one} does not open within a year"),
         all => format!(

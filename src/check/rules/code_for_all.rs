@@ -1,6 +1,6 @@
 //! A channel for one-time codes that says the same to everybody.
 
-use crate::domain::{Stage, Text};
+use crate::domain::{NamedTemplate, Stage};
 use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
@@ -15,11 +15,11 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The text of a code that has nothing of its recipient.
-pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
+pub(super) fn check_constant_code(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let facts = stage.channel().facts();
     let messages = stage.texts().filter(|(field, _)| facts.personal && field.key == "message");
     let same = messages.filter(|(_, text)| !text.source.contains("{{") && !text.source.contains("{%"));
-    let problem = |(_, text): (_, &Text)| {
+    let problem = |(_, text): (_, &NamedTemplate)| {
         let title = facts.title;
         let message = format!("all recipients get the same {title} message, but {title} is for one-time codes");
         let help = "insert each recipient's own code, for example with `{{ code }}`, or use another channel";

@@ -1,8 +1,8 @@
 //! Words where a channel carries a code alone.
 
-use crate::domain::{Stage, Text, TextLimit};
+use crate::domain::{NamedTemplate, Stage, TextLimit};
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, constant_parts, problem_at};
 
 pub(super) static RULE: Rule = Rule::error(
     "codes-only",
@@ -14,12 +14,12 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 /// The first words in the text of a code, where everybody gets them.
-pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
+pub(super) fn check_code_text(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
     let codes = stage.texts().filter(|(field, _)| matches!(field.limit, TextLimit::Digits { .. }));
     // Without a tag it is judged whole, and what stands in a condition may not be sent.
     let filled = codes.filter(|(_, text)| text.source.contains("{{") && !text.source.contains("{%"));
-    let problem = |(_, text): (_, &Text)| {
-        let (words, at) = said(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
+    let problem = |(_, text): (_, &NamedTemplate)| {
+        let (words, at) = constant_parts(text).find(|(part, _)| part.bytes().any(|byte| !byte.is_ascii_digit()))?;
         let title = stage.channel().facts().title;
         let words = if words.trim().is_empty() { "a space".to_owned() } else { format!("`{}`", words.trim()) };
         let message = format!("{title} cannot send {words}: it accepts only a code of 4 to 8 digits");

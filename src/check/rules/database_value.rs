@@ -27,7 +27,7 @@ pub enum DatabaseValue {
 }
 
 /// The kind of database value that a cell holds, if any.
-pub(in crate::check) fn database_value(cell: &str) -> Option<DatabaseValue> {
+pub(in crate::check) fn find_database_value(cell: &str) -> Option<DatabaseValue> {
     /// `2031-12-05T00:00:00.000000+00:00`
     const LONGEST: usize = 32;
     if cell.len() > LONGEST || !cell.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
@@ -55,7 +55,7 @@ fn is_date_at_midnight(cell: &str) -> bool {
 }
 
 /// Cells of a column that messages show; `name` is its name in texts.
-pub(super) fn in_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(value: DatabaseValue, name: &str, example: &str, rows: &str) -> Finding {
     let cell = if is_variable(name) { name.to_owned() } else { format!("recipient[{name:?}]") };
     let message = format!("the column `{name}` contains a value in a database format in {rows}: `{example}`");
     let help = match value {
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn value_of_a_database_is_told_from_what_people_write() {
+    fn database_values_are_distinguished_from_written_ones() {
         for cell in [
             "2031-12-05 00:00:00",
             "2031-12-05T00:00:00",
@@ -83,10 +83,10 @@ mod tests {
             "2031-12-05T00:00:00Z",
             "2031-12-05 00:00:00.000000+00:00",
         ] {
-            assert_eq!(database_value(cell), Some(DatabaseValue::DateAtMidnight), "{cell}");
+            assert_eq!(find_database_value(cell), Some(DatabaseValue::DateAtMidnight), "{cell}");
         }
         for cell in ["1250.000000", "90.500000", "-3.1000", "0.0000"] {
-            assert_eq!(database_value(cell), Some(DatabaseValue::PaddedNumber), "{cell}");
+            assert_eq!(find_database_value(cell), Some(DatabaseValue::PaddedNumber), "{cell}");
         }
         for cell in [
             "",
@@ -106,13 +106,13 @@ mod tests {
             ".0000",
             "1250,000000",
         ] {
-            assert_eq!(database_value(cell), None, "{cell}");
+            assert_eq!(find_database_value(cell), None, "{cell}");
         }
     }
 
     #[test]
-    fn remedy_names_the_filter_and_the_column_as_texts_do() {
-        let help = |value, name| in_rows(value, name, "x", "row 2").help.unwrap();
+    fn help_names_the_filter_and_the_column() {
+        let help = |value, name| report_rows(value, name, "x", "row 2").help.unwrap();
         assert!(help(DatabaseValue::DateAtMidnight, "due").contains("`{{ due | date }}`"));
         assert!(help(DatabaseValue::PaddedNumber, "To pay").contains("`{{ recipient[\"To pay\"] | money }}`"));
     }

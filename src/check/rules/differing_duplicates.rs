@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::rows::named_rows;
+use super::rows::describe_named_rows;
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, RuleText};
 use crate::manifest::Campaign;
@@ -23,19 +23,22 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The skipped rows whose messages differ from the one that their number gets.
 #[must_use]
-pub fn differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
-    let finding = of(&survey.differing)?;
-    let place = campaign.places.of_key("recipients.duplicates").or_else(|| campaign.places.of_key("recipients.file"));
+pub fn check_differing_duplicates(survey: &Survey, campaign: &Campaign) -> Option<Finding> {
+    let finding = duplicates_finding(&survey.differing_duplicates)?;
+    let place =
+        campaign.places.locate_key("recipients.duplicates").or_else(|| campaign.places.locate_key("recipients.file"));
     Some(finding.at(place))
 }
 
-fn of(rows: &RoaringBitmap) -> Option<Finding> {
+fn duplicates_finding(rows: &RoaringBitmap) -> Option<Finding> {
     if rows.is_empty() {
         return None;
     }
     let message = match rows.len() {
-        1 => format!("{} skipped: its number is in an earlier row with a different message", named_rows(rows)),
-        _ => format!("{} skipped: their numbers are in earlier rows with different messages", named_rows(rows)),
+        1 => format!("{} skipped: its number is in an earlier row with a different message", describe_named_rows(rows)),
+        _ => {
+            format!("{} skipped: their numbers are in earlier rows with different messages", describe_named_rows(rows))
+        }
     };
     let help = "if each number should get only one message, correct the list; to send a message for each row, write \
                 `duplicates: allow` under `recipients`";
@@ -47,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differing_rows_are_named_and_no_row_is_no_finding() {
-        let told = |rows: &[u32]| of(&rows.iter().copied().collect()).map(|finding| finding.message);
+    fn differing_rows_are_named_if_there_are_any() {
+        let told = |rows: &[u32]| duplicates_finding(&rows.iter().copied().collect()).map(|finding| finding.message);
         assert_eq!(told(&[]), None);
         assert!(told(&[3]).unwrap().starts_with("row 3 is skipped: its number"));
         assert!(told(&[3, 5]).unwrap().starts_with("rows 3 and 5 are skipped: their numbers"));

@@ -2,7 +2,7 @@
 
 use crate::domain::{Phone, Row};
 use crate::finding::{Finding, Rule, RuleText};
-use crate::manifest::{Brief, Duplicates};
+use crate::manifest::{CampaignBrief, DuplicatePolicy};
 
 pub(super) static RULE: Rule = Rule::error(
     "duplicate-number",
@@ -19,9 +19,13 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 /// Refuses a list with a repeated number where the campaign says so; `repeated` is the first row that repeats one, and it.
-pub(in crate::check) fn judge(brief: &Brief, repeated: Option<(Row, Phone)>) -> Option<Finding> {
-    let (row, phone) = repeated.filter(|_| brief.duplicates == Duplicates::Refuse)?;
-    let message = format!("row {row} has the same number, {}, as an earlier row (row 1 is the header)", phone.masked());
+pub(in crate::check) fn check_duplicate_number(
+    brief: &CampaignBrief,
+    repeated: Option<(Row, Phone)>,
+) -> Option<Finding> {
+    let (row, phone) = repeated.filter(|_| brief.duplicates == DuplicatePolicy::Refuse)?;
+    let message =
+        format!("row {row} has the same number, {}, as an earlier row (row 1 is the header)", phone.format_masked());
     let help = "remove one of the rows from the list, or write `duplicates: skip` to use only the first row with each \
                 number";
     Some(Finding::new(&RULE, message).help(help))

@@ -1,10 +1,10 @@
 //! Messages with a hole: their text uses a cell that is empty.
 
-use super::rows::first_of;
-use crate::check::prepare::finding;
+use super::rows::describe_first;
+use crate::check::prepare::to_finding;
 use crate::check::{EmptyCells, Survey};
-use crate::finding::{Finding, Rule, RuleText, list_all};
-use crate::manifest::Places;
+use crate::finding::{Finding, Rule, RuleText, join_names};
+use crate::manifest::SourceMap;
 use crate::message::problem_at;
 
 pub(super) static RULE: Rule = Rule::warning(
@@ -18,14 +18,14 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The columns whose empty cells a text shows, with the place in the text, how many rows and the first.
 #[must_use]
-pub fn empty_cells(survey: &Survey, places: &Places) -> Vec<Finding> {
+pub fn check_empty_cells(survey: &Survey, places: &SourceMap) -> Vec<Finding> {
     let of_text = |EmptyCells { place, messages, rows }: &EmptyCells| {
         let name = &place.name;
         let messages: Vec<String> = messages.iter().map(|(channel, key)| format!("{channel}.{key}")).collect();
-        let messages = list_all(messages.iter().map(String::as_str));
-        let message = format!("`{name}` is empty in {}, which leaves a gap in {messages}", first_of(rows));
+        let messages = join_names(messages.iter().map(String::as_str));
+        let message = format!("`{name}` is empty in {}, which leaves a gap in {messages}", describe_first(rows));
         let help = format!("fill the cells, or set a default: `{{{{ {name} | default(value='…', boolean=true) }}}}`");
-        finding(problem_at(&place.text, place.span.clone(), &RULE, message, &help), Some(places))
+        to_finding(problem_at(&place.text, place.span.clone(), &RULE, message, &help), Some(places))
     };
     survey.empty.iter().map(of_text).collect()
 }

@@ -2,7 +2,7 @@
 
 use roaring::RoaringBitmap;
 
-use super::rows::first_of;
+use super::rows::describe_first;
 use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
@@ -21,21 +21,21 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The rows whose message shows a hole.
 #[must_use]
-pub(super) fn in_rows(rows: &RoaringBitmap) -> Option<Finding> {
+pub(super) fn report_rows(rows: &RoaringBitmap) -> Option<Finding> {
     let rows = Some(rows).filter(|rows| !rows.is_empty())?;
-    let message = format!("the message has a gap in {}, as in `Hello , …`", first_of(rows));
+    let message = format!("the message has a gap in {}, as in `Hello , …`", describe_first(rows));
     let help = "move the comma and the space into the condition: `Hello{% if name %}, {{ name }}{% endif %}!`";
     Some(Finding::new(&RULE, message).help(help))
 }
 
 /// A message that shows a hole.
-pub(super) fn in_message() -> Finding {
+pub(super) fn report_message() -> Finding {
     let help = "fill in the value, or remove the comma and the space";
     Finding::new(&RULE, "the message has a gap, as in `Hello , …`").help(help)
 }
 
 /// Whether a message begins with the sign that ends something, or has one behind a blank.
-pub(in crate::check) fn is_shown(message: &str) -> bool {
+pub(in crate::check) fn has_empty_greeting(message: &str) -> bool {
     let bytes = message.as_bytes();
     if matches!(bytes.first(), Some(b',' | b'!' | b'.' | b';' | b':')) {
         return true;
@@ -51,13 +51,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comma_after_nothing_is_seen() {
+    fn comma_after_an_empty_name_is_found() {
         for hole in ["Hello , your code", ", -20% today", "Hi !", "! Sale", "Dear ; x", "Вітаємо , знижки"]
         {
-            assert!(is_shown(hole), "{hole}");
+            assert!(has_empty_greeting(hole), "{hole}");
         }
         for whole in ["Hello, you", "Hi! -20%", "…", "3 : 4", "wow !!", "a .b", ""] {
-            assert!(!is_shown(whole), "{whole}");
+            assert!(!has_empty_greeting(whole), "{whole}");
         }
     }
 }

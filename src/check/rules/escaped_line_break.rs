@@ -1,9 +1,9 @@
 //! Line breaks in texts that are written as `\n`.
 
-use crate::check::broken_text::escaped_line_break;
-use crate::domain::Text;
+use crate::check::broken_text::find_escaped_line_break;
+use crate::domain::NamedTemplate;
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, constant_parts, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "escaped-line-break",
@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The first `\n` of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let first = said(text)
-        .find_map(|(part, at)| escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));
+pub(super) fn check_escaped_line_breaks(text: &NamedTemplate) -> Vec<TextProblem> {
+    let first = constant_parts(text)
+        .find_map(|(part, at)| find_escaped_line_break(part).map(|found| at.start + found.start..at.start + found.end));
     let problem = first.map(|span| {
         let message = format!("`{}` would be sent literally", &text.source[span.clone()]);
         let help = "use a real line break; in the campaign file, put the text after `|` or in double quotes";

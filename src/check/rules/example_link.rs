@@ -1,12 +1,12 @@
 //! Links to domains that are reserved for examples.
 
-use crate::check::prepare::finding;
-use crate::domain::Text;
-use crate::finding::{Finding, Rule, RuleText, list_all};
+use crate::check::prepare::to_finding;
+use crate::domain::NamedTemplate;
+use crate::finding::{Finding, Rule, RuleText, join_names};
 use crate::manifest::{Campaign, Profile};
-use crate::message::{problem_at, said};
+use crate::message::{constant_parts, problem_at};
 
-use super::texts::all_texts;
+use super::texts::collect_texts;
 
 pub(super) static RULE: Rule = Rule::warning(
     "example-link",
@@ -27,19 +27,19 @@ const TOP_LEVEL: [&str; 3] = ["example", "invalid", "test"];
 const DOMAINS: [&str; 3] = ["example.com", "example.net", "example.org"];
 
 /// The example links of the texts, if recipients would get them.
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let gateway = profile.base_url.host();
+pub(super) fn check_example_links(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    let gateway = profile.base_url.host_and_port();
     let gateway = gateway.split(':').next().unwrap_or_default();
     // No recipient is behind these.
     if profile.base_url.is_loopback() || is_reserved(gateway) {
         return None;
     }
-    let texts = all_texts(campaign);
+    let texts = collect_texts(campaign);
     let mut hosts: Vec<String> = Vec::new();
     let mut first = None;
-    for text in texts.iter().filter(|text| !Text::is_stand_in(&text.name)) {
-        for (part, at) in said(text) {
-            for (start, host) in example_hosts(part) {
+    for text in texts.iter().filter(|text| !NamedTemplate::is_stand_in(&text.name)) {
+        for (part, at) in constant_parts(text) {
+            for (start, host) in find_example_hosts(part) {
                 first.get_or_insert((text, at.start + start..at.start + start + host.len()));
                 if !hosts.iter().any(|known| known.eq_ignore_ascii_case(host)) {
                     hosts.push(host.to_owned());
@@ -52,13 +52,13 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         1 => "is an example domain, so the link does not work",
         _ => "are example domains, so the links do not work",
     };
-    let message = format!("{} {what}", list_all(hosts.iter().map(String::as_str)));
+    let message = format!("{} {what}", join_names(hosts.iter().map(String::as_str)));
     let problem = problem_at(text, span, &RULE, message, RULE.text.fix);
-    Some(finding(problem, Some(&campaign.places)))
+    Some(to_finding(problem, Some(&campaign.places)))
 }
 
 /// The reserved hosts of links, with the byte at which each starts.
-fn example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn find_example_hosts(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_of_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     let words = text.split_inclusive(move |c| !is_of_host(c));
     let placed = words.scan(0, move |next, word| {
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reserved_hosts_of_links_are_found_and_other_words_are_not() {
-        let found = |text: &'static str| example_hosts(text).map(|(_, host)| host).collect::<Vec<_>>();
+    fn reserved_hosts_are_found_in_links_only() {
+        let found = |text: &'static str| find_example_hosts(text).map(|(_, host)| host).collect::<Vec<_>>();
         assert_eq!(found("Sale: https://shop.example/a?b=c."), ["shop.example"]);
         assert_eq!(found("see shop.Example."), ["shop.Example"]);
         assert_eq!(found("http://example.com, https://www.example.org/x"), ["example.com", "www.example.org"]);
@@ -107,6 +107,6 @@ mod tests {
             assert_eq!(found(text), [""; 0], "{text}");
         }
         let text = "A https://shop.example";
-        assert_eq!(example_hosts(text).next(), Some((10, "shop.example")));
+        assert_eq!(find_example_hosts(text).next(), Some((10, "shop.example")));
     }
 }

@@ -1,8 +1,8 @@
 //! Unknown and missing arguments of filters.
 
-use crate::domain::Text;
-use crate::finding::{Rule, RuleText, did_you_mean, list, list_all};
-use crate::message::{FilterCall, TextProblem, filter_calls, problem_at};
+use crate::domain::NamedTemplate;
+use crate::finding::{Rule, RuleText, did_you_mean, join_alternatives, join_names};
+use crate::message::{FilterCall, TextProblem, find_filter_calls, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "filter-argument",
@@ -15,11 +15,11 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The arguments of the filters of a text.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    filter_calls(text).iter().flat_map(|call| of_call(text, call)).collect()
+pub(super) fn check_filter_arguments(text: &NamedTemplate) -> Vec<TextProblem> {
+    find_filter_calls(text).iter().flat_map(|call| check_call(text, call)).collect()
 }
 
-fn of_call(text: &Text, call: &FilterCall) -> Vec<TextProblem> {
+fn check_call(text: &NamedTemplate, call: &FilterCall) -> Vec<TextProblem> {
     let FilterCall { name, span, arguments, required, optional } = call;
     let known = || required.iter().chain(*optional).copied();
     let mut problems = Vec::new();
@@ -31,7 +31,7 @@ fn of_call(text: &Text, call: &FilterCall) -> Vec<TextProblem> {
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None if known().next().is_none() => format!("remove it: `{name}` takes no arguments"),
-            None => format!("use an argument that `{name}` accepts: {}", list_all(known())),
+            None => format!("use an argument that `{name}` accepts: {}", join_names(known())),
         };
         let message = format!("the filter `{name}` has no argument `{argument}`");
         problems.push(problem_at(text, at.clone(), &RULE, message, &help));
@@ -40,7 +40,7 @@ fn of_call(text: &Text, call: &FilterCall) -> Vec<TextProblem> {
     let missing: Vec<&str> =
         required.iter().copied().filter(|required| !given(required) && !meant.contains(required)).collect();
     if !missing.is_empty() {
-        let message = format!("the filter `{name}` needs {}", list(missing.iter().copied()));
+        let message = format!("the filter `{name}` needs {}", join_alternatives(missing.iter().copied()));
         let written: Vec<String> = required.iter().map(|argument| format!("{argument}=…")).collect();
         let help = format!("write `{name}({})`", written.join(", "));
         problems.push(problem_at(text, span.clone(), &RULE, message, &help));
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_that_a_filter_lacks_or_does_not_have_are_found() {
+    fn missing_and_unknown_filter_arguments_are_found() {
         for (source, message, help) in [
             ("{{ a | round(precison=2) }}", "no argument `precison`", "did you mean `precision`?"),
             ("{{ a | truncate }}", "needs `length`", "write `truncate(length=…)`"),
@@ -61,8 +61,8 @@ mod tests {
             ("{{ a | upper(locale='uk') }}", "no argument `locale`", "`upper` takes no arguments"),
             ("{% if a | default(val='x') == 'x' %}y{% endif %}", "no argument `val`", "did you mean `value`?"),
         ] {
-            let text = Text { name: "t".into(), source: source.into() };
-            let problems = judge(&text);
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            let problems = check_filter_arguments(&text);
             let [problem] = problems.as_slice() else { panic!("{source}: {problems:?}") };
             assert!(problem.message.contains(message), "{source}: {}", problem.message);
             assert!(problem.help.as_ref().is_some_and(|said| said.contains(help)), "{source}: {:?}", problem.help);
@@ -72,7 +72,11 @@ mod tests {
             "{{ a | default(value=b | default(value='x'), boolean=true) }}",
             "{{ a | split(pat=\",\") | join(sep=\"; \") }}",
         ] {
-            assert_eq!(judge(&Text { name: "t".into(), source: source.into() }), [], "{source}");
+            assert_eq!(
+                check_filter_arguments(&NamedTemplate { name: "t".into(), source: source.into() }),
+                [],
+                "{source}"
+            );
         }
     }
 }

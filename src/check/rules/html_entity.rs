@@ -1,10 +1,10 @@
 //! HTML entities.
 
 use super::as_it_stands;
-use crate::check::broken_text::{html_entities, typed};
-use crate::domain::Text;
+use crate::check::broken_text::{decode_entity, find_html_entities};
+use crate::domain::NamedTemplate;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::message::{TextProblem, masked};
+use crate::message::{TextProblem, mask_tags};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-entity",
@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The characters of a text that everybody gets.
-pub(super) fn in_text(text: &Text) -> Option<TextProblem> {
-    let meant = |entity: &str| match typed(entity) {
+pub(super) fn check_text(text: &NamedTemplate) -> Option<TextProblem> {
+    let meant = |entity: &str| match decode_entity(entity) {
         Some(character) if character == " " => "a space".to_owned(),
         Some(character) => format!("`{character}`"),
         None => "the character itself".to_owned(),
@@ -29,12 +29,12 @@ pub(super) fn in_text(text: &Text) -> Option<TextProblem> {
             format!("write {}", each.join(", "))
         }
     };
-    as_it_stands::finding(text, &html_entities(&masked(text)), &RULE, help)
+    as_it_stands::markup_finding(text, &find_html_entities(&mask_tags(text)), &RULE, help)
 }
 
 /// The cells of a column.
-pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let meant = typed(example).filter(|character| character != " ");
+pub(super) fn report_rows(column: &str, example: &str, rows: &str) -> Finding {
+    let meant = decode_entity(example).filter(|character| character != " ");
     let meant = meant.map(|character| format!(" instead of `{character}`"));
     let message = format!("the column `{column}` contains `{example}`{} in {rows}", meant.unwrap_or_default());
     Finding::new(&RULE, message)

@@ -1,10 +1,10 @@
 //! HTML tags in texts.
 
 use super::as_it_stands;
-use crate::check::broken_text::html_tags;
-use crate::domain::Text;
+use crate::check::broken_text::find_html_tags;
+use crate::domain::NamedTemplate;
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, masked};
+use crate::message::{TextProblem, mask_tags};
 
 pub(super) static RULE: Rule = Rule::warning(
     "html-tag",
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The tags of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+pub(super) fn check_html_tags(text: &NamedTemplate) -> Vec<TextProblem> {
     let help = |tags: &[&str]| {
         let is_break = |tag: &str| tag.to_ascii_lowercase().starts_with("<br");
         let line_break = "write a line break: put the text after `|`, on separate lines";
@@ -26,5 +26,5 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
             (false, _) => "remove the tags".to_owned(),
         }
     };
-    as_it_stands::finding(text, &html_tags(&masked(text)), &RULE, help).into_iter().collect()
+    as_it_stands::markup_finding(text, &find_html_tags(&mask_tags(text)), &RULE, help).into_iter().collect()
 }

@@ -1,8 +1,8 @@
 //! Links without `https://`.
 
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, constant_parts, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "insecure-link",
@@ -14,18 +14,18 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// How links begin that are meant.
-const BEGINNINGS: [&str; 2] = ["http://", "www."];
+const INSECURE_PREFIXES: [&str; 2] = ["http://", "www."];
 
 /// The links of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let parts = said(text).flat_map(|(part, at)| {
+pub(super) fn check_insecure_links(text: &NamedTemplate) -> Vec<TextProblem> {
+    let parts = constant_parts(text).flat_map(|(part, at)| {
         let lower = part.to_ascii_lowercase();
-        let found = BEGINNINGS.iter().flat_map(|beginning| {
+        let found = INSECURE_PREFIXES.iter().flat_map(|beginning| {
             let starts =
                 lower.match_indices(beginning).map(|(start, _)| start).filter(|start| begins_a_word(part, *start));
             starts.collect::<Vec<_>>()
         });
-        found.map(|start| at.start + start..at.start + start + length(&part[start..])).collect::<Vec<_>>()
+        found.map(|start| at.start + start..at.start + start + link_length(&part[start..])).collect::<Vec<_>>()
     });
     let mut spans: Vec<_> = parts.collect();
     spans.sort_by_key(|span| span.start);
@@ -37,23 +37,23 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
 }
 
 /// The links of cells that stand in messages.
-pub(super) fn in_rows(column: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(column: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains links that do not start with `https://` in {rows}");
     Finding::new(&RULE, message).help("write these links with `https://` in the list, and check that they open")
 }
 
 /// Whether a cell is such a link.
-pub(in crate::check) fn is_one(cell: &str) -> bool {
+pub(in crate::check) fn is_insecure_link(cell: &str) -> bool {
     let begins =
         |beginning: &&str| cell.get(..beginning.len()).is_some_and(|start| start.eq_ignore_ascii_case(beginning));
-    BEGINNINGS.iter().any(begins)
+    INSECURE_PREFIXES.iter().any(begins)
 }
 
 fn begins_a_word(text: &str, at: usize) -> bool {
     !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=' | '@'))
 }
 
-fn length(link: &str) -> usize {
+fn link_length(link: &str) -> usize {
     link.find(char::is_whitespace).unwrap_or(link.len())
 }
 
@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn links_without_https_are_found_and_others_are_not() {
         let found = |source: &str| -> Vec<String> {
-            let text = Text { name: "t".into(), source: source.into() };
-            judge(&text).into_iter().map(|problem| problem.message).collect()
+            let text = NamedTemplate { name: "t".into(), source: source.into() };
+            check_insecure_links(&text).into_iter().map(|problem| problem.message).collect()
         };
         assert_eq!(
             found("see http://a.example/x and www.b.example"),
@@ -75,6 +75,6 @@ mod tests {
             ]
         );
         assert_eq!(found("https://www.a.example https://a.example/?to=http://b.example {{ 'http://x' }}"), [""; 0]);
-        assert!(is_one("HTTP://a") && !is_one("https://a") && !is_one("що"));
+        assert!(is_insecure_link("HTTP://a") && !is_insecure_link("https://a") && !is_insecure_link("що"));
     }
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::rows::first_of;
+use super::rows::describe_first;
 use crate::calendar::InvertedZone;
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, RuleText};
@@ -21,22 +21,22 @@ pub(super) static RULE: Rule = Rule::note(
 
 /// The local time in each such zone that the campaign or a row to be sent to names.
 #[must_use]
-pub fn inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
-    let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::of);
-    let own = own.map(|zone| finding(&zone, "", now).at(campaign.places.of_key("timezone")));
+pub fn check_inverted_zones(campaign: &Campaign, survey: &Survey, now: Timestamp) -> Vec<Finding> {
+    let own = campaign.brief.timezone.as_deref().and_then(InvertedZone::from_name);
+    let own = own.map(|zone| inverted_zone_finding(&zone, "", now).at(campaign.places.locate_key("timezone")));
     let column = campaign.zone_column().unwrap_or_default();
-    let of_rows = survey
-        .zones
-        .inverted
-        .iter()
-        .map(|(zone, rows)| finding(zone, &format!(" in the column `{column}` of {}", first_of(rows)), now));
+    let of_rows = survey.zones.inverted.iter().map(|(zone, rows)| {
+        inverted_zone_finding(zone, &format!(" in the column `{column}` of {}", describe_first(rows)), now)
+    });
     own.into_iter().chain(of_rows).collect()
 }
 
-fn finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
-    let (name, offset, time) = (zone.name(), zone.offset(), zone.local_time(now));
+fn inverted_zone_finding(zone: &InvertedZone, place: &str, now: Timestamp) -> Finding {
+    let (name, offset, time) = (zone.name(), zone.format_offset(), zone.format_local_time(now));
     let message = format!("`{name}`{place} is {offset}, where it is {time} now");
-    let other = zone.opposite().map(|other| format!("write `{}`, which is {}, or ", other.name(), other.offset()));
+    let other = zone
+        .with_opposite_sign()
+        .map(|other| format!("write `{}`, which is {}, or ", other.name(), other.format_offset()));
     let help = format!(
         "if that is not the local time, {}write a zone named after a place, such as `Europe/Kyiv`: the sign in \
             `{name}` is inverted",

@@ -13,6 +13,6 @@ pub static RULE: Rule = Rule::error(
 );
 
 /// The key was refused, for that reason.
-pub(in crate::check) fn judge(reason: String, key: &str) -> Finding {
+pub(in crate::check) fn key_rejected_finding(reason: String, key: &str) -> Finding {
     Finding::new(&RULE, reason).help(format!("check {key}; the profile reads the API key from there"))
 }

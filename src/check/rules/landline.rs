@@ -1,6 +1,6 @@
 //! Messages to numbers that are no mobile phones'.
 
-use super::rows::first_few;
+use super::rows::describe_first_few;
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, RuleText};
 
@@ -16,10 +16,11 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The rows to be sent to whose number is no mobile phone's, with how many there are and the first.
 #[must_use]
-pub fn landlines(survey: &Survey) -> Option<Finding> {
+pub fn check_landlines(survey: &Survey) -> Option<Finding> {
     let rows = &survey.landlines;
     let what = if rows.len() == 1 { "has a landline or service number" } else { "have landline or service numbers" };
-    let finding = Finding::new(&RULE, format!("{} {what}, which cannot receive this message", first_few(rows)));
+    let finding =
+        Finding::new(&RULE, format!("{} {what}, which cannot receive this message", describe_first_few(rows)));
     let help = match rows.len() {
         1 => "ask for a mobile number, or remove this row from the list",
         _ => "ask for mobile numbers, or remove these rows from the list",

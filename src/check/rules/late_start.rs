@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::dates::{names, place_of_times, sending};
+use super::dates::{find_times_place, format_dates, sending_runs};
 use crate::calendar::ScheduledRun;
 use crate::check::timing::TimedCampaign;
 use crate::finding::{Finding, Rule, RuleText};
@@ -18,29 +18,32 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// How long messages may wait without a warning.
-const SHORT: Duration = Duration::from_secs(3_600);
+const TOLERATED_WAIT: Duration = Duration::from_secs(3_600);
 
 /// A warning about dates whose messages wait long.
-pub(in crate::check) fn late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let late: Vec<_> = sending(runs).filter(|(_, outlook)| outlook.wait() > SHORT).collect();
+pub(in crate::check) fn check_late_start(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
+    let late: Vec<_> =
+        sending_runs(runs).filter(|(_, outlook)| outlook.first_message_wait() > TOLERATED_WAIT).collect();
     let (_, first) = late.first()?;
     let dates: Vec<_> = late.iter().map(|(date, _)| *date).collect();
-    let wait = hours(first.wait());
-    let opens = timed.date(first.opens?);
+    let wait = format_hours(first.first_message_wait());
+    let opens = timed.format_date(first.opens?);
     let message = match dates.as_slice() {
-        [_] => format!("the messages scheduled for {} wait {wait} until the window opens at {opens}", names(&dates)),
+        [_] => {
+            format!("the messages scheduled for {} wait {wait} until the window opens at {opens}", format_dates(&dates))
+        }
         _ => format!(
             "the messages scheduled for {} wait for the window to open; on the first date, they wait {wait} until \
              {opens}",
-            names(&dates)
+            format_dates(&dates)
         ),
     };
     let help = "set `schedule` to a time when the window is open";
-    Some(Finding::new(&RULE, message).help(help).at(place_of_times(timed)))
+    Some(Finding::new(&RULE, message).help(help).at(find_times_place(timed)))
 }
 
 /// A time in hours and minutes: `11 h 30 min`.
-fn hours(time: Duration) -> String {
+fn format_hours(time: Duration) -> String {
     let minutes = time.as_secs() / 60;
     match (minutes / 60, minutes % 60) {
         (hours, 0) => format!("{hours} h"),

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The cells of a column.
-pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("values in the column `{column}` start with an apostrophe in {rows}: `{example}`");
     Finding::new(&RULE, message).help("remove the apostrophes from the column, or they will be sent")
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::is_code_behind_apostrophe;
 
     #[test]
-    fn code_behind_an_apostrophe_is_told_from_words_and_years() {
+    fn codes_are_distinguished_from_words_and_years() {
         for cell in ["'00123", "'0007", "'+380501234567", "'=1+1", "'-12", "'1/2", "'12-AB"] {
             assert!(is_code_behind_apostrophe(cell), "{cell}");
         }

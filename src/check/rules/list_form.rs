@@ -1,7 +1,7 @@
 //! How a list was found to be written, where it is no CSV in UTF-8.
 
 use crate::finding::{Finding, Rule, RuleText};
-use crate::manifest::Recipients;
+use crate::manifest::RecipientSource;
 
 pub(super) static RULE: Rule = Rule::note(
     "list-form",
@@ -15,6 +15,6 @@ pub(super) static RULE: Rule = Rule::note(
 
 /// How the list is read, in words such as "in the encoding Windows-1251".
 #[must_use]
-pub fn list_form(list: &Recipients, form: &str) -> Finding {
+pub fn list_form_note(list: &RecipientSource, form: &str) -> Finding {
     Finding::new(&RULE, format!("`{}` is read as follows: {form}", list))
 }

@@ -1,6 +1,6 @@
 //! A caption that some accounts do not show whole.
 
-use crate::domain::{Stage, Text};
+use crate::domain::{NamedTemplate, Stage};
 use crate::finding::{Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
@@ -17,10 +17,10 @@ pub(super) static RULE: Rule = Rule::note(
 );
 
 /// The captions that are the same for everybody and longer than every account allows.
-pub(super) fn judge(stage: &Stage<Text>) -> Vec<TextProblem> {
-    let constant = |text: &Text| !text.source.contains("{{") && !text.source.contains("{%");
+pub(super) fn check_long_buttons(stage: &Stage<NamedTemplate>) -> Vec<TextProblem> {
+    let constant = |text: &NamedTemplate| !text.source.contains("{{") && !text.source.contains("{%");
     let problems = stage.texts().filter_map(|(field, text)| {
-        let (safe, length) = (field.everywhere?, text.source.chars().count());
+        let (safe, length) = (field.safe_length?, text.source.chars().count());
         let (title, noun) = (stage.channel().facts().title, field.noun);
         (constant(text) && length > safe).then(|| {
             let message = format!("the {title} {noun} has {length} characters, but some accounts allow only {safe}");

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// Cells with a list in a looped column; `example` is the separator of its items.
-pub(super) fn in_rows(name: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(name: &str, example: &str, rows: &str) -> Finding {
     let message = format!(
         "the loop over `{name}` splits the cell into single characters in {rows}, although the cell looks like a list"
     );

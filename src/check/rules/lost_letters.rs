@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
@@ -18,13 +18,13 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// A text that everybody gets.
-pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
+pub(super) fn report_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let message = format!("the original characters of `{}` are lost", &text.source[span.clone()]);
     problem_at(text, span, &RULE, message, "type the word again, and save the file as UTF-8")
 }
 
 /// The cells of a column.
-pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(column: &str, example: &str, rows: &str) -> Finding {
     let message = format!("the original characters in the column `{column}` are lost in {rows}: `{example}`");
     Finding::new(&RULE, message)
         .help("export the list again from its source as UTF-8; the characters cannot be restored from this file")

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::check::broken_text::misread;
-use crate::domain::Text;
+use crate::check::broken_text::find_misread_word;
+use crate::domain::NamedTemplate;
 use crate::finding::{Finding, Rule, RuleText};
 use crate::message::{TextProblem, problem_at};
 
@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// A text that everybody gets.
-pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
+pub(super) fn report_text(text: &NamedTemplate, span: Range<usize>) -> TextProblem {
     let word = &text.source[span.clone()];
-    let help = match misread(word) {
+    let help = match find_misread_word(word) {
         Some((_, said)) => format!("write `{said}`, and save the file as UTF-8"),
         None => "type the word again, and save the file as UTF-8".to_owned(),
     };
@@ -29,8 +29,8 @@ pub(super) fn in_text(text: &Text, span: Range<usize>) -> TextProblem {
 }
 
 /// The cells of a column.
-pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let said = misread(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
+pub(super) fn report_rows(column: &str, example: &str, rows: &str) -> Finding {
+    let said = find_misread_word(example).map(|(_, said)| format!(", which should be `{said}`")).unwrap_or_default();
     let message =
         format!("the column `{column}` has UTF-8 text that was read in another encoding, in {rows}: `{example}`{said}");
     Finding::new(&RULE, message).help("export the list again from its source as UTF-8")

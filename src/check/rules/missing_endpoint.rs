@@ -13,9 +13,9 @@ pub(super) static RULE: Rule = Rule::error(
     },
 );
 
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_endpoint(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let missing = campaign.brief.endpoint == Endpoint::Async && profile.async_url.is_none();
-    let place = campaign.places.of_key("endpoint").filter(|_| missing)?;
+    let place = campaign.places.locate_key("endpoint").filter(|_| missing)?;
     let finding = Finding::new(&RULE, format!("the profile `{}` has no `async_url`", profile.name));
     let name = &profile.name;
     let help = format!("write `endpoint: sync`, or add `async_url: https://…` to `{name}` in gateways.yaml");

@@ -1,7 +1,7 @@
 //! Webhooks are wanted, and the profile does not say where they are taken.
 
 use crate::finding::{Finding, Rule, RuleText};
-use crate::manifest::{Campaign, Profile, ReceiptsBy};
+use crate::manifest::{Campaign, Profile, ReceiptMode};
 
 pub(super) static RULE: Rule = Rule::error(
     "missing-hook",
@@ -13,15 +13,15 @@ pub(super) static RULE: Rule = Rule::error(
     },
 );
 
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    if campaign.receipts != ReceiptsBy::Webhook || profile.hook.is_some() {
+pub(super) fn check_webhook_address(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    if campaign.receipts != ReceiptMode::Webhook || profile.hook.is_some() {
         return None;
     }
     let message = format!("`receipts: webhook` needs a `hook`, which the profile `{}` does not have", profile.name);
     Some(
         Finding::new(&RULE, message).help("add `hook` to the profile, or write `receipts: poll`").at(campaign
             .places
-            .of_key(
+            .locate_key(
             "receipts",
         )?),
     )

@@ -1,7 +1,7 @@
 //! The cost is limited, and the profile does not say what a channel costs.
 
-use crate::check::online::Prices;
-use crate::finding::{Finding, Rule, RuleText, list};
+use crate::check::online::MessagePrices;
+use crate::finding::{Finding, Rule, RuleText, join_alternatives};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::error(
@@ -14,12 +14,12 @@ pub(super) static RULE: Rule = Rule::error(
     },
 );
 
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_prices(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     campaign.limits.cost?;
-    let missing = Prices::of(profile, &campaign.brief).err()?;
-    let channels = list(missing.iter().map(|channel| channel.name()));
+    let missing = MessagePrices::for_campaign(profile, &campaign.brief).err()?;
+    let channels = join_alternatives(missing.iter().map(|channel| channel.name()));
     let message =
         format!("`limits.cost` needs a price for {channels}, which the profile `{}` does not have", profile.name);
     let help = format!("add `prices: {{ {}: … }}` to the profile", missing.first()?.name());
-    Some(Finding::new(&RULE, message).help(help).at(campaign.places.of_key("limits.cost")?))
+    Some(Finding::new(&RULE, message).help(help).at(campaign.places.locate_key("limits.cost")?))
 }

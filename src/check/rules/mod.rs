@@ -85,52 +85,52 @@ use crate::check::Survey;
 use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
-pub(super) use balance_too_low::judge as balance_too_low;
-pub(super) use cell_in_link::{breaks as breaks_link, may_break as may_break_link};
-pub(super) use cell_is_text::failing_comparisons;
-pub use changed_row::changed_rows;
-pub use costly_character::costly_characters;
+pub(super) use balance_too_low::check_balance as balance_too_low;
+pub(super) use cell_in_link::{breaks_link, may_break_link};
+pub(super) use cell_is_text::find_failing_comparisons;
+pub use changed_row::check_changed_rows;
+pub use costly_character::check_costly_characters;
 pub use database_value::DatabaseValue;
-pub(super) use database_value::database_value;
-pub use differing_duplicates::differing_duplicates;
-pub(super) use duplicate_number::judge as duplicate_number;
-pub use empty_cell::empty_cells;
-pub(super) use empty_greeting::is_shown as has_hole;
-pub(super) use insecure_link::is_one as is_insecure_link;
-pub use invalid_row::invalid_rows;
-pub(super) use invalid_row::of_failing_texts;
-pub use inverted_zone::inverted_zones;
+pub(super) use database_value::find_database_value;
+pub use differing_duplicates::check_differing_duplicates;
+pub(super) use duplicate_number::check_duplicate_number as duplicate_number;
+pub use empty_cell::check_empty_cells;
+pub(super) use empty_greeting::has_empty_greeting as has_hole;
+pub(super) use insecure_link::is_insecure_link;
+pub(super) use invalid_row::check_failing_texts;
+pub use invalid_row::check_invalid_rows;
+pub use inverted_zone::check_inverted_zones;
 pub use key_refused::RULE as KEY_REFUSED;
-pub(super) use key_refused::judge as key_refused;
-pub use landline::landlines;
-pub(super) use late_start::late_start;
+pub(super) use key_refused::key_rejected_finding as key_refused;
+pub use landline::check_landlines;
+pub(super) use late_start::check_late_start;
 pub(super) use leading_apostrophe::is_code_behind_apostrophe;
-pub use list_form::list_form;
+pub use list_form::list_form_note;
 pub use never_sends::RULE as NEVER_SENDS;
-pub(super) use never_sends::{past_run_never_sends, run_never_sends, schedule_never_sends};
-pub use no_messages::no_messages;
-pub(super) use no_text_chosen::judge as no_text_chosen;
-pub(super) use nobody_meant::judge as nobody_meant;
-pub use notify_text::unfilled_notice;
-pub use odd_rows::odd_rows;
+pub(super) use never_sends::{check_past_run, check_run, check_schedule};
+pub use no_messages::check_no_messages;
+pub(super) use no_text_chosen::check_no_text_chosen as no_text_chosen;
+pub(super) use nobody_meant::check_nobody_meant as nobody_meant;
+pub use notify_text::check_campaign_notices;
+pub use odd_rows::check_row_anomalies;
 pub use online_unknown::RULE as ONLINE_UNKNOWN;
-pub(super) use online_unknown::judge as online_unknown;
-pub use opted_out_rows::opted_out_rows;
-pub use over_limits::{list_over_limits, over_limits};
-pub use promised_receipts::promised_receipts;
-pub use row_within::rows_within;
-pub(super) use schedule_over::schedule_over;
+pub(super) use online_unknown::online_unknown_finding as online_unknown;
+pub use opted_out_rows::check_opted_out_rows;
+pub use over_limits::{check_limits, check_list_limit};
+pub use promised_receipts::check_promised_receipts;
+pub use row_within::check_embedded_rows;
+pub(super) use schedule_over::schedule_over_finding;
 pub use sender_unknown::RULE as SENDER_UNKNOWN;
-pub(super) use sender_unknown::judge as sender_unknown;
-pub(super) use skipped_occurrences::{late_list, skipped_occurrences};
-pub use texts::{against_includes, against_message, against_texts};
-pub(super) use too_many_invalid::judge as too_many_invalid;
-pub(super) use two_scripts::slipped as slipped_word;
-pub use unconfirmed_replica::unconfirmed_replica;
-pub use unfamiliar_ledger::unfamiliar_ledger;
-pub use unknown_zone::{unknown_zones, zone_column};
-pub(super) use until_near::{until_near, until_near_on_dates};
-pub use until_over::until_over;
+pub(super) use sender_unknown::check_sender_name as sender_unknown;
+pub(super) use skipped_occurrences::{check_late_list, check_skipped_occurrences};
+pub use texts::{check_includes, check_message, check_texts};
+pub(super) use too_many_invalid::check_invalid_share as too_many_invalid;
+pub(super) use two_scripts::find_mixed_word as slipped_word;
+pub use unconfirmed_replica::check_replicas;
+pub use unfamiliar_ledger::unfamiliar_ledger_finding;
+pub use unknown_zone::{check_unknown_zones, missing_zone_column};
+pub(super) use until_near::{check_until_near, check_until_near_on_dates};
+pub use until_over::check_until_over;
 
 /// Rules about a campaign and its gateway profile.
 static CAMPAIGN: &[&Rule] = &[
@@ -178,7 +178,7 @@ static TEXTS: &[&Rule] = &[
 ];
 
 /// Rules about recipients and their messages.
-static PEOPLE: &[&Rule] = &[
+static RECIPIENTS: &[&Rule] = &[
     &cell_in_link::RULE,
     &changed_row::RULE,
     &costly_character::RULE,
@@ -211,12 +211,12 @@ static ACCOUNT: &[&Rule] = &[&balance_too_low::RULE, &key_refused::RULE, &online
 
 /// All rules, in groups.
 #[must_use]
-pub fn groups() -> Vec<RuleGroup> {
+pub fn rule_groups() -> Vec<RuleGroup> {
     let here = [
         ("Campaigns and gateways", CAMPAIGN),
         ("Sending times", TIMING),
         ("Message wording", TEXTS),
-        ("Recipients and their messages", PEOPLE),
+        ("Recipients and their messages", RECIPIENTS),
         ("Gateway account", ACCOUNT),
     ];
     rules::GROUPS.iter().copied().chain(here).map(|(title, rules)| RuleGroup { title, rules }).collect()
@@ -232,8 +232,8 @@ pub struct RuleGroup {
 }
 
 /// All rules.
-pub fn all() -> impl Iterator<Item = &'static Rule> {
-    groups().into_iter().flat_map(|group| group.rules.iter().copied())
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    rule_groups().into_iter().flat_map(|group| group.rules.iter().copied())
 }
 
 /// Values of a campaign file that its gateway profile does not allow.
@@ -241,37 +241,37 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
 /// Defaults are never a finding: they give way to the profile
 /// ([`Delivery::within`](crate::manifest::Delivery::within)).
 #[must_use]
-pub fn against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
+pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
-        batch_limit::judge,
-        rate_limit::judge,
-        missing_endpoint::judge,
-        missing_hook::judge,
-        missing_price::judge,
-        closed_window::judge,
-        notify_text::judge,
-        example_link::judge,
+        batch_limit::check_batch_limit,
+        rate_limit::check_rate_limit,
+        missing_endpoint::check_endpoint,
+        missing_hook::check_webhook_address,
+        missing_price::check_prices,
+        closed_window::check_window,
+        notify_text::check_profile_notices,
+        example_link::check_example_links,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
 
 /// Notes about a campaign, and about its list if that is known: facts that are not mistakes.
 #[must_use]
-pub fn notes(
+pub fn collect_notes(
     campaign: &Campaign,
     profile: Option<&Profile>,
     survey: Option<&Survey>,
     due: Option<Timestamp>,
 ) -> Vec<Finding> {
     let content = &campaign.brief.content;
-    let messages = survey.map_or(0, Survey::planned);
+    let messages = survey.map_or(0, Survey::count_planned);
     let notes = [
-        late_fallback::judge(campaign),
-        fallback_outside::judge((campaign, profile), messages, due),
-        profile.and_then(|profile| whatsapp_route::judge(campaign, profile)),
-        survey.and_then(|survey| same_for_all::judge(survey, content.kind)),
-        survey.and_then(|survey| same_link::judge(survey, &campaign.brief)),
-        survey.and_then(|survey| unused_column::judge(survey, content.kind)),
+        late_fallback::check_late_fallback(campaign),
+        fallback_outside::check_fallback_window((campaign, profile), messages, due),
+        profile.and_then(|profile| whatsapp_route::note_whatsapp_route(campaign, profile)),
+        survey.and_then(|survey| same_for_all::check_constant_message(survey, content.kind)),
+        survey.and_then(|survey| same_link::check_constant_link(survey, &campaign.brief)),
+        survey.and_then(|survey| unused_column::check_unused_columns(survey, content.kind)),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -285,7 +285,7 @@ mod tests {
 
     use super::*;
     use crate::finding::RuleText;
-    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
+    use crate::manifest::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
 production:
@@ -299,7 +299,7 @@ local:
 ";
 
     #[test]
-    fn a_campaign_asks_for_no_more_than_its_profile_allows() {
+    fn values_beyond_the_profile_are_errors() {
         let cases: [(&str, &[&str]); 5] = [
             ("delivery: { batch: 101, rate: 101/s }\n", &["batch-limit", "rate-limit"]),
             ("delivery: { batch: 100, rate: 100/s }\n", &[]),
@@ -314,18 +314,18 @@ local:
         let gateways = load_gateways(&search).value.unwrap();
         for (delivery, rules) in cases {
             fs::write(&file, format!("{delivery}recipients: {{ file: a.csv }}\nchannels: [hlr]\n")).unwrap();
-            let campaign = load_campaign(&file, Day::Of(jiff::Timestamp::now())).value.unwrap();
-            let findings = against_profile(&campaign, gateways.profile("production").unwrap());
+            let campaign = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now())).value.unwrap();
+            let findings = check_against_profile(&campaign, gateways.find_profile("production").unwrap());
             assert_eq!(findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>(), rules);
-            let local = gateways.profile("local").unwrap();
-            assert!(campaign.delivery.within(local).batch <= local.batch_limit);
+            let local = gateways.find_profile("local").unwrap();
+            assert!(campaign.delivery.limited_by_profile(local).batch <= local.batch_limit);
         }
     }
 
     #[test]
     fn rule_has_a_unique_id_and_a_complete_explanation() {
         let mut ids = BTreeSet::new();
-        for rule in all() {
+        for rule in all_rules() {
             assert!(ids.insert(rule.id), "two rules have the id `{}`", rule.id);
             assert!(rule.id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{rule}");
             let RuleText { cause, example, fix } = &rule.text;

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 
 use crate::check::{ALREADY_SENT, Survey};
-use crate::domain::{plural, thousands};
+use crate::domain::{format_count, format_thousands};
 use crate::finding::{Finding, Rule, RuleText};
-use crate::ledger::{CANCELLED_EARLIER, CAPPED, OPTED_OUT, State};
-use crate::manifest::Brief;
+use crate::ledger::{CANCELLED_EARLIER, CAPPED, OPTED_OUT, RowState};
+use crate::manifest::CampaignBrief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "no-messages",
@@ -19,43 +19,44 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// How many reasons a finding names; it counts the others together.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// A warning that no row gets a message, with the reasons. `None` if a row does, or with `empty: ok`.
 #[must_use]
-pub fn no_messages(survey: &Survey, brief: &Brief) -> Option<Finding> {
-    if survey.recipients == 0 || survey.planned() > 0 || brief.may_be_empty {
+pub fn check_no_messages(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
+    if survey.recipients == 0 || survey.count_planned() > 0 || brief.may_be_empty {
         return None;
     }
     let sets = survey.left_out.sets().filter(|(_, _, rows)| !rows.is_empty());
     let mut reasons: Vec<_> = sets.map(|(state, reason, rows)| (state, reason, rows.len())).collect();
     reasons.sort_by_key(|(_, _, rows)| Reverse(*rows));
-    let (named, others) = reasons.split_at(reasons.len().min(NAMED));
-    let mut counts: Vec<String> = named.iter().map(|(state, reason, rows)| count(*state, reason, *rows)).collect();
+    let (named, others) = reasons.split_at(reasons.len().min(MAX_NAMED));
+    let mut counts: Vec<String> =
+        named.iter().map(|(state, reason, rows)| describe_reason(*state, reason, *rows)).collect();
     if !others.is_empty() {
         let rows = others.iter().map(|(_, _, rows)| rows).sum();
-        counts.push(format!("{} for {}", thousands(rows), plural(others.len() as u64, "other reason")));
+        counts.push(format!("{} for {}", format_thousands(rows), format_count(others.len() as u64, "other reason")));
     }
     let whom = match survey.recipients {
         1 => "the only row gets no message".to_owned(),
-        rows => format!("none of the {} gets a message", plural(rows, "row")),
+        rows => format!("none of the {} gets a message", format_count(rows, "row")),
     };
     let message = format!("{whom}: {}", counts.join(", "));
     let help = reasons.first().map_or("", |(state, reason, _)| advice(*state, reason));
     Some(Finding::new(&RULE, message).help(help))
 }
 
-fn count(state: State, reason: &str, rows: u64) -> String {
+fn describe_reason(state: RowState, reason: &str, rows: u64) -> String {
     match state {
-        State::Invalid => format!("{} invalid ({reason})", thousands(rows)),
-        _ => format!("{} {reason}", thousands(rows)),
+        RowState::Invalid => format!("{} invalid ({reason})", format_thousands(rows)),
+        _ => format!("{} {reason}", format_thousands(rows)),
     }
 }
 
 /// What to do about the commonest reason.
-fn advice(state: State, reason: &str) -> &'static str {
+fn advice(state: RowState, reason: &str) -> &'static str {
     match (state, reason) {
-        (State::Invalid, _) => "correct the list or the message, so that the rows become valid",
+        (RowState::Invalid, _) => "correct the list or the message, so that the rows become valid",
         (_, ALREADY_SENT | CANCELLED_EARLIER) => "to send to these recipients again, set a new `edition`",
         (_, OPTED_OUT) => "check whether this is the right list; these recipients opted out",
         (_, CAPPED) => "send later, when the cap allows these recipients to get messages again",

@@ -3,8 +3,8 @@
 use crate::check::FILTERED;
 use crate::check::survey::Survey;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::ledger::State;
-use crate::manifest::Brief;
+use crate::ledger::RowState;
+use crate::manifest::CampaignBrief;
 
 pub(super) static RULE: Rule = Rule::error(
     "nobody-meant",
@@ -16,10 +16,10 @@ pub(super) static RULE: Rule = Rule::error(
 );
 
 /// That `recipients.where` means nobody; nothing where it means somebody, or where that is fine.
-pub(in crate::check) fn judge(brief: &Brief, survey: &Survey) -> Option<Finding> {
+pub(in crate::check) fn check_nobody_meant(brief: &CampaignBrief, survey: &Survey) -> Option<Finding> {
     let condition = brief.condition.as_ref()?;
     let mut skipped =
-        survey.left_out.sets().filter(|(state, reason, _)| (*state, *reason) == (State::Skipped, FILTERED));
+        survey.left_out.sets().filter(|(state, reason, _)| (*state, *reason) == (RowState::Skipped, FILTERED));
     let filtered = skipped.next().map_or(0, |(_, _, rows)| rows.len());
     if brief.may_be_empty || filtered < survey.recipients {
         return None;

@@ -16,10 +16,10 @@ pub(super) static RULE: Rule = Rule::error(
 
 /// The first text of `notify` that cannot be filled.
 #[must_use]
-pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
-    let way = &campaign.notify.as_ref()?.way;
+pub fn check_campaign_notices(campaign: &Campaign) -> Option<Finding> {
+    let way = &campaign.notify.as_ref()?.method;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
-    let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.of_key(key));
+    let place = ["notify.body", "notify.command"].into_iter().find_map(|key| campaign.places.locate_key(key));
     let finding = Finding::new(&RULE, format!("the `notify` template cannot be filled in: {wrong}"));
     Some(match place {
         Some(place) => finding.at(place),
@@ -28,8 +28,8 @@ pub fn unfilled_notice(campaign: &Campaign) -> Option<Finding> {
 }
 
 /// The first text of a profile's `policy.notify` that cannot be filled.
-pub(super) fn judge(_: &Campaign, profile: &Profile) -> Option<Finding> {
-    let way = &profile.notify.as_ref()?.way;
+pub(super) fn check_profile_notices(_: &Campaign, profile: &Profile) -> Option<Finding> {
+    let way = &profile.notify.as_ref()?.method;
     let wrong = way.templates().find_map(|text| fill_notice(text, &Notice::sample(), 1).err())?;
     let name = &profile.name;
     Some(Finding::new(

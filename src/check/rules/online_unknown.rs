@@ -15,7 +15,11 @@ pub static RULE: Rule = Rule::warning(
 );
 
 /// What is not known, and why.
-pub(in crate::check) fn judge(what: &str, unanswered: &InquiryFailure, account: AccountTerms<'_>) -> Finding {
+pub(in crate::check) fn online_unknown_finding(
+    what: &str,
+    unanswered: &InquiryFailure,
+    account: AccountTerms<'_>,
+) -> Finding {
     let finding = Finding::new(&RULE, format!("{what} unknown: {}", unanswered.reason));
     finding.help(format!(
         "run `{}` and `{}` to try again; missing account data does not stop a run",

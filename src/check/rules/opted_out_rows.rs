@@ -1,11 +1,11 @@
 //! Columns of the list by which planned recipients opted out.
 
-use super::rows::first_of;
-use crate::check::{OptedOutCells, Survey, Values};
-use crate::domain::Text;
+use super::rows::describe_first;
+use crate::check::{DistinctValues, OptedOutCells, Survey};
+use crate::domain::NamedTemplate;
 use crate::domain::variable::is_variable;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::manifest::Brief;
+use crate::manifest::CampaignBrief;
 
 pub(super) static RULE: Rule = Rule::warning(
     "opted-out-rows",
@@ -20,20 +20,20 @@ pub(super) static RULE: Rule = Rule::warning(
 ///
 /// Service messages are not held back by opt-outs, so they get no warning.
 #[must_use]
-pub fn opted_out_rows(survey: &Survey, brief: &Brief) -> Vec<Finding> {
+pub fn check_opted_out_rows(survey: &Survey, brief: &CampaignBrief) -> Vec<Finding> {
     let columns = survey.opted_out.iter().filter(|cells| !cells.rows.is_empty() && brief.purpose.is_marketing());
-    columns.map(|cells| finding(cells, brief.condition.as_ref())).collect()
+    columns.map(|cells| opted_out_finding(cells, brief.condition.as_ref())).collect()
 }
 
-fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
+fn opted_out_finding(cells: &OptedOutCells, condition: Option<&NamedTemplate>) -> Finding {
     let OptedOutCells { header, rows, values, .. } = cells;
-    let example = values.some.first().map_or("", String::as_str);
+    let example = values.values.first().map_or("", String::as_str);
     let message = format!(
         "the column `{header}` marks recipients as opted out (`{example}`), but the campaign would still send to \
          them: {}",
-        first_of(rows)
+        describe_first(rows)
     );
-    let help = match (reachable(cells), condition) {
+    let help = match (suggest_condition(cells), condition) {
         (Some(reachable), None) => format!("add `where: {reachable}` to `recipients`"),
         (Some(reachable), Some(present)) if present.source.split_whitespace().any(|word| word == "or") => {
             format!("enclose the `where` expression in parentheses, and add `and {reachable}` after it")
@@ -47,27 +47,30 @@ fn finding(cells: &OptedOutCells, condition: Option<&Text>) -> Finding {
 /// The condition that the rows of other people pass; nothing if there are too many values.
 ///
 /// A column of dates gets a new date with each opt-out, so the condition names no date.
-fn reachable(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
-    let cell = if is_variable(name) { name.clone() } else { format!("recipient[{}]", quoted(name)) };
-    let list = |values: &Values| values.some.iter().map(|value| quoted(value)).collect::<Vec<_>>().join(", ");
+fn suggest_condition(OptedOutCells { name, values, has_dates, others, .. }: &OptedOutCells) -> Option<String> {
+    let cell = if is_variable(name) { name.clone() } else { format!("recipient[{}]", quote(name)) };
+    let list = |values: &DistinctValues| values.values.iter().map(|value| quote(value)).collect::<Vec<_>>().join(", ");
     if *has_dates {
-        let others = Values { some: others.some.iter().cloned().chain([String::new()]).collect(), more: others.more };
-        return match others.only() {
+        let others = DistinctValues {
+            values: others.values.iter().cloned().chain([String::new()]).collect(),
+            has_more: others.has_more,
+        };
+        return match others.single_value() {
             Some(_) => Some(format!("{cell} == \"\"")),
-            None => (!others.more).then(|| format!("{cell} in [{}]", list(&others))),
+            None => (!others.has_more).then(|| format!("{cell} in [{}]", list(&others))),
         };
     }
-    match (values.only(), others.only()) {
-        (Some(value), _) => Some(format!("{cell} != {}", quoted(value))),
-        _ if !values.more => Some(format!("not ({cell} in [{}])", list(values))),
-        (_, Some(value)) => Some(format!("{cell} == {}", quoted(value))),
-        _ if !others.more && !others.some.is_empty() => Some(format!("{cell} in [{}]", list(others))),
+    match (values.single_value(), others.single_value()) {
+        (Some(value), _) => Some(format!("{cell} != {}", quote(value))),
+        _ if !values.has_more => Some(format!("not ({cell} in [{}])", list(values))),
+        (_, Some(value)) => Some(format!("{cell} == {}", quote(value))),
+        _ if !others.has_more && !others.values.is_empty() => Some(format!("{cell} in [{}]", list(others))),
         _ => None,
     }
 }
 
 /// A text as an expression writes it.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mark = if text.contains('"') { '\'' } else { '"' };
     format!("{mark}{text}{mark}")
 }

@@ -19,14 +19,14 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// What is said where messages to these rows go over a limit by themselves, whatever its edition has used before.
 #[must_use]
-pub fn over_limits(
+pub fn check_limits(
     campaign: &Campaign,
     profile: Option<&Profile>,
     survey: &Survey,
     rows: &RoaringBitmap,
 ) -> Vec<Finding> {
     let limits = &campaign.limits;
-    let at = |finding: Finding, key| finding.at(campaign.places.of_key(key));
+    let at = |finding: Finding, key| finding.at(campaign.places.locate_key(key));
     let recipients = limits.recipients.filter(|limit| rows.len() > *limit).map(|limit| {
         let people = rows.len();
         let message = format!(
@@ -35,12 +35,12 @@ pub fn over_limits(
         at(Finding::new(&RULE, message), "limits.recipients")
     });
     let cost = profile.and_then(|profile| {
-        let Cost::AtMost(most) = Cost::of(profile, &campaign.brief, &survey.by_size, rows) else { return None };
+        let Cost::AtMost(most) = Cost::estimate(profile, &campaign.brief, &survey.by_size, rows) else { return None };
         let limit = limits.cost.filter(|limit| most > *limit)?;
         let currency = profile.currency.as_deref().map(|currency| format!(" {currency}")).unwrap_or_default();
         let message = format!(
             "the messages can cost up to {}{currency}, but `limits.cost` is {limit}: the run stops at the limit",
-            most.shortest()
+            most.trim_decimals()
         );
         Some(at(Finding::new(&RULE, message), "limits.cost"))
     });
@@ -49,12 +49,12 @@ pub fn over_limits(
 
 /// A warning that the list has more recipients than the limit, for lists whose messages are unknown.
 #[must_use]
-pub fn list_over_limits(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
-    let people = survey.planned();
+pub fn check_list_limit(campaign: &Campaign, survey: &Survey) -> Option<Finding> {
+    let people = survey.count_planned();
     let limit = campaign.limits.recipients.filter(|limit| people > *limit)?;
     let message = format!(
         "{people} recipients in the list can get a message, but `limits.recipients` is {limit}: the run stops at the \
             limit, and the remaining recipients get no message"
     );
-    Some(Finding::new(&RULE, message).at(campaign.places.of_key("limits.recipients")))
+    Some(Finding::new(&RULE, message).at(campaign.places.locate_key("limits.recipients")))
 }

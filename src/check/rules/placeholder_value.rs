@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// The cells of a column that say so and stand in messages.
-pub(super) fn in_rows(column: &str, value: &str, rows: &str) -> Finding {
+pub(super) fn report_rows(column: &str, value: &str, rows: &str) -> Finding {
     let message = format!("the column `{column}` contains `{value}` in {rows}, and recipients would see this value");
     let help = if value.starts_with('#') {
         "correct the formula in the spreadsheet, and export the list again".to_owned()

@@ -1,7 +1,7 @@
 //! For which messages the gateway promises webhooks, and what becomes of the others (contract 6.3 to 6.5).
 
 use crate::domain::{Endpoint, OperationKind};
-use crate::finding::{Finding, Rule, RuleText, quoted};
+use crate::finding::{Finding, Rule, RuleText, quote_for_shell};
 use crate::manifest::{Campaign, Profile};
 
 pub(super) static RULE: Rule = Rule::note(
@@ -14,46 +14,46 @@ pub(super) static RULE: Rule = Rule::note(
 );
 
 /// How missing delivery statuses become known.
-const ASKED: &str = "`serve` and `reconcile --all` request missing delivery statuses";
+const STATUS_REQUESTS: &str = "`serve` and `reconcile --all` request missing delivery statuses";
 
 /// How what becomes of the messages of a campaign is heard, whose profile has an address for webhooks; of each type once.
 #[must_use]
-pub fn promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
+pub fn check_promised_receipts(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     if profile.hook.is_none() || !campaign.receipts.takes_webhooks() {
         return Vec::new();
     }
     let mut kinds: Vec<OperationKind> = Vec::new();
-    for arm in campaign.brief.arms() {
+    for arm in campaign.brief.list_arms() {
         if !arm.content.kind.is_single() && !kinds.contains(&arm.content.kind) {
             kinds.push(arm.content.kind);
         }
     }
-    kinds.into_iter().map(|kind| of_kind(campaign, profile, kind)).collect()
+    kinds.into_iter().map(|kind| kind_finding(campaign, profile, kind)).collect()
 }
 
-fn of_kind(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
+fn kind_finding(campaign: &Campaign, profile: &Profile, kind: OperationKind) -> Finding {
     let (message, help) = match campaign.brief.endpoint {
         _ if kind.promises_webhooks() => (format!("the gateway sends a webhook for each `{kind}` message"), None),
         _ if kind != OperationKind::Pipeline => (
             format!("the gateway does not guarantee webhooks for `{kind}` messages"),
-            Some(format!("some webhooks might still arrive; {ASKED}")),
+            Some(format!("some webhooks might still arrive; {STATUS_REQUESTS}")),
         ),
         Endpoint::Sync => (
             "for synchronous `pipeline` messages, the gateway sends webhooks only to the address in the account \
                 settings"
                 .to_owned(),
             Some(format!(
-                "enter the address from `gateway hook {}` in the gateway's settings; {ASKED}",
-                quoted(&profile.name)
+                "enter the address from `gateway hook {}` in the gateway's settings; {STATUS_REQUESTS}",
+                quote_for_shell(&profile.name)
             )),
         ),
         Endpoint::Async => (
             "for an asynchronous `pipeline` message, the gateway sends a webhook only if it rejects the message on receipt"
                 .to_owned(),
-            Some(ASKED.to_owned()),
+            Some(STATUS_REQUESTS.to_owned()),
         ),
     };
-    let place = ["receipts", "channels"].into_iter().find_map(|key| campaign.places.of_key(key));
+    let place = ["receipts", "channels"].into_iter().find_map(|key| campaign.places.locate_key(key));
     let finding = Finding::new(&RULE, message).at(place);
     match help {
         Some(help) => finding.help(help),
@@ -68,7 +68,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::manifest::{Day, GatewaySearch, load_campaign, load_gateways};
+    use crate::manifest::{CampaignDay, GatewaySearch, load_campaign, load_gateways};
 
     const GATEWAYS: &str = "\
 told: { base_url: https://g.example, async_url: https://g.example, api_key: { env: KEY }, rate: 1/s,
@@ -77,7 +77,7 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
 ";
 
     #[test]
-    fn it_is_told_for_each_type_of_message_what_the_contract_promises_and_nothing_where_nobody_wants_it() {
+    fn promised_receipts_are_noted_for_each_message_type() {
         let sms = "sms: { signature: Olena, message: Hi }";
         let viber = "viber: { signature: Olena, message: Hi }";
         let rcs = "rcs: { signature: Olena, message: Hi, image: https://a.example/a.png, button: Go, link: https://a.example }";
@@ -105,9 +105,9 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
         for (top, channels, profile, said) in cases {
             let channels: String = channels.iter().map(|channel| format!("  - {channel}\n")).collect();
             fs::write(&file, format!("{top}recipients: {{ file: a.csv }}\nchannels:\n{channels}")).unwrap();
-            let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+            let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
             let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
-            let told = promised_receipts(&campaign, gateways.profile(profile).unwrap());
+            let told = check_promised_receipts(&campaign, gateways.find_profile(profile).unwrap());
             match (said, told.first().map(|told| told.message.as_str())) {
                 (Some(said), Some(message)) => assert!(message.contains(said), "{top}{channels}: {message}"),
                 (said, message) => assert_eq!(said, message, "{top}{channels}"),
@@ -116,7 +116,7 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
     }
 
     #[test]
-    fn variants_are_told_of_by_what_they_send_each_type_once() {
+    fn variants_are_noted_once_per_message_type() {
         let folder = TempDir::new().unwrap();
         let (file, profiles) = (folder.path().join("a.yaml"), folder.path().join("gateways.yaml"));
         fs::write(&profiles, GATEWAYS).unwrap();
@@ -127,9 +127,9 @@ asked: { base_url: https://g.example, api_key: { env: KEY }, rate: 1/s }
             format!("variants: {{ a: {{ share: 50%, {viber} }}, b: {{ share: 25% }}, c: {{ share: 25% }} }}");
         let sms = "channels: [{ sms: { signature: Olena, message: Hi } }]";
         fs::write(&file, format!("recipients: {{ file: a.csv }}\n{sms}\n{variants}\n")).unwrap();
-        let loaded = load_campaign(&file, Day::Of(jiff::Timestamp::now()));
+        let loaded = load_campaign(&file, CampaignDay::Of(jiff::Timestamp::now()));
         let campaign = loaded.value.unwrap_or_else(|| panic!("{:?}", loaded.findings));
-        let told = promised_receipts(&campaign, gateways.profile("told").unwrap());
+        let told = check_promised_receipts(&campaign, gateways.find_profile("told").unwrap());
         let said: Vec<&str> = told.iter().map(|finding| finding.message.as_str()).collect();
         let each = "the gateway sends a webhook for each `viber` message";
         assert_eq!(said, [each, "the gateway does not guarantee webhooks for `sms` messages"]);

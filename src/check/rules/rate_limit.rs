@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule::error(
     },
 );
 
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+pub(super) fn check_rate_limit(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     let (asked, allowed) = (campaign.delivery.rate?, profile.rate);
     let finding = if asked == Rate::Unlimited && !profile.is_loopback() {
         Finding::new(&rules::UNLIMITED_RATE, "`rate: unlimited` is allowed only for a gateway on this machine")
@@ -21,6 +21,6 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
     } else {
         return None;
     };
-    let place = campaign.places.of_key("delivery.rate")?;
+    let place = campaign.places.locate_key("delivery.rate")?;
     Some(finding.help(format!("write `rate: {allowed}` or less")).at(place))
 }

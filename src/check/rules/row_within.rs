@@ -1,6 +1,6 @@
 //! A cell with what looks like a row: its quotes may be misplaced, and somebody would get nothing.
 
-use super::rows::first_of;
+use super::rows::describe_first;
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, RuleText};
 
@@ -16,9 +16,9 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// The rows with a cell that holds what looks like a row.
 #[must_use]
-pub fn rows_within(survey: &Survey) -> Option<Finding> {
-    let rows = Some(&survey.rows_within).filter(|rows| !rows.is_empty())?;
-    let message = format!("a cell with several lines seems to contain another row: {}", first_of(rows));
+pub fn check_embedded_rows(survey: &Survey) -> Option<Finding> {
+    let rows = Some(&survey.embedded_rows).filter(|rows| !rows.is_empty())?;
+    let message = format!("a cell with several lines seems to contain another row: {}", describe_first(rows));
     let help =
         "if a recipient is missing from the list, correct the quotes; if the cell is just text, ignore this warning";
     Some(Finding::new(&RULE, message).help(help))

@@ -5,15 +5,15 @@ use std::cmp::Reverse;
 use roaring::RoaringBitmap;
 
 use crate::finding::{Finding, Rule};
-use crate::ledger::{LeftOut, State};
+use crate::ledger::{ExcludedRows, RowState};
 
 /// The most rows that are named.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 /// Where all of them stand.
-pub(super) const ALL_OF_THEM: &str = "look up every row and its reason in the results of `run --dry-run`";
+pub(super) const ALL_ROWS_HINT: &str = "look up every row and its reason in the results of `run --dry-run`";
 
 /// Rows of which the same is said.
-pub(super) struct Alike<'l> {
+pub(super) struct ReasonRows<'l> {
     /// What is said.
     pub(super) reason: &'l str,
     /// Which they are.
@@ -21,15 +21,15 @@ pub(super) struct Alike<'l> {
 }
 
 /// The rows that were left out in a state, by their reasons, the commonest first.
-pub(super) fn left_out(left_out: &LeftOut, state: State) -> Vec<Alike<'_>> {
+pub(super) fn group_by_reason(left_out: &ExcludedRows, state: RowState) -> Vec<ReasonRows<'_>> {
     let sets = left_out.sets().filter(|(each, ..)| *each == state);
-    let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| Alike { reason, rows }).collect();
+    let mut reasons: Vec<_> = sets.map(|(_, reason, rows)| ReasonRows { reason, rows }).collect();
     reasons.sort_by_key(|alike| Reverse(alike.rows.len()));
     reasons
 }
 
 /// How many rows these are, and which is the first: `3 rows (first: row 5)`.
-pub(super) fn first_of(rows: &RoaringBitmap) -> String {
+pub(super) fn describe_first(rows: &RoaringBitmap) -> String {
     let first = rows.min().unwrap_or_default();
     match rows.len() {
         1 => format!("row {first}"),
@@ -38,7 +38,7 @@ pub(super) fn first_of(rows: &RoaringBitmap) -> String {
 }
 
 /// How many rows these are, and the first of them: `3 rows (5, 17 and 20)`.
-pub(super) fn first_few(rows: &RoaringBitmap) -> String {
+pub(super) fn describe_first_few(rows: &RoaringBitmap) -> String {
     /// As many as a person goes through by hand.
     const FEW: usize = 5;
     let shown: Vec<String> = rows.iter().take(FEW).map(|row| row.to_string()).collect();
@@ -50,18 +50,18 @@ pub(super) fn first_few(rows: &RoaringBitmap) -> String {
 }
 
 /// These rows as the subject of a sentence, the first ones by number: `rows 3 and 5 are`.
-pub(super) fn named_rows(rows: &RoaringBitmap) -> String {
-    let shown: Vec<String> = rows.iter().take(NAMED).map(|row| row.to_string()).collect();
-    subject(&shown, rows.len() - shown.len() as u64)
+pub(super) fn describe_named_rows(rows: &RoaringBitmap) -> String {
+    let shown: Vec<String> = rows.iter().take(MAX_NAMED).map(|row| row.to_string()).collect();
+    format_subject(&shown, rows.len() - shown.len() as u64)
 }
 
 /// A finding for each reason that there is room for, and one for the rest; `what` is what all these rows are.
-pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -> Vec<Finding> {
+pub(super) fn reason_findings(rule: &'static Rule, what: &str, reasons: &[ReasonRows<'_>]) -> Vec<Finding> {
     let (mut findings, mut named, mut rest) = (Vec::new(), 0, 0);
-    for (index, Alike { reason, rows }) in reasons.iter().enumerate() {
+    for (index, ReasonRows { reason, rows }) in reasons.iter().enumerate() {
         // As many as there is room for, if each reason behind this one is to have a row of its own.
         let behind = reasons.len() - index - 1;
-        let room = NAMED.saturating_sub(named);
+        let room = MAX_NAMED.saturating_sub(named);
         let take = room.saturating_sub(behind).max(1).min(room);
         if take == 0 {
             rest += rows.len();
@@ -69,7 +69,7 @@ pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -
         }
         let shown: Vec<String> = rows.iter().take(take).map(|row| row.to_string()).collect();
         named += shown.len();
-        let subject = subject(&shown, rows.len() - shown.len() as u64);
+        let subject = format_subject(&shown, rows.len() - shown.len() as u64);
         findings.push(Finding::new(rule, format!("{subject} {what}: {reason}")));
     }
     match rest {
@@ -81,13 +81,13 @@ pub(super) fn findings(rule: &'static Rule, what: &str, reasons: &[Alike<'_>]) -
     if all > named as u64
         && let Some(last) = findings.pop()
     {
-        findings.push(last.help(ALL_OF_THEM));
+        findings.push(last.help(ALL_ROWS_HINT));
     }
     findings
 }
 
 /// The rows that are shown, and how many more there are, before what they are.
-fn subject(shown: &[String], more: u64) -> String {
+fn format_subject(shown: &[String], more: u64) -> String {
     match (shown, more) {
         ([one], 0) => format!("row {one} is"),
         ([first @ .., last], 0) => format!("rows {} and {last} are", first.join(", ")),
@@ -97,10 +97,10 @@ fn subject(shown: &[String], more: u64) -> String {
 
 /// Rows that are invalid, with their reasons.
 #[cfg(test)]
-pub(super) fn invalid(rows: &[(u32, &str)]) -> LeftOut {
-    let mut left_out = LeftOut::default();
+pub(super) fn left_out_invalid(rows: &[(u32, &str)]) -> ExcludedRows {
+    let mut left_out = ExcludedRows::default();
     for (row, reason) in rows {
-        left_out.insert(crate::domain::Row::new(*row), State::Invalid, reason);
+        left_out.insert(crate::domain::Row::new(*row), RowState::Invalid, reason);
     }
     left_out
 }

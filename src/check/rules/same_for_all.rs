@@ -24,8 +24,8 @@ const NAMES: [&str; 12] =
 
 /// That everybody gets the same although the list has names.
 #[must_use]
-pub(super) fn judge(survey: &Survey, kind: OperationKind) -> Option<Finding> {
-    if kind.is_single() || survey.columns.iter().any(|column| column.used) || survey.planned() < 2 {
+pub(super) fn check_constant_message(survey: &Survey, kind: OperationKind) -> Option<Finding> {
+    if kind.is_single() || survey.columns.iter().any(|column| column.is_used) || survey.count_planned() < 2 {
         return None;
     }
     let column = survey.columns.iter().find(|column| is_name(&column.header))?;

@@ -2,7 +2,7 @@
 
 use crate::check::Survey;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::manifest::Brief;
+use crate::manifest::CampaignBrief;
 
 pub(super) static RULE: Rule = Rule::note(
     "same-link",
@@ -20,17 +20,17 @@ const CODES: [&str; 12] =
 
 /// That the link is the same for everybody although the list has codes that no text uses.
 #[must_use]
-pub(super) fn judge(survey: &Survey, brief: &Brief) -> Option<Finding> {
+pub(super) fn check_constant_link(survey: &Survey, brief: &CampaignBrief) -> Option<Finding> {
     let texts = || {
         brief
-            .contents()
+            .all_contents()
             .flat_map(|content| &content.stages)
             .flat_map(|stage| stage.texts())
             .map(|(_, text)| &text.source)
     };
     let links = texts().filter(|source| source.contains("https://")).count();
-    let column = survey.columns.iter().find(|column| !column.used && is_code(&column.header))?;
-    if links == 0 || survey.planned() < 2 {
+    let column = survey.columns.iter().find(|column| !column.is_used && is_code(&column.header))?;
+    if links == 0 || survey.count_planned() < 2 {
         return None;
     }
     let message = format!("all recipients get the same link, and no message uses the column `{}`", column.header);

@@ -1,6 +1,6 @@
 //! Schedules without future dates.
 
-use super::dates::{place, place_of_times};
+use super::dates::{find_key_place, find_times_place};
 use crate::check::timing::TimedCampaign;
 use crate::finding::{Finding, Rule, RuleText};
 
@@ -19,14 +19,17 @@ const HELP: &str = "set a future date, and check it with `campaign schedule next
                     --now`, but first check in `campaign status` that the campaign has not been sent";
 
 /// A warning about a schedule without future dates.
-pub(in crate::check) fn schedule_over(timed: &TimedCampaign<'_>) -> Finding {
-    let once = timed.campaign.schedule.as_ref().and_then(|schedule| schedule.timing.once());
+pub(in crate::check) fn schedule_over_finding(timed: &TimedCampaign<'_>) -> Finding {
+    let once = timed.campaign.schedule.as_ref().and_then(|schedule| schedule.timing.single_time());
     let (message, place) = match once {
         Some(once) => {
             let message = format!("`at` has passed: {}", once.strftime("%a %Y-%m-%d %H:%M"));
-            (message, place_of_times(timed))
+            (message, find_times_place(timed))
         }
-        None => ("`ends` has passed: the schedule has no future dates".to_owned(), place(timed, &["schedule.ends"])),
+        None => (
+            "`ends` has passed: the schedule has no future dates".to_owned(),
+            find_key_place(timed, &["schedule.ends"]),
+        ),
     };
     Finding::new(&RULE, message).help(HELP).at(place)
 }

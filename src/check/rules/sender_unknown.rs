@@ -3,7 +3,7 @@
 use crate::check::online::{AccountTerms, Signature};
 use crate::domain::Channel;
 use crate::finding::{Finding, Rule, RuleText, did_you_mean};
-use crate::gateway::Sender;
+use crate::gateway::SenderName;
 
 /// The account does not have a sender name, or may not use it.
 pub static RULE: Rule = Rule::error(
@@ -20,9 +20,9 @@ pub static RULE: Rule = Rule::error(
 const UNVERIFIED: &str = "New";
 
 /// What the list of sender names says against a signature.
-pub(in crate::check) fn judge(
+pub(in crate::check) fn check_sender_name(
     signature: &Signature,
-    senders: &[&Sender],
+    senders: &[&SenderName],
     account: AccountTerms<'_>,
 ) -> Option<Finding> {
     // An account that lists no name may be one that needs none: it proves nothing.

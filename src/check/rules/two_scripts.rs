@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::{Finding, Rule, RuleText};
-use crate::message::{TextProblem, cyrillic_lookalike, latin_lookalike, problem_at, said};
+use crate::message::{TextProblem, constant_parts, cyrillic_lookalike, latin_lookalike, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "two-scripts",
@@ -19,40 +19,40 @@ pub(super) static RULE: Rule = Rule::warning(
 const HELP: &str = "type the word again with one keyboard layout";
 
 /// The words of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let words = said(text).filter_map(|(part, at)| {
-        let word = slipped(part)?;
+pub(super) fn check_mixed_alphabets(text: &NamedTemplate) -> Vec<TextProblem> {
+    let words = constant_parts(text).filter_map(|(part, at)| {
+        let word = find_mixed_word(part)?;
         Some((part[word.clone()].to_owned(), at.start + word.start..at.start + word.end))
     });
-    words.map(|(word, span)| problem_at(text, span, &RULE, words_for(&word), HELP)).collect()
+    words.map(|(word, span)| problem_at(text, span, &RULE, describe_word(&word), HELP)).collect()
 }
 
 /// The words of cells that stand in messages.
-pub(super) fn in_rows(column: &str, example: &str, rows: &str) -> Finding {
-    let message = format!("{}, in the column `{column}` of {rows}", words_for(example));
+pub(super) fn report_rows(column: &str, example: &str, rows: &str) -> Finding {
+    let message = format!("{}, in the column `{column}` of {rows}", describe_word(example));
     Finding::new(&RULE, message).help("type the words again in the list with one keyboard layout")
 }
 
-fn words_for(word: &str) -> String {
+fn describe_word(word: &str) -> String {
     let strangers = |latin: bool| -> Vec<String> {
         let of = word.chars().filter(|c| if latin { c.is_ascii_alphabetic() } else { is_cyrillic(*c) });
         of.map(|c| format!("`{c}`")).collect()
     };
     let (latin, cyrillic) = (strangers(true), strangers(false));
     match latin.len() <= cyrillic.len() {
-        true => format!("the Cyrillic word `{word}` contains the Latin {}", letters(&latin)),
-        false => format!("the Latin word `{word}` contains the Cyrillic {}", letters(&cyrillic)),
+        true => format!("the Cyrillic word `{word}` contains the Latin {}", format_letters(&latin)),
+        false => format!("the Latin word `{word}` contains the Cyrillic {}", format_letters(&cyrillic)),
     }
 }
 
 /// Letters with their noun: ``letters `a` and `o` ``.
-fn letters(letters: &[String]) -> String {
+fn format_letters(letters: &[String]) -> String {
     let noun = if letters.len() == 1 { "letter" } else { "letters" };
     format!("{noun} {}", letters.join(" and "))
 }
 
 /// The first word of a text that slipped into another alphabet.
-pub(in crate::check) fn slipped(text: &str) -> Option<Range<usize>> {
+pub(in crate::check) fn find_mixed_word(text: &str) -> Option<Range<usize>> {
     if text.is_ascii() || !text.bytes().any(|byte| byte.is_ascii_alphabetic()) {
         return None;
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_that_only_looks_right_is_found_and_a_foreign_word_is_none() {
+    fn lookalike_letters_are_found_and_foreign_words_are_not() {
         for (text, word) in [
             ("Пpивіт, Олено", Some("Пpивіт")),
             ("Знижка на вcе", Some("вcе")),
@@ -107,9 +107,9 @@ mod tests {
             ("Straße, naïve", None),
             ("", None),
         ] {
-            assert_eq!(slipped(text).map(|at| &text[at]), word, "{text}");
+            assert_eq!(find_mixed_word(text).map(|at| &text[at]), word, "{text}");
         }
-        assert!(words_for("Пpивіт").contains("contains the Latin letter `p`"));
-        assert!(words_for("sаle").contains("contains the Cyrillic letter `а`"));
+        assert!(describe_word("Пpивіт").contains("contains the Latin letter `p`"));
+        assert!(describe_word("sаle").contains("contains the Cyrillic letter `а`"));
     }
 }

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// What is said where so many replicas need not have what was committed.
 #[must_use]
-pub fn unconfirmed_replica(replicas: u64) -> Option<Finding> {
+pub fn check_replicas(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {
         0 => return None,
         1 => "a replica that does not".to_owned(),

@@ -1,6 +1,6 @@
 //! A shared ledger that this machine has never written to, in which other machines have sent.
 
-use crate::finding::{Finding, Rule, RuleText, quoted};
+use crate::finding::{Finding, Rule, RuleText, quote_for_shell};
 
 pub(super) static RULE: Rule = Rule::warning(
     "unfamiliar-ledger",
@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// What is said of a ledger with so many live runs, of which this is the latest.
 #[must_use]
-pub fn unfamiliar_ledger(place: &str, (runs, latest): (u64, &str)) -> Finding {
+pub fn unfamiliar_ledger_finding(place: &str, (runs, latest): (u64, &str)) -> Finding {
     let runs = if runs == 1 {
         "a live run from another machine".to_owned()
     } else {
@@ -23,7 +23,7 @@ pub fn unfamiliar_ledger(place: &str, (runs, latest): (u64, &str)) -> Finding {
     };
     let message = format!(
         "this machine has never used the ledger {}, which contains {runs}, most recently {latest}",
-        quoted(place)
+        quote_for_shell(place)
     );
     Finding::new(&RULE, message).help(
         "check in `campaign status` that no later run is missing: if the database was restored from a snapshot, \

@@ -1,8 +1,8 @@
 //! Words that stand for a text which is still to come.
 
-use crate::domain::Text;
+use crate::domain::NamedTemplate;
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, problem_at, said};
+use crate::message::{TextProblem, constant_parts, problem_at};
 
 pub(super) static RULE: Rule = Rule::warning(
     "unfinished-text",
@@ -13,14 +13,14 @@ pub(super) static RULE: Rule = Rule::warning(
     },
 );
 
-const WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
+const PLACEHOLDER_WORDS: [&str; 6] = ["TODO", "FIXME", "TBD", "XXX", "XXXX", "ХХХ"];
 
 /// The words of a text that everybody gets.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
+pub(super) fn check_unfinished_text(text: &NamedTemplate) -> Vec<TextProblem> {
     let mut problems = Vec::new();
-    for (part, at) in said(text) {
+    for (part, at) in constant_parts(text) {
         let lorem = part.to_ascii_lowercase().find("lorem ipsum").map(|start| (start, "lorem ipsum".len()));
-        let words = part.split(|c: char| !c.is_alphanumeric()).filter(|word| WORDS.contains(word));
+        let words = part.split(|c: char| !c.is_alphanumeric()).filter(|word| PLACEHOLDER_WORDS.contains(word));
         let words = words.map(|word| (word.as_ptr() as usize - part.as_ptr() as usize, word.len()));
         for (start, length) in lorem.into_iter().chain(words) {
             let span = at.start + start..at.start + start + length;
@@ -36,8 +36,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_still_to_be_written_is_found() {
-        let found = |source: &str| judge(&Text { name: "t".into(), source: source.into() }).len();
+    fn unfinished_words_are_found() {
+        let found =
+            |source: &str| check_unfinished_text(&NamedTemplate { name: "t".into(), source: source.into() }).len();
         assert_eq!(found("Hello {{ name }}, TODO: price. Lorem ipsum"), 2);
         assert_eq!(found("Todo incluido, size XXXL, TODOS {# TODO #}"), 0);
     }

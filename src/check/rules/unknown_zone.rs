@@ -1,10 +1,10 @@
 //! Cells of the column of zones that name none.
 
-use super::rows::first_of;
-use crate::audience::Header;
-use crate::check::{Survey, Zones};
+use super::rows::describe_first;
+use crate::audience::ListHeader;
+use crate::check::{RecipientZones, Survey};
 use crate::finding::{Finding, Rule, RuleText, rules};
-use crate::manifest::zone_advice;
+use crate::manifest::suggest_zone;
 
 pub(super) static RULE: Rule = Rule::warning(
     "unknown-zone",
@@ -21,7 +21,7 @@ pub(super) static RULE: Rule = Rule::warning(
 
 /// What is said where the column of zones does not exist.
 #[must_use]
-pub fn zone_column(name: &str, header: &Header) -> Finding {
+pub fn missing_zone_column(name: &str, header: &ListHeader) -> Finding {
     let headers: Vec<String> = header.headers().iter().map(|header| format!("`{header}`")).collect();
     let message = format!("the list has no column `{name}`, but `delivery.window.zone` uses it");
     Finding::new(&rules::WINDOW, message)
@@ -30,19 +30,19 @@ pub fn zone_column(name: &str, header: &Header) -> Finding {
 
 /// The rows to be sent to that name no zone, with examples of what they have instead.
 #[must_use]
-pub fn unknown_zones(survey: &Survey) -> Option<Finding> {
-    let Zones { unknown, examples, .. } = &survey.zones;
+pub fn check_unknown_zones(survey: &Survey) -> Option<Finding> {
+    let RecipientZones { unknown, examples, .. } = &survey.zones;
     let cell = |cell: &String| if cell.is_empty() { "empty".to_owned() } else { format!("`{cell}`") };
     let examples = examples.iter().map(cell).collect::<Vec<_>>().join(", ");
     // The only example needs no name before its advice.
     let advice = |cell: &&String| match survey.zones.examples.len() {
-        1 => zone_advice(cell),
-        _ => format!("`{cell}`: {}", zone_advice(cell)),
+        1 => suggest_zone(cell),
+        _ => format!("`{cell}`: {}", suggest_zone(cell)),
     };
     let advice: Vec<String> =
         survey.zones.examples.iter().filter(|cell| !cell.is_empty()).map(|cell| advice(&cell)).collect();
     (!unknown.is_empty()).then(|| {
-        let rows = first_of(unknown);
+        let rows = describe_first(unknown);
         let message = format!(
             "the time zone is missing or not valid in {rows} ({examples}); the campaign's `timezone` applies instead"
         );

@@ -1,9 +1,9 @@
 //! An `until` that comes before the last message can leave.
 
-use super::dates::{name, place, sending};
+use super::dates::{find_key_place, format_date, sending_runs};
 use crate::calendar::{Outlook, ScheduledRun};
 use crate::check::timing::TimedCampaign;
-use crate::domain::{one_or, plural};
+use crate::domain::{choose_plural, format_count};
 use crate::finding::{Finding, Rule, RuleText};
 
 pub(super) static RULE: Rule = Rule::warning(
@@ -17,15 +17,15 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// A warning about a run that begins now and cannot send all of its messages before `until`.
-pub(in crate::check) fn until_near(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
-    finding(timed, "", outlook)
+pub(in crate::check) fn check_until_near(timed: &TimedCampaign<'_>, outlook: &Outlook) -> Option<Finding> {
+    until_near_finding(timed, "", outlook)
 }
 
 /// The same warning for the dates of a schedule.
-pub(in crate::check) fn until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
-    let short: Vec<_> = sending(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
+pub(in crate::check) fn check_until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[ScheduledRun]) -> Option<Finding> {
+    let short: Vec<_> = sending_runs(runs).filter(|(_, outlook)| outlook.unsent > 0).collect();
     let (date, outlook) = short.first()?;
-    let finding = finding(timed, &format!(" scheduled for {}", name(date)), outlook)?;
+    let finding = until_near_finding(timed, &format!(" scheduled for {}", format_date(date)), outlook)?;
     let more = match short.len() - 1 {
         0 => String::new(),
         1 => "; one more date is affected".to_owned(),
@@ -35,15 +35,15 @@ pub(in crate::check) fn until_near_on_dates(timed: &TimedCampaign<'_>, runs: &[S
     Some(Finding { message, ..finding })
 }
 
-fn finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<Finding> {
+fn until_near_finding(timed: &TimedCampaign<'_>, date: &str, outlook: &Outlook) -> Option<Finding> {
     let messages = timed.messages?;
     let (unsent, ends) = (outlook.unsent, outlook.ends.filter(|_| outlook.unsent > 0)?);
-    let time = ends.to_zoned(timed.campaign.home()).strftime("%Y-%m-%d %H:%M");
+    let time = ends.to_zoned(timed.campaign.home_zone()).strftime("%Y-%m-%d %H:%M");
     let leaving = messages.saturating_sub(unsent);
     let message = format!(
         "about {leaving} of {}{date} can be sent before {time}; {} skipped",
-        plural(messages, "message"),
-        one_or(unsent, "the other one is", &format!("the other {unsent} are"))
+        format_count(messages, "message"),
+        choose_plural(unsent, "the other one is", &format!("the other {unsent} are"))
     );
-    Some(Finding::new(&RULE, message).at(place(timed, &["delivery.until"])))
+    Some(Finding::new(&RULE, message).at(find_key_place(timed, &["delivery.until"])))
 }

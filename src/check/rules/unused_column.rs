@@ -14,26 +14,26 @@ pub(super) static RULE: Rule = Rule::note(
 );
 
 /// The most columns that are named.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// The columns that neither texts nor the campaign use, all in one.
 #[must_use]
-pub(super) fn judge(survey: &Survey, kind: OperationKind) -> Option<Finding> {
+pub(super) fn check_unused_columns(survey: &Survey, kind: OperationKind) -> Option<Finding> {
     if kind.is_single() {
         return None;
     }
     let unused: Vec<String> = survey
         .columns
         .iter()
-        .filter(|column| !column.used && !column.header.trim().is_empty())
+        .filter(|column| !column.is_used && !column.header.trim().is_empty())
         .map(|column| format!("`{}`", column.header))
         .collect();
-    let (count, named) = (unused.len(), unused.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "));
+    let (count, named) = (unused.len(), unused.iter().take(MAX_NAMED).cloned().collect::<Vec<_>>().join(", "));
     let message = match count {
         0 => return None,
         1 => format!("no message uses the column {named}"),
-        2..=NAMED => format!("no message uses the columns {named}"),
-        _ => format!("no message uses the columns {named} and {} more", count - NAMED),
+        2..=MAX_NAMED => format!("no message uses the columns {named}"),
+        _ => format!("no message uses the columns {named} and {} more", count - MAX_NAMED),
     };
     Some(Finding::new(&RULE, message))
 }

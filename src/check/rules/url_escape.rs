@@ -1,10 +1,10 @@
 //! URL escapes in texts, such as `%20`.
 
 use super::as_it_stands;
-use crate::check::broken_text::url_escapes;
-use crate::domain::Text;
+use crate::check::broken_text::find_url_escapes;
+use crate::domain::NamedTemplate;
 use crate::finding::{Rule, RuleText};
-use crate::message::{TextProblem, masked};
+use crate::message::{TextProblem, mask_tags};
 
 pub(super) static RULE: Rule = Rule::warning(
     "url-escape",
@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule::warning(
 );
 
 /// Escaped spaces and line breaks in a text.
-pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
-    let masked = masked(text);
+pub(super) fn check_url_escapes(text: &NamedTemplate) -> Vec<TextProblem> {
+    let masked = mask_tags(text);
     let help = |escapes: &[&str]| {
         let line_break = "a line break: put the text after `|`, on separate lines";
         let help = match (escapes.contains(&"%20"), escapes.iter().any(|escape| *escape != "%20")) {
@@ -30,7 +30,7 @@ pub(super) fn judge(text: &Text) -> Vec<TextProblem> {
             false => help,
         }
     };
-    as_it_stands::finding(text, &url_escapes(&masked), &RULE, help).into_iter().collect()
+    as_it_stands::markup_finding(text, &find_url_escapes(&masked), &RULE, help).into_iter().collect()
 }
 
 fn has_plus_for_blank(text: &str) -> bool {

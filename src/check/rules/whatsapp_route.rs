@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule::note(
 );
 
 /// What has to be known of an account that sends by such a channel.
-pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
-    let stages = campaign.brief.contents().flat_map(|content| content.stages.iter().enumerate());
+pub(super) fn note_whatsapp_route(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
+    let stages = campaign.brief.all_contents().flat_map(|content| content.stages.iter().enumerate());
     let mut channels = stages.map(|(index, stage)| (index, stage.channel()));
     let (index, channel) = channels.find(|(_, channel)| channel.facts().enabled_by_hand && !profile.is_loopback())?;
     let (title, name) = (channel.facts().title, &profile.name);
@@ -23,7 +23,7 @@ pub(super) fn judge(campaign: &Campaign, profile: &Profile) -> Option<Finding> {
         "{title} must be enabled for the account in the profile `{name}`; otherwise, the gateway rejects all \
             of these messages"
     );
-    let place = campaign.places.of_key(&format!("channels[{index}].{channel}"));
+    let place = campaign.places.locate_key(&format!("channels[{index}].{channel}"));
     let help = "ask your account manager whether this channel is enabled, and try `run --limit 1` first";
     Some(Finding::new(&RULE, message).help(help).at(place))
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::ProgressForm;
 use super::run::CONFIRMATION;
 use crate::domain::RowSet;
-use crate::ledger::State;
+use crate::ledger::RowState;
 use crate::runs;
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub(in crate::cli) struct ResolveArgs {
     pub(in crate::cli) file: Option<PathBuf>,
     /// Record this decision for the rows
     #[arg(long = "as", value_enum, value_name = "DECISION")]
-    pub(in crate::cli) decision: Decision,
+    pub(in crate::cli) decision: DecisionArg,
     /// Record a reason for the decision
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) why: Option<String>,
@@ -39,7 +39,7 @@ pub(in crate::cli) struct ResolveArgs {
 
 /// A decision about rows in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Decision {
+pub(in crate::cli) enum DecisionArg {
     /// The messages were sent
     Sent,
     /// The messages were not sent; send nothing now
@@ -60,7 +60,7 @@ pub(in crate::cli) enum RetriedState {
     Failed,
 }
 
-impl From<RetriedState> for State {
+impl From<RetriedState> for RowState {
     fn from(state: RetriedState) -> Self {
         match state {
             RetriedState::Rejected => Self::Rejected,
@@ -70,23 +70,23 @@ impl From<RetriedState> for State {
     }
 }
 
-impl From<Decision> for runs::Decision {
-    fn from(decision: Decision) -> Self {
+impl From<DecisionArg> for runs::DoubtDecision {
+    fn from(decision: DecisionArg) -> Self {
         match decision {
-            Decision::Sent => Self::Sent,
-            Decision::NotSent => Self::NotSent,
-            Decision::SendAgain => Self::SendAgain,
+            DecisionArg::Sent => Self::Sent,
+            DecisionArg::NotSent => Self::NotSent,
+            DecisionArg::SendAgain => Self::SendAgain,
         }
     }
 }
 
-impl Decision {
+impl DecisionArg {
     /// The word of the option.
     pub(in crate::cli) fn name(self) -> &'static str {
         match self {
-            Decision::Sent => "sent",
-            Decision::NotSent => "not-sent",
-            Decision::SendAgain => "send-again",
+            DecisionArg::Sent => "sent",
+            DecisionArg::NotSent => "not-sent",
+            DecisionArg::SendAgain => "send-again",
         }
     }
 }

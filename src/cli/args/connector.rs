@@ -8,11 +8,11 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use reqwest::Url;
 
-use super::{GatewayOption, Global, LedgerUrl};
-use crate::connector::Client;
+use super::{GatewayOption, GlobalOptions, LedgerUrl};
+use crate::connector::AssistantClient;
 
 /// The default of `--max-lookups-per-hour`.
-const LOOKUPS: NonZeroU32 = NonZeroU32::new(60).expect("more than none");
+const DEFAULT_LOOKUPS_PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("more than none");
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ConnectorArgs {
@@ -31,7 +31,7 @@ pub(in crate::cli) struct ConnectorArgs {
     #[arg(long, value_name = "N", default_value = "20", requires = "allow_send")]
     pub(in crate::cli) max_sends_per_hour: NonZeroU32,
     /// Limit lookups through the gateway to N per hour, including `campaign gateway lookup`
-    #[arg(long, value_name = "N", default_value_t = LOOKUPS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_LOOKUPS_PER_HOUR)]
     pub(in crate::cli) max_lookups_per_hour: NonZeroU32,
     /// Send only to the numbers in this list
     #[arg(long, value_name = "FILE", requires = "allow_send")]
@@ -42,7 +42,7 @@ pub(in crate::cli) struct ConnectorArgs {
     #[arg(long)]
     pub(in crate::cli) require_key: bool,
     /// Allow scripts from this origin and requests to its host, for example https://assistant.example.com
-    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     pub(in crate::cli) origin: Option<Url>,
     /// Communicate over standard input and output instead of HTTP, with the profile's key
     #[arg(long, conflicts_with_all = ["listen", "require_key", "origin", "json"])]
@@ -60,14 +60,14 @@ pub(in crate::cli) struct ConnectorArgs {
     #[arg(long)]
     pub(in crate::cli) print_config: bool,
     /// Print the whole configuration file for this client; `generic` prints only the entry
-    #[arg(long, value_name = "CLIENT", default_value = Client::Generic.name(), value_parser = client(), requires = "print_config")]
-    pub(in crate::cli) client: Client,
+    #[arg(long, value_name = "CLIENT", default_value = AssistantClient::Generic.name(), value_parser = client_parser(), requires = "print_config")]
+    pub(in crate::cli) client: AssistantClient,
 }
 
 impl ConnectorArgs {
     /// The arguments that start the same connector over standard input and output, from any folder. `gateways` is the file
     /// with its profile.
-    pub(in crate::cli) fn to_start(&self, global: &Global, gateways: PathBuf) -> Vec<String> {
+    pub(in crate::cli) fn start_arguments(&self, global: &GlobalOptions, gateways: PathBuf) -> Vec<String> {
         // Each by its name: a lock that is added later is not forgotten here.
         let Self {
             through,
@@ -89,10 +89,13 @@ impl ConnectorArgs {
             ("--gateway", through.gateway.clone()),
             ("--campaigns", campaigns.clone().map(path)),
             ("--gateways", Some(path(gateways))),
-            ("--ledger", global.ledger.as_ref().and_then(LedgerUrl::repeatable)),
+            ("--ledger", global.ledger.as_ref().and_then(LedgerUrl::without_password)),
             ("--state-dir", global.state_dir.clone().map(path)),
             ("--max-sends-per-hour", allow_send.then(|| max_sends_per_hour.to_string())),
-            ("--max-lookups-per-hour", (*max_lookups_per_hour != LOOKUPS).then(|| max_lookups_per_hour.to_string())),
+            (
+                "--max-lookups-per-hour",
+                (*max_lookups_per_hour != DEFAULT_LOOKUPS_PER_HOUR).then(|| max_lookups_per_hour.to_string()),
+            ),
             ("--only-to", only_to.clone().map(path)),
         ];
         let given = options.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
@@ -103,13 +106,13 @@ impl ConnectorArgs {
 }
 
 /// The names of the clients, which shells offer.
-fn client() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.map(Client::name))
-        .try_map(|name| Client::from_name(&name).ok_or("unknown client"))
+fn client_parser() -> impl TypedValueParser<Value = AssistantClient> {
+    PossibleValuesParser::new(AssistantClient::ALL.map(AssistantClient::name))
+        .try_map(|name| AssistantClient::from_name(&name).ok_or("unknown client"))
 }
 
 /// The origin of a page: an address without a path.
-fn origin(text: &str) -> Result<Url, &'static str> {
+fn parse_origin(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| url.origin().is_tuple() && url.path() == "/" && url.query().is_none());
     url.ok_or("use a URL without a path, such as https://assistant.example.com")
 }

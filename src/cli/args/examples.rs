@@ -4,10 +4,10 @@ use clap::{Arg, Command, CommandFactory as _};
 
 use super::groups::{with_groups, with_help_options};
 use super::page::with_page_options;
-use super::{Arguments, STYLES};
+use super::{CliArguments, STYLES};
 
 /// The last line of the help of the program.
-const MORE: &str = "\n\nRun `campaign COMMAND --help` for the options and examples of a command.";
+const MORE_HELP: &str = "\n\nRun `campaign COMMAND --help` for the options and examples of a command.";
 
 /// Each command, and the arguments of one of its examples.
 pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
@@ -125,27 +125,27 @@ pub(in crate::cli) const EXAMPLES: &[(&str, &str)] = &[
 ];
 
 /// The command line with its examples.
-pub(in crate::cli) fn command() -> Command {
-    built(Arguments::command())
+pub(in crate::cli) fn build_command() -> Command {
+    finish_command(CliArguments::command())
 }
 
 /// The same command line, without options from the environment.
-pub(in crate::cli) fn command_without_environment() -> Command {
+pub(in crate::cli) fn build_command_without_environment() -> Command {
     let options = ["ledger", "state_dir", "gateways"];
     let typed = |option: Arg| option.env(None::<&'static str>);
-    built(options.into_iter().fold(Arguments::command(), |command, id| command.mut_arg(id, typed)))
+    finish_command(options.into_iter().fold(CliArguments::command(), |command, id| command.mut_arg(id, typed)))
 }
 
-fn built(command: Command) -> Command {
+fn finish_command(command: Command) -> Command {
     let mut command = with_help_options(with_page_options(command));
     command.build();
     with_groups(with_examples(command, ""))
 }
 
 fn with_examples(mut command: Command, path: &str) -> Command {
-    let own: String = EXAMPLES.iter().filter(|(of, _)| *of == path).map(|(of, rest)| line(of, rest)).collect();
+    let own: String = EXAMPLES.iter().filter(|(of, _)| *of == path).map(|(of, rest)| wrap_example(of, rest)).collect();
     if !own.is_empty() {
-        let (header, more) = (STYLES.get_header(), if path.is_empty() { MORE } else { "" });
+        let (header, more) = (STYLES.get_header(), if path.is_empty() { MORE_HELP } else { "" });
         command = command.after_help(format!("{header}Examples:{header:#}\n{}{more}", own.trim_end()));
     }
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
@@ -156,15 +156,15 @@ fn with_examples(mut command: Command, path: &str) -> Command {
 }
 
 /// The most characters of a line of an example, so that 80 columns hold it with its indent and a backslash.
-const WIDTH: usize = 76;
+const MAX_LINE_WIDTH: usize = 76;
 
 /// An example as it is pasted into a shell: a long one is continued in the next line before an option or a `>`.
-fn line(command: &str, rest: &str) -> String {
+fn wrap_example(command: &str, rest: &str) -> String {
     let words = ["campaign", command, rest].into_iter().filter(|word| !word.is_empty());
     let text = words.collect::<Vec<_>>().join(" ").replace(" --", "\n--").replace(" > ", "\n> ");
     let (mut lines, mut width) = (String::from(" "), 0);
     for part in text.split('\n') {
-        if width + part.len() >= WIDTH {
+        if width + part.len() >= MAX_LINE_WIDTH {
             lines += " \\\n     ";
             width = 4;
         }
@@ -179,18 +179,18 @@ mod tests {
     use super::*;
 
     /// The paths of all commands that do something.
-    fn paths(command: &Command, path: &str) -> Vec<String> {
+    fn command_paths(command: &Command, path: &str) -> Vec<String> {
         let own = command.get_subcommands().filter(|below| below.get_name() != "help");
         own.flat_map(|below| {
             let path = format!("{path} {}", below.get_name()).trim_start().to_owned();
-            [vec![path.clone()], paths(below, &path)].concat()
+            [vec![path.clone()], command_paths(below, &path)].concat()
         })
         .collect()
     }
 
     #[test]
-    fn every_command_has_an_example_that_it_understands() {
-        for path in paths(&Arguments::command(), "") {
+    fn every_command_parses_its_example() {
+        for path in command_paths(&CliArguments::command(), "") {
             assert!(EXAMPLES.iter().any(|(of, _)| *of == path), "{path} has no example");
         }
         for (of, rest) in EXAMPLES {
@@ -204,16 +204,18 @@ mod tests {
                 }
             }
             let words = words.into_iter().filter(|word| !word.is_empty());
-            let understood = command().try_get_matches_from(words);
+            let understood = build_command().try_get_matches_from(words);
             assert!(understood.is_ok(), "{typed}: {}", understood.unwrap_err());
         }
     }
 
     #[test]
     fn long_examples_are_continued_with_a_backslash() {
-        assert_eq!(line("run", "autumn-sale.yaml --yes"), "  campaign run autumn-sale.yaml --yes\n");
-        let long =
-            line("gateway add", "production --base-url https://gateway.example --rate 10/s --key-env CAMPAIGN_API_KEY");
+        assert_eq!(wrap_example("run", "autumn-sale.yaml --yes"), "  campaign run autumn-sale.yaml --yes\n");
+        let long = wrap_example(
+            "gateway add",
+            "production --base-url https://gateway.example --rate 10/s --key-env CAMPAIGN_API_KEY",
+        );
         let (first, second) = long.trim_end().split_once(" \\\n").expect("two lines");
         assert_eq!(first, "  campaign gateway add production --base-url https://gateway.example");
         assert_eq!(second, "      --rate 10/s --key-env CAMPAIGN_API_KEY");
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn help_lines_are_short_and_end_without_a_full_stop() {
-        let mut pending = vec![command()];
+        let mut pending = vec![build_command()];
         while let Some(command) = pending.pop() {
             let name = command.get_name().to_owned();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -242,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn a_command_shows_its_own_options_first() {
-        for path in paths(&Arguments::command(), "") {
-            let mut shown = command();
+    fn command_help_lists_own_options_first() {
+        for path in command_paths(&CliArguments::command(), "") {
+            let mut shown = build_command();
             for name in path.split(' ') {
                 shown = shown.find_subcommand(name).unwrap().clone();
             }

@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 
 /// The command line whose help shows its commands in groups, and the most common of its options.
 pub(super) fn with_groups(command: Command) -> Command {
-    let template = template(&command);
+    let template = help_template(&command);
     command.help_template(template)
 }
 
@@ -36,7 +36,7 @@ fn with_long_help(command: Command) -> Command {
 }
 
 /// The template of the help: all of it but the groups is clap's.
-fn template(command: &Command) -> StyledStr {
+fn help_template(command: &Command) -> StyledStr {
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     let width = command.get_subcommands().map(|below| below.get_name().len()).max().unwrap_or_default();
     let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n\n");
@@ -57,15 +57,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::cli::args::command;
+    use crate::cli::args::build_command;
 
-    fn help() -> String {
-        command().render_help().to_string()
+    fn render_help() -> String {
+        build_command().render_help().to_string()
     }
 
     #[test]
     fn every_command_is_in_one_group() {
-        let command = command();
+        let command = build_command();
         let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         let all = command.get_subcommands().map(Command::get_name).filter(|name| *name != "help");
         assert_eq!(all.collect::<BTreeSet<_>>(), grouped.iter().copied().collect(), "put each command into one group");
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn help_shows_groups_with_one_line_per_command() {
-        let help = help();
+        let help = render_help();
         for (group, names) in GROUPS {
             let shown = help.split(&format!("\n{group}:\n")).nth(1).and_then(|rest| rest.split("\n\n").next());
             let lines: Vec<&str> = shown.unwrap_or_else(|| panic!("no group {group}: {help}")).lines().collect();
@@ -89,7 +89,8 @@ mod tests {
 
     #[test]
     fn short_and_long_help_of_the_program_are_the_same() {
-        let help = |option: &str| command().try_get_matches_from(["campaign", option]).expect_err("help").to_string();
+        let help =
+            |option: &str| build_command().try_get_matches_from(["campaign", option]).expect_err("help").to_string();
         assert_eq!(help("-h"), help("--help"));
     }
 }

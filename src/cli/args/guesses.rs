@@ -8,18 +8,18 @@ use clap::Error;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::command;
+use super::build_command;
 
 /// A command with what it does.
-type Suggestion = (&'static str, &'static str);
+type GuessedCommand = (&'static str, &'static str);
 
 /// Words that people type below a command ("" is the program itself), and the commands that do what they might want.
-const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
-    ("", &["send", "start", "launch", "exec", "execute", "go", "deliver", "blast"], &[("run", RUN)]),
-    ("", &["resume", "continue"], &[("run", RUN), ("schedule resume", "resumes a paused schedule")]),
+const GUESSES: &[(&str, &[&str], &[GuessedCommand])] = &[
+    ("", &["send", "start", "launch", "exec", "execute", "go", "deliver", "blast"], &[("run", RUN_EFFECT)]),
+    ("", &["resume", "continue"], &[("run", RUN_EFFECT), ("schedule resume", "resumes a paused schedule")]),
     ("", &["rehearse", "simulate", "dry-run", "try"], &[("run", "rehearses a campaign that has no gateway")]),
-    ("", &["pause", "halt", "abort"], &[("stop", STOP), ("schedule pause", "pauses a schedule")]),
-    ("", &["kill", "cancel"], &[("stop", STOP)]),
+    ("", &["pause", "halt", "abort"], &[("stop", STOP_EFFECT), ("schedule pause", "pauses a schedule")]),
+    ("", &["kill", "cancel"], &[("stop", STOP_EFFECT)]),
     (
         "",
         &["delete", "remove", "rm", "erase", "clean", "prune"],
@@ -30,9 +30,17 @@ const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
             ("schedule remove", "removes a schedule"),
         ],
     ),
-    ("", &["list", "ls", "runs", "history", "jobs", "ps"], &[("status", STATUS), ("schedule list", "lists schedules")]),
-    ("", &["stats", "state", "progress", "info", "watch", "monitor"], &[("status", STATUS)]),
-    ("", &["log", "logs", "message", "messages"], &[("show", "shows the history of messages"), ("status", STATUS)]),
+    (
+        "",
+        &["list", "ls", "runs", "history", "jobs", "ps"],
+        &[("status", STATUS_EFFECT), ("schedule list", "lists schedules")],
+    ),
+    ("", &["stats", "state", "progress", "info", "watch", "monitor"], &[("status", STATUS_EFFECT)]),
+    (
+        "",
+        &["log", "logs", "message", "messages"],
+        &[("show", "shows the history of messages"), ("status", STATUS_EFFECT)],
+    ),
     ("", &["validate", "verify", "lint", "analyze", "analyse"], &[("check", "finds mistakes in campaign files")]),
     ("", &["new", "create", "scaffold", "generate"], &[("init", "creates a campaign file")]),
     ("", &["view", "render", "open"], &[("preview", "shows messages as recipients will see them")]),
@@ -97,9 +105,9 @@ const GUESSES: &[(&str, &[&str], &[Suggestion])] = &[
     ("ledger", &["move", "export", "migrate"], &[LEDGER_COPY]),
 ];
 
-const RUN: &str = "sends or resumes a campaign";
-const STOP: &str = "stops a run; with `--for-good` it cancels the run";
-const STATUS: &str = "shows runs and their counts";
+const RUN_EFFECT: &str = "sends or resumes a campaign";
+const STOP_EFFECT: &str = "stops a run; with `--for-good` it cancels the run";
+const STATUS_EFFECT: &str = "shows runs and their counts";
 const LOOKUP: (&str, &str) = ("gateway lookup", "looks up whether a number is valid");
 const LEDGER_COPY: (&str, &str) = ("ledger copy", "moves the ledger to a shared database");
 const SCHEDULE_PAUSE: (&str, &str) = ("schedule pause", "pauses a schedule");
@@ -111,7 +119,7 @@ pub(in crate::cli) fn suggest_command(mut error: Error, arguments: &[OsString]) 
         return error;
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let path = path_of(arguments, typed);
+    let path = command_path_before(arguments, typed);
     let typed = typed.to_lowercase().replace('_', "-");
     let found = GUESSES.iter().find(|(below, words, _)| *below == path && words.contains(&typed.as_str()));
     if let Some((_, _, commands)) = found {
@@ -126,8 +134,8 @@ pub(in crate::cli) fn suggest_command(mut error: Error, arguments: &[OsString]) 
 }
 
 /// The commands before an unknown one, such as `gateway templates`.
-fn path_of(arguments: &[OsString], unknown: &str) -> String {
-    let (mut command, mut path) = (command(), Vec::new());
+fn command_path_before(arguments: &[OsString], unknown: &str) -> String {
+    let (mut command, mut path) = (build_command(), Vec::new());
     for argument in arguments.iter().skip(1).take_while(|argument| *argument != unknown) {
         if let Some(below) = argument.to_str().and_then(|name| command.find_subcommand(name)) {
             path.push(below.get_name().to_owned());
@@ -141,16 +149,16 @@ fn path_of(arguments: &[OsString], unknown: &str) -> String {
 mod tests {
     use super::*;
 
-    fn refused(words: &str) -> String {
+    fn parse_error(words: &str) -> String {
         let mut typed = vec!["campaign"];
         typed.extend(words.split(' '));
-        let error = command().try_get_matches_from(&typed).expect_err("no such command");
+        let error = build_command().try_get_matches_from(&typed).expect_err("no such command");
         let typed: Vec<OsString> = typed.into_iter().map(OsString::from).collect();
         suggest_command(error, &typed).render().to_string()
     }
 
     #[test]
-    fn guesses_name_the_command_that_exists() {
+    fn guess_suggests_an_existing_command() {
         for (typed, meant) in [
             ("send", "campaign run"),
             ("start", "campaign run"),
@@ -163,17 +171,17 @@ mod tests {
             ("schedule create", "campaign schedule add"),
             ("--json schedule delete", "campaign schedule remove"),
         ] {
-            let told = refused(typed);
+            let told = parse_error(typed);
             let word = typed.rsplit(' ').next().unwrap();
             assert!(told.contains(&format!("unrecognized subcommand '{word}'")), "{told}");
             assert!(told.contains(&format!("did you mean `{meant}`?")), "{typed}: {told}");
         }
-        assert!(refused("chekc").contains("'check'"), "slips keep clap's suggestion");
+        assert!(parse_error("chekc").contains("'check'"), "slips keep clap's suggestion");
     }
 
     #[test]
     fn suggested_commands_exist_and_guesses_do_not() {
-        let command = command();
+        let command = build_command();
         for (path, words, commands) in GUESSES {
             let parent = path.split(' ').filter(|name| !name.is_empty());
             let parent = parent.fold(&command, |parent, name| parent.find_subcommand(name).expect("a parent"));

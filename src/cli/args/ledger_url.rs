@@ -12,12 +12,12 @@ pub(in crate::cli) struct LedgerUrl(String);
 
 impl LedgerUrl {
     /// The URL without its password, for commands that are suggested. `None` if it is not a URL.
-    pub(in crate::cli) fn repeatable(&self) -> Option<String> {
-        Some(PostgresAddress::parse(self.given()?).ok()?.repeatable().to_owned())
+    pub(in crate::cli) fn without_password(&self) -> Option<String> {
+        Some(PostgresAddress::parse(self.url()?).ok()?.url_without_password().to_owned())
     }
 
     /// The URL. `None` if the variable is empty.
-    pub(in crate::cli) fn given(&self) -> Option<&str> {
+    pub(in crate::cli) fn url(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|url| !url.is_empty())
     }
 }

@@ -24,10 +24,10 @@ mod serve;
 mod suppress;
 mod worker;
 
-pub(super) use about_run::{Decision, ResolveArgs, RetryArgs};
+pub(super) use about_run::{DecisionArg, ResolveArgs, RetryArgs};
 pub(super) use check::{CheckArgs, ExplainArgs, Format, PreviewArgs, PreviewedRows};
 pub(super) use connector::ConnectorArgs;
-pub(super) use examples::{command, command_without_environment};
+pub(super) use examples::{build_command, build_command_without_environment};
 pub(super) use gateway::{
     AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
     ViberTemplatesCommand,
@@ -43,10 +43,10 @@ pub(super) use report::ReportArgs;
 pub(super) use results::{ReconcileArgs, RepliesArgs, ResultsArgs, ShowArgs, StatusArgs, StopArgs};
 pub(super) use run::RunArgs;
 pub(super) use sandbox::SandboxArgs;
-pub(super) use schedule::{ArmArgs, NextArgs, ScheduleCommand};
-pub(super) use selection::{SelectionArgs, phone};
+pub(super) use schedule::{NextArgs, ScheduleAddArgs, ScheduleCommand};
+pub(super) use selection::{SelectionArgs, parse_phone};
 pub(super) use serve::{LinkArgs, ServeArgs, ServeCommand};
-pub(super) use suppress::{ImportArgs, ListedArgs, NumberArgs, RemoveArgs, SuppressCommand, TermsArgs};
+pub(super) use suppress::{ImportArgs, NumberArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs};
 pub(super) use worker::WorkerArgs;
 
 use std::path::PathBuf;
@@ -71,19 +71,19 @@ const STYLES: Styles = Styles::styled()
     subcommand_required = true,
     arg_required_else_help = true
 )]
-pub(super) struct Arguments {
+pub(super) struct CliArguments {
     #[command(flatten)]
-    pub(super) global: Global,
+    pub(super) global: GlobalOptions,
     #[command(subcommand)]
     pub(super) command: Command,
 }
 
 /// The heading of the options that every command takes.
-const GLOBAL: &str = "Global options";
+const GLOBAL_HEADING: &str = "Global options";
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Global {
+pub(super) struct GlobalOptions {
     /// Use the ledger in this database, which several machines can share [default: a file in the state folder]
     ///
     /// The format is postgres://user@host/database. Keep the password in PGPASSWORD or ~/.pgpass.
@@ -91,7 +91,7 @@ pub(super) struct Global {
         long,
         global = true,
         hide_short_help = true,
-        help_heading = GLOBAL,
+        help_heading = GLOBAL_HEADING,
         value_name = "URL",
         env = "CAMPAIGN_LEDGER",
         hide_env_values = true
@@ -102,7 +102,7 @@ pub(super) struct Global {
         long,
         global = true,
         hide_short_help = true,
-        help_heading = GLOBAL,
+        help_heading = GLOBAL_HEADING,
         value_name = "DIR",
         env = "CAMPAIGN_STATE_DIR",
         hide_env_values = true
@@ -115,29 +115,29 @@ pub(super) struct Global {
         long,
         global = true,
         hide_short_help = true,
-        help_heading = GLOBAL,
+        help_heading = GLOBAL_HEADING,
         value_name = "FILE",
         env = "CAMPAIGN_GATEWAYS",
         hide_env_values = true
     )]
     pub(super) gateways: Option<PathBuf>,
     /// Print one JSON object for scripts instead of text
-    #[arg(long, global = true, help_heading = GLOBAL)]
+    #[arg(long, global = true, help_heading = GLOBAL_HEADING)]
     pub(super) json: bool,
     /// Suppress normal output; errors are still printed
-    #[arg(short, long, global = true, help_heading = GLOBAL, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, help_heading = GLOBAL_HEADING, conflicts_with = "verbose")]
     pub(super) quiet: bool,
     /// Log steps and requests to standard error; repeat for more detail
     ///
     /// -vv also logs waiting times, intents and outcomes; -vvv also logs sizes. You can set RUST_LOG instead,
     /// for example to `campaign=debug`.
-    #[arg(short, long, global = true, help_heading = GLOBAL, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = GLOBAL_HEADING, action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
     /// Choose when to use colors
     #[arg(
         long,
         global = true,
-        help_heading = GLOBAL,
+        help_heading = GLOBAL_HEADING,
         value_enum,
         default_value_t = ColorChoice::Auto,
         value_name = "WHEN"
@@ -168,7 +168,7 @@ impl Command {
     }
 
     /// How its progress is shown.
-    pub(super) fn progress(&self) -> ProgressForm {
+    pub(super) fn progress_form(&self) -> ProgressForm {
         match self {
             Command::Run(args) => args.progress,
             Command::Retry(args) => args.progress,
@@ -286,7 +286,7 @@ pub(super) enum Command {
         shell: Option<clap_complete::Shell>,
         /// Print these names, for the completion script
         #[arg(long, value_enum, hide = true, conflicts_with = "shell")]
-        names: Option<Names>,
+        names: Option<CompletionNames>,
     },
 }
 
@@ -303,7 +303,7 @@ pub(super) enum SchemaOf {
 
 /// The names that completion scripts offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Names {
+pub(super) enum CompletionNames {
     Runs,
     Gateways,
     Campaigns,

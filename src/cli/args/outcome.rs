@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use jiff::SignedDuration;
 
-use super::plan::time;
+use super::plan::parse_validity;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OutcomeArgs {
@@ -18,7 +18,7 @@ pub(in crate::cli) struct OutcomeArgs {
     #[arg(long, value_name = "COLUMN")]
     pub(in crate::cli) at: String,
     /// Count actions within this time after the message
-    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = time)]
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_validity)]
     pub(in crate::cli) within: SignedDuration,
     /// Column with the amount of each purchase
     #[arg(long, value_name = "COLUMN")]

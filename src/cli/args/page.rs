@@ -2,7 +2,7 @@
 
 use clap::{Arg, Args, Command, ValueEnum};
 
-use crate::web::words::Language;
+use crate::web::words::PageLanguage;
 
 /// The heading of the options of a page.
 pub(in crate::cli) const PAGE: &str = "HTML page";
@@ -47,16 +47,16 @@ pub(in crate::cli) enum LanguageName {
 
 impl PageArgs {
     /// The language of the page: the one that was typed, else that of the system.
-    pub(in crate::cli) fn language(&self) -> Language {
+    pub(in crate::cli) fn page_language(&self) -> PageLanguage {
         match self.lang {
-            Some(LanguageName::En) => Language::English,
-            Some(LanguageName::Uk) => Language::Ukrainian,
+            Some(LanguageName::En) => PageLanguage::English,
+            Some(LanguageName::Uk) => PageLanguage::Ukrainian,
             None => {
                 // As POSIX has it: the first of them that says anything.
                 let said = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
                 let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(said);
                 name.and_then(|name| std::env::var(name).ok())
-                    .map(|locale| Language::of_locale(&locale))
+                    .map(|locale| PageLanguage::from_locale(&locale))
                     .unwrap_or_default()
             }
         }

@@ -21,7 +21,7 @@ pub(in crate::cli) struct ForgetArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PurgeArgs {
     /// Purge runs without any activity for this long, such as 400d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
     pub(in crate::cli) older_than: SignedDuration,
     /// Purge without asking
     #[arg(short, long)]
@@ -29,13 +29,13 @@ pub(in crate::cli) struct PurgeArgs {
 }
 
 /// The age at which receipts for a run are no longer expected.
-const FOLLOWED: SignedDuration = SignedDuration::from_hours(4 * 24);
+const RECEIPT_PERIOD: SignedDuration = SignedDuration::from_hours(4 * 24);
 
 /// An age such as 400d.
-fn age(text: &str) -> Result<SignedDuration, String> {
+fn parse_age(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `400d`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
-        age if age < FOLLOWED => {
+        age if age < RECEIPT_PERIOD => {
             Err("the duration must be at least 4d, because receipts can still arrive until then".to_owned())
         }
         age => Ok(age),

@@ -49,7 +49,7 @@ pub(in crate::cli) struct ApproveArgs {
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) key: Option<PathBuf>,
     /// Approve all scheduled runs of the campaign for this long, such as 90d
-    #[arg(long, value_name = "DURATION", requires = "up_to", value_parser = time)]
+    #[arg(long, value_name = "DURATION", requires = "up_to", value_parser = parse_validity)]
     pub(in crate::cli) standing: Option<SignedDuration>,
     /// Approve at most N recipients per scheduled run
     #[arg(long, value_name = "N", requires = "standing")]
@@ -60,13 +60,13 @@ pub(in crate::cli) struct ApproveArgs {
 }
 
 /// The longest validity of an approval.
-const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
+const MAX_VALIDITY: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 /// A duration such as 90d, of at most 366 days.
-pub(super) fn time(text: &str) -> Result<SignedDuration, String> {
+pub(super) fn parse_validity(text: &str) -> Result<SignedDuration, String> {
     let seconds = text.parse::<Seconds>().map_err(|_| "use a duration such as `90d` or `12h`".to_owned())?;
     match SignedDuration::from_secs(seconds.0.into()) {
-        time if time.is_zero() || time > LONGEST => {
+        time if time.is_zero() || time > MAX_VALIDITY => {
             Err("the duration must be more than zero and at most 366d".to_owned())
         }
         time => Ok(time),

@@ -9,7 +9,7 @@ pub(in crate::cli) enum ScheduleCommand {
     /// Activate the schedule of a campaign
     ///
     /// From then on, `campaign serve` runs the campaign without asking, whenever it is due.
-    Add(ArmArgs),
+    Add(ScheduleAddArgs),
     /// List the active schedules and their next runs
     List,
     /// Show when a campaign's schedule fires next
@@ -23,7 +23,7 @@ pub(in crate::cli) enum ScheduleCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ArmArgs {
+pub(in crate::cli) struct ScheduleAddArgs {
     /// Campaign file
     #[arg(id = "campaign", value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,

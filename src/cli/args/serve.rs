@@ -31,7 +31,7 @@ pub(in crate::cli) struct ServeArgs {
     #[arg(long, value_name = "CIDR")]
     pub(in crate::cli) trusted_proxy: Vec<IpNet>,
     /// Public URL of the dashboard behind a proxy, such as https://campaign.example.com
-    #[arg(long, value_name = "URL", value_parser = web_address)]
+    #[arg(long, value_name = "URL", value_parser = parse_web_address)]
     pub(in crate::cli) pages_url: Option<Url>,
     /// Serve runs as JSON at /api/runs to clients with the token in this file
     #[arg(long, value_name = "FILE")]
@@ -59,7 +59,7 @@ pub(in crate::cli) enum ServeCommand {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LinkArgs {
     /// Name of the person, recorded with each of their decisions
-    #[arg(long = "for", value_name = "NAME", value_parser = person)]
+    #[arg(long = "for", value_name = "NAME", value_parser = parse_person_name)]
     pub(in crate::cli) name: String,
     /// Allow decisions: stop runs, resolve rows in doubt, pause schedules, add opt-outs [default: view only]
     #[arg(long)]
@@ -67,12 +67,12 @@ pub(in crate::cli) struct LinkArgs {
 }
 
 /// A name of a person.
-fn person(text: &str) -> Result<String, &'static str> {
+fn parse_person_name(text: &str) -> Result<String, &'static str> {
     is_name(text).then(|| text.to_owned()).ok_or("use 1 to 64 characters on one line")
 }
 
 /// A URL that a browser can open.
-fn web_address(text: &str) -> Result<Url, &'static str> {
+fn parse_web_address(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).ok().filter(|url| ["http", "https"].contains(&url.scheme()) && url.has_host());
     url.ok_or("use a URL such as https://campaign.example.com")
 }

@@ -16,9 +16,9 @@ pub(in crate::cli) enum SuppressCommand {
     /// Shows the changes and asks first. If any row is invalid, nothing is imported.
     Import(ImportArgs),
     /// Print the list as CSV that `import` can read
-    Export(ListedArgs),
+    Export(SuppressListArgs),
     /// List the numbers with scope, reason, source and time
-    List(ListedArgs),
+    List(SuppressListArgs),
 }
 
 #[derive(Debug, Args)]
@@ -75,7 +75,7 @@ pub(in crate::cli) struct TermsArgs {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ListedArgs {
+pub(in crate::cli) struct SuppressListArgs {
     /// List only opt-outs limited to this campaign
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) campaign: Option<String>,

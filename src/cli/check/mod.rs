@@ -13,50 +13,52 @@ use serde_json::Value;
 use super::args::{CheckArgs, Format};
 use super::context::Context;
 use super::exit;
-use super::failure::Failure;
-use super::run::variants;
+use super::failure::CommandFailure;
+use super::run::describe_variants;
 use super::suggested;
-use super::text::{Line, Text};
+use super::text::{StyledLine, StyledText};
 use crate::check::Survey;
 use crate::check::online::Cost;
 use crate::check::rules::ONLINE_UNKNOWN;
 use crate::domain::Amount;
-use crate::finding::{Finding, findings_json, github, rules, sarif};
+use crate::finding::{Finding, findings_json, render_github_commands, render_sarif, rules};
 use crate::gateway::Balance;
 use crate::ledger::StateCounts;
 use crate::manifest::Destination;
 use crate::report::{Forecast, counts_json};
-use crate::runs::{CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, OwnFiles, Sample, ask_online, check_campaign};
+use crate::runs::{
+    CheckedCampaign, Inputs, ListSurvey, OnlineAnswer, ProtectedFiles, Sample, ask_online, check_campaign,
+};
 
-pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Failure> {
+pub(super) async fn check_campaigns(context: &Context, args: CheckArgs) -> Result<u8, CommandFailure> {
     if args.show_settings {
-        return settings::show(context, &args.files, args.gateway.as_deref());
+        return settings::show_settings(context, &args.files, args.gateway.as_deref());
     }
     let strictly = |findings: Vec<Finding>| match args.strict {
-        true => findings.into_iter().map(Finding::strictly).collect(),
+        true => findings.into_iter().map(Finding::into_strict).collect(),
         false => findings,
     };
     let mut findings: Vec<(&Path, Finding)> = Vec::new();
     let (mut rows, mut parts, mut counts) = (0, 0, StateCounts::default());
-    let (mut text, mut figures, mut costing) = (Text::new(), Vec::new(), Vec::new());
+    let (mut text, mut figures, mut costing) = (StyledText::new(), Vec::new(), Vec::new());
     let mut campaigns = Vec::new();
-    let waiting = context.output.waiting("Reading the list…");
+    let waiting = context.output.show_spinner("Reading the list…");
     // A person at a terminal reads the warnings in the report; elsewhere all findings go to standard error.
-    let columns = context.output.columns().filter(|_| !context.output.quiet);
+    let columns = context.output.terminal_width().filter(|_| !context.output.quiet);
     for file in &args.files {
         if !text.is_empty() {
-            text.blank();
+            text.add_blank();
         }
-        match one(context, &args, file).await {
+        match check_file(context, &args, file).await {
             Ok(mut checked) => {
                 let fails = checked.findings.iter().any(Finding::is_error);
                 checked.findings = strictly(checked.findings);
                 let survey = &checked.list.survey;
                 rows += survey.recipients;
                 parts += survey.parts;
-                survey.counts().iter().for_each(|(state, count)| counts.add(state, count));
-                text.extend(report::of(file, &checked, !fails, columns));
-                let mut told = checked.forecast.json();
+                survey.count_by_state().iter().for_each(|(state, count)| counts.add(state, count));
+                text.extend(report::render_report(file, &checked, !fails, columns));
+                let mut told = checked.forecast.to_json();
                 told["file"] = file.display().to_string().into();
                 campaigns.push(told);
                 costing.push((checked.cost, checked.currency));
@@ -64,9 +66,9 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                 findings.extend(checked.findings.into_iter().map(|finding| (file.as_path(), finding)));
             }
             Err(failure) => {
-                let failure = failure.explain(&context.output.options);
-                if failure.exit != exit::WRONG {
-                    return Err(Failure::Explained(failure));
+                let failure = failure.into_explanation(&context.output.options);
+                if failure.exit != exit::INVALID {
+                    return Err(CommandFailure::Explained(failure));
                 }
                 let mut found = strictly(failure.findings);
                 if found.is_empty() {
@@ -74,20 +76,20 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
                     finding.help = failure.help;
                     found.push(finding);
                 }
-                text.push(report::header(file, &found, false));
+                text.push(report::ready_line(file, &found, false));
                 findings.extend(found.into_iter().map(|finding| (file.as_path(), finding)));
             }
         }
     }
     drop(waiting);
-    let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::WRONG } else { exit::FINE };
+    let code = if findings.iter().any(|(_, finding)| finding.is_error()) { exit::INVALID } else { exit::SUCCESS };
     match args.format {
         Some(Format::Github) => {
-            context.output.unwrapped(&github(&findings));
+            context.output.print_unwrapped(&render_github_commands(&findings));
             return Ok(code);
         }
         Some(Format::Sarif) => {
-            context.output.object(&sarif(&findings));
+            context.output.print_object(&render_sarif(&findings));
             return Ok(code);
         }
         Some(Format::Text | Format::Json) | None => {}
@@ -95,8 +97,8 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
     let findings: Vec<Finding> = findings.into_iter().map(|(_, finding)| finding).collect();
     if context.output.json {
         let (findings, counts) = (findings_json(&findings), counts_json(&counts));
-        let (cost, currency) = sum(&costing);
-        context.output.object(&CheckReport {
+        let (cost, currency) = sum_costs(&costing);
+        context.output.print_object(&CheckReport {
             findings,
             rows,
             counts,
@@ -110,38 +112,40 @@ pub(super) async fn check(context: &Context, args: CheckArgs) -> Result<u8, Fail
         return Ok(code);
     }
     let is_apart = |finding: &Finding| columns.is_none() || finding.is_error();
-    context.output.findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
-    if code == exit::FINE
+    context.output.print_findings(&findings.into_iter().filter(is_apart).collect::<Vec<_>>());
+    if code == exit::SUCCESS
         && let [file] = args.files.as_slice()
     {
-        let preview = format!("preview {}", suggested::file(file));
-        text.blank();
-        text.push(Line::next(context.output.command(suggested::through(preview, args.gateway.as_deref()))));
+        let preview = format!("preview {}", suggested::shell_path(file));
+        text.add_blank();
+        text.push(StyledLine::next_step(
+            context.output.command(suggested::with_gateway(preview, args.gateway.as_deref())),
+        ));
     }
-    context.output.done(text, code);
+    context.output.print_done(text, code);
     Ok(code)
 }
 
 /// What the gateway says of the money for a campaign: for people, for programs.
-struct Online {
+struct OnlineCost {
     balance: Option<Balance>,
     /// What the messages cost.
     cost: Cost,
-    figures: Figures,
+    figures: CostFigures,
 }
 
 /// The money of an account and of a campaign; nothing where it is not known. Amounts keep their digits.
 #[derive(Debug, Default, Serialize)]
-struct Figures {
+struct CostFigures {
     balance: Option<Amount>,
     currency: Option<String>,
     cost: Option<Amount>,
 }
 
-impl Online {
-    fn of(answer: &OnlineAnswer) -> Self {
+impl OnlineCost {
+    fn from_answer(answer: &OnlineAnswer) -> Self {
         let OnlineAnswer { balance, cost, .. } = answer;
-        let figures = Figures {
+        let figures = CostFigures {
             balance: balance.as_ref().map(|balance| balance.amount),
             currency: balance.as_ref().map(|balance| balance.currency.clone()),
             cost: match cost {
@@ -166,11 +170,11 @@ struct CheckReport {
     campaigns: Vec<Value>,
     /// One object for one file; of several each that was asked about has its own, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "one_or_each")]
-    online: Vec<Figures>,
+    online: Vec<CostFigures>,
     exit: u8,
 }
 
-fn one_or_each<S: Serializer>(figures: &Vec<Figures>, serializer: S) -> Result<S::Ok, S::Error> {
+fn one_or_each<S: Serializer>(figures: &Vec<CostFigures>, serializer: S) -> Result<S::Ok, S::Error> {
     match figures.as_slice() {
         [one] => one.serialize(serializer),
         each => each.serialize(serializer),
@@ -194,29 +198,30 @@ struct FileCheck {
     /// The campaign.
     inputs: Arc<Inputs>,
     /// What the gateway says of the money, where it was asked.
-    online: Option<Online>,
+    online: Option<OnlineCost>,
 }
 
-async fn one(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, Failure> {
-    let inputs = context.load(file, args.gateway.as_deref())?;
-    let ledger = context.existing_ledger().await?;
-    let inputs = context.listed(inputs, args.list.fetch, ledger.as_deref()).await?;
-    let (state, profiles, now) = (context.state()?, context.profiles(), Timestamp::now());
-    let files = OwnFiles { state: &state, profiles: &profiles };
+async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<FileCheck, CommandFailure> {
+    let inputs = context.load_campaign(file, args.gateway.as_deref())?;
+    let ledger = context.open_existing_ledger().await?;
+    let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
+    let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
+    let files = ProtectedFiles { state: &state, profiles: &profiles };
     let mut checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now)).await?;
     context.output.add_hint(&mut checked);
     let CheckedCampaign { mut findings, list, cost, currency, .. } = checked;
-    let online = if args.online { Some(online(context, &inputs, &list.survey, &mut findings).await?) } else { None };
+    let online =
+        if args.online { Some(fetch_online_costs(context, &inputs, &list.survey, &mut findings).await?) } else { None };
     let rows = list.survey.planned_rows();
-    let variants = variants(&inputs.campaign.brief, &list.survey, &rows);
-    let samples = if context.output.json { Vec::new() } else { list.samples(&inputs, &rows).unwrap_or_default() };
-    let due = inputs.campaign.due_after(now);
-    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
+    let variants = describe_variants(&inputs.campaign.brief, &list.survey, &rows);
+    let samples = if context.output.json { Vec::new() } else { list.pick_samples(&inputs, &rows).unwrap_or_default() };
+    let due = inputs.campaign.next_due_after(now);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
     Ok(FileCheck { findings, list, cost, currency, variants, forecast, samples, inputs, online })
 }
 
 /// What several campaigns cost together; nothing where the cost of one is not known, or is in another currency.
-fn sum(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
+fn sum_costs(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<String>) {
     let Some((_, currency)) = costing.first() else { return (None, None) };
     let each = costing.iter().map(|(cost, of)| match cost {
         Some(Cost::AtMost(cost)) if of == currency => Some(*cost),
@@ -227,21 +232,21 @@ fn sum(costing: &[(Option<Cost>, Option<String>)]) -> (Option<Amount>, Option<St
 }
 
 /// What the gateway says of a campaign.
-async fn online(
+async fn fetch_online_costs(
     context: &Context,
     inputs: &Inputs,
     survey: &Survey,
     findings: &mut Vec<Finding>,
-) -> Result<Online, Failure> {
+) -> Result<OnlineCost, CommandFailure> {
     let Destination::Live(profile) = &inputs.destination else {
         let finding = Finding::new(&ONLINE_UNKNOWN, "the built-in sandbox has no account to check");
         findings.push(finding.help("specify the campaign's gateway: `--online --gateway NAME`"));
-        return Ok(Online { balance: None, cost: Cost::Unknown(Vec::new()), figures: Figures::default() });
+        return Ok(OnlineCost { balance: None, cost: Cost::Unknown(Vec::new()), figures: CostFigures::default() });
     };
-    let cost = Cost::of(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
-    let adapters = context.adapters(context.asking_ledger().await?)?;
+    let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
+    let adapters = context.adapters(context.open_ledger_to_ask().await?)?;
     let answer = ask_online(&adapters, (inputs, profile), cost).await?;
-    let online = Online::of(&answer);
+    let online = OnlineCost::from_answer(&answer);
     findings.extend(answer.findings);
     Ok(online)
 }

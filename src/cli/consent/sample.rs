@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use crate::cli::text::{Line, dim, plain};
-use crate::domain::{Content, plural};
-use crate::report::sms_size;
+use crate::cli::text::{StyledLine, dim, plain};
+use crate::domain::{MessageContent, format_count};
+use crate::report::describe_sms_size;
 
 /// The most lines of a text that are shown.
-const LINES: usize = 12;
+const MAX_TEXT_LINES: usize = 12;
 
 /// What a message says, channel by channel; the lines have no indent.
-pub(super) fn sample_lines(content: &Content<Cow<'_, str>>) -> Vec<Line> {
+pub(super) fn sample_lines(content: &MessageContent<Cow<'_, str>>) -> Vec<StyledLine> {
     let names = content.stages.iter().map(|stage| stage.channel().name().len());
     let width = names.max().unwrap_or_default();
     let mut lines = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn sample_lines(content: &Content<Cow<'_, str>>) -> Vec<Line> {
         let mut name = stage.channel().name();
         let mut add = |spans: Vec<_>| {
             let bar = dim(format!("{name:<width$} │ "));
-            lines.push(Line::new([bar].into_iter().chain(spans)).hanging(width + 3));
+            lines.push(StyledLine::new([bar].into_iter().chain(spans)).with_hang(width + 3));
             name = "";
         };
         for (field, text) in stage.texts() {
@@ -26,16 +26,19 @@ pub(super) fn sample_lines(content: &Content<Cow<'_, str>>) -> Vec<Line> {
                 "signature" => {}
                 "message" => {
                     let said: Vec<&str> = text.split('\n').collect();
-                    said.iter().take(LINES).for_each(|line| add(vec![plain(*line)]));
-                    if said.len() > LINES {
-                        add(vec![dim(format!("… {} more", plural((said.len() - LINES) as u64, "line")))]);
+                    said.iter().take(MAX_TEXT_LINES).for_each(|line| add(vec![plain(*line)]));
+                    if said.len() > MAX_TEXT_LINES {
+                        add(vec![dim(format!(
+                            "… {} more",
+                            format_count((said.len() - MAX_TEXT_LINES) as u64, "line")
+                        ))]);
                     }
                 }
                 key => add(vec![dim(format!("{key} ")), plain(text.to_string())]),
             }
         }
         if let Some(text) = stage.billed_text() {
-            add(vec![dim(sms_size(text))]);
+            add(vec![dim(describe_sms_size(text))]);
         }
     }
     lines
@@ -44,11 +47,11 @@ pub(super) fn sample_lines(content: &Content<Cow<'_, str>>) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::text::Text;
-    use crate::domain::{Extra, OperationKind, Sms, Stage};
+    use crate::cli::text::StyledText;
+    use crate::domain::{ExtraProperties, OperationKind, Sms, Stage};
 
     #[test]
-    fn sample_shows_each_line_behind_its_channel() {
+    fn sample_labels_each_line_with_its_channel() {
         let message: Cow<'_, str> = "Hello\nBye\u{1b}[2J".into();
         let sms = Sms {
             signature: "Shop".into(),
@@ -57,10 +60,10 @@ mod tests {
             short_link: None,
             max_parts: 1,
             plain: None,
-            fields: Extra::new(),
+            fields: ExtraProperties::new(),
         };
-        let content = Content { kind: OperationKind::Sms, stages: vec![Stage::Sms(sms)] };
-        let mut text = Text::new();
+        let content = MessageContent { kind: OperationKind::Sms, stages: vec![Stage::Sms(sms)] };
+        let mut text = StyledText::new();
         sample_lines(&content).into_iter().for_each(|line| text.push(line));
         assert_eq!(
             text.render(None, false),

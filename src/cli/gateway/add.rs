@@ -10,39 +10,39 @@ use super::live_campaign::{self, LiveCampaign};
 use crate::cli::args::AddArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::output::Output;
-use crate::cli::question::typed;
-use crate::cli::suggested::{file, through};
-use crate::cli::text::{Line, Span, Text, caution, copied, plain, strong};
+use crate::cli::question::read_typed_line;
+use crate::cli::suggested::{shell_path, with_gateway};
+use crate::cli::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
 use crate::draft::{KeyFile, ProfileDraft};
-use crate::gateway::{Balance, FailureCause, InquiryFailure, Sender};
-use crate::manifest::{Address, KeySource, NewProfile, Rate, is_slug};
-use crate::runs::{Error, NewAccount, add_gateway, blocking};
+use crate::gateway::{Balance, FailureCause, InquiryFailure, SenderName};
+use crate::manifest::{EndpointUrl, NewProfile, Rate, SecretSource, is_slug};
+use crate::runs::{Error, NewAccount, add_gateway, run_blocking};
 
 /// The default rate: slow, and within the limit of any account.
-const RATE: &str = "10/s";
+const DEFAULT_RATE: &str = "10/s";
 /// The most bytes of a key.
-const LONGEST: u64 = 4096;
+const MAX_KEY_BYTES: u64 = 4096;
 
-pub(super) async fn add(context: &Context, args: AddArgs) -> Result<u8, Failure> {
-    let place = context.profiles().place(args.campaign.as_deref());
+pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
+    let place = context.profiles().new_profile_path(args.campaign.as_deref());
     refuse_name(context, &args.name, &place)?;
-    let questions = Questions { output: &context.output, can_ask: context.output.can_ask() };
-    let base_url = questions.base_url(args.base_url).await?;
-    let async_url = questions.async_url(args.async_url).await?;
-    let local = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
-    let rate = questions.rate(args.rate, local).await?;
-    let key = Key::of(&args.name, args.key_env, args.key_file, &place)?;
-    let new = NewProfile { name: args.name, base_url, async_url, api_key: key.written.clone(), rate };
-    let draft = ProfileDraft::of(&place, &new)?;
+    let questions = GatewayQuestions { output: &context.output, can_ask: context.output.can_ask() };
+    let base_url = questions.ask_base_url(args.base_url).await?;
+    let async_url = questions.ask_async_url(args.async_url).await?;
+    let local = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
+    let rate = questions.ask_rate(args.rate, local).await?;
+    let key = KeyLocation::choose(&args.name, args.key_env, args.key_file, &place)?;
+    let new = NewProfile { name: args.name, base_url, async_url, api_key: key.source.clone(), rate };
+    let draft = ProfileDraft::prepare(&place, &new)?;
     let account = loop {
         let new_key = match &key.new_file {
-            Some(path) => Some(KeyFile::write(path, &questions.key().await?)?),
+            Some(path) => Some(KeyFile::write(path, &questions.read_key().await?)?),
             None => None,
         };
-        let adapters = context.adapters(context.ledger().await?)?;
-        let waiting = context.output.waiting("Asking the gateway…");
+        let adapters = context.adapters(context.open_ledger().await?)?;
+        let waiting = context.output.show_spinner("Asking the gateway…");
         let added = add_gateway(&adapters, &draft, !args.offline).await;
         drop(waiting);
         match added {
@@ -56,20 +56,20 @@ pub(super) async fn add(context: &Context, args: AddArgs) -> Result<u8, Failure>
             Err(Error::Unanswered { failure, .. })
                 if failure.cause == FailureCause::KeyRefused && new_key.is_some() && questions.can_ask =>
             {
-                context.output.say(Line::failure([plain(failure.reason)]));
+                context.output.print_lines(StyledLine::failure([plain(failure.reason)]));
             }
-            Err(error) => return Err(refused(context, error)),
+            Err(error) => return Err(explain_refusal(context, error)),
         }
     };
-    let campaign = live_campaign::offer(context, args.campaign.as_deref(), &new.name).await?;
-    tell(context, (&new, &place), &key, account, campaign);
-    Ok(exit::FINE)
+    let campaign = live_campaign::offer_live_campaign(context, args.campaign.as_deref(), &new.name).await?;
+    report_profile(context, (&new, &place), &key, account, campaign);
+    Ok(exit::SUCCESS)
 }
 
 /// Why nothing was written, and what to do if the gateway refused.
-fn refused(context: &Context, error: Error) -> Failure {
+fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
     const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
-    let mut refused = context.output.explain(&error);
+    let mut refused = context.output.explain_error(&error);
     if let Error::Unanswered { failure, .. } = &error {
         refused.message.clone_from(&failure.reason);
         refused.help = Some(match failure.cause {
@@ -79,19 +79,20 @@ fn refused(context: &Context, error: Error) -> Failure {
         });
     }
     refused.message += "; nothing was written";
-    Failure::Explained(refused)
+    CommandFailure::Explained(refused)
 }
 
 /// Refuses an invalid or existing profile name before the first question.
-fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Failure> {
+fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), CommandFailure> {
     if !is_slug(name) {
         let help = "use 1 to 64 characters from a-z, 0-9 and `-`, for example `production`";
-        return Err(Failure::wrong(format!("`{name}` is not a valid profile name; {help}")));
+        return Err(CommandFailure::invalid(format!("`{name}` is not a valid profile name; {help}")));
     }
-    let is_there = || Ok::<_, Failure>(context.profiles().load(Some(place))?.names().any(|there| there == name));
+    let is_there =
+        || Ok::<_, CommandFailure>(context.profiles().load(Some(place))?.profile_names().any(|there| there == name));
     if place.exists() && is_there()? {
         let there = place.display();
-        return Err(Failure::wrong(format!(
+        return Err(CommandFailure::invalid(format!(
             "`{there}` already has a profile named `{name}`; change it there, or choose another name"
         )));
     }
@@ -99,81 +100,82 @@ fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Failur
 }
 
 /// Where the key of the new profile is.
-struct Key {
+struct KeyLocation {
     /// The source in the profile.
-    written: KeySource,
+    source: SecretSource,
     /// The file to create.
     new_file: Option<PathBuf>,
 }
 
-impl Key {
-    fn of(name: &str, env: Option<String>, file: Option<PathBuf>, profiles: &Path) -> Result<Self, Failure> {
+impl KeyLocation {
+    fn choose(name: &str, env: Option<String>, file: Option<PathBuf>, profiles: &Path) -> Result<Self, CommandFailure> {
         if let Some(env) = env {
-            return Ok(Self { written: KeySource::Env(env), new_file: None });
+            return Ok(Self { source: SecretSource::Env(env), new_file: None });
         }
         let folder = profiles.parent().unwrap_or(Path::new(""));
         let path = file.unwrap_or_else(|| folder.join("secrets").join(format!("{name}.key")));
-        let whole =
-            |path: &Path| absolute(path).map_err(|error| Failure::wrong(format!("`{}`: {error}", path.display())));
+        let whole = |path: &Path| {
+            absolute(path).map_err(|error| CommandFailure::invalid(format!("`{}`: {error}", path.display())))
+        };
         let (whole_path, whole_folder) = (whole(&path)?, absolute(folder).or_else(|_| std::env::current_dir()));
         let within = whole_folder.ok().and_then(|folder| whole_path.strip_prefix(folder).ok().map(Path::to_owned));
-        let written = KeySource::File(within.unwrap_or(whole_path));
-        Ok(Self { written, new_file: Some(path).filter(|path| !path.exists()) })
+        let written = SecretSource::File(within.unwrap_or(whole_path));
+        Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
     }
 
     /// Where the key is, in words.
     fn describe(&self) -> String {
-        match (&self.written, &self.new_file) {
-            (KeySource::Env(name), _) => format!("read from ${name} each time"),
-            (KeySource::File(_), Some(path)) => format!("{}, which only you can read", file(path)),
-            (KeySource::File(path), None) => format!("{} (unchanged)", path.display()),
+        match (&self.source, &self.new_file) {
+            (SecretSource::Env(name), _) => format!("read from ${name} each time"),
+            (SecretSource::File(_), Some(path)) => format!("{}, which only you can read", shell_path(path)),
+            (SecretSource::File(path), None) => format!("{} (unchanged)", path.display()),
         }
     }
 }
 
 /// Questions to the person at the terminal. An option is an answer.
-struct Questions<'o> {
+struct GatewayQuestions<'o> {
     output: &'o Output,
     can_ask: bool,
 }
 
-impl Questions<'_> {
-    async fn base_url(&self, given: Option<String>) -> Result<Address, Failure> {
+impl GatewayQuestions<'_> {
+    async fn ask_base_url(&self, given: Option<String>) -> Result<EndpointUrl, CommandFailure> {
         let question = "URL of the gateway, such as https://gateway.example: ";
-        self.answer(("--base-url URL", given), question, address).await
+        self.ask_until_valid(("--base-url URL", given), question, parse_address).await
     }
 
-    async fn async_url(&self, given: Option<String>) -> Result<Option<Address>, Failure> {
+    async fn ask_async_url(&self, given: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
         let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
                         second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
-        self.answer(("--async-url URL", given), question, |text| {
-            Some(text).filter(|text| !text.is_empty()).map(address).transpose()
+        self.ask_until_valid(("--async-url URL", given), question, |text| {
+            Some(text).filter(|text| !text.is_empty()).map(parse_address).transpose()
         })
         .await
     }
 
-    async fn rate(&self, given: Option<String>, local: bool) -> Result<Option<String>, Failure> {
+    async fn ask_rate(&self, given: Option<String>, local: bool) -> Result<Option<String>, CommandFailure> {
         if local && given.is_none() {
             return Ok(None);
         }
         let question = format!(
             "How many messages does your provider allow per second or minute? Examples: 10/s, 600/min.\n\
-             Limit, or press Enter for {RATE}: "
+             Limit, or press Enter for {DEFAULT_RATE}: "
         );
         let rate = |text: &str| match text.parse() {
-            _ if text.is_empty() => Ok(RATE.to_owned()),
+            _ if text.is_empty() => Ok(DEFAULT_RATE.to_owned()),
             Ok(Rate::Unlimited) if !local => Err("`unlimited` is only for a gateway on this machine".to_owned()),
             Ok(_) => Ok(text.to_owned()),
             Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
         };
-        self.answer(("--rate 10/s", given), &question, rate).await.map(Some)
+        self.ask_until_valid(("--rate 10/s", given), &question, rate).await.map(Some)
     }
 
     /// The key: typed without an echo, or the first line of standard input.
-    async fn key(&self) -> Result<SecretString, Failure> {
+    async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
-        let read = blocking(move || match can_ask {
+        let read = run_blocking(move || match can_ask {
             true => {
                 let terminal = console::Term::stderr();
                 let _ = terminal.write_str("API key (hidden while you type), or press Enter to cancel: ");
@@ -182,62 +184,62 @@ impl Questions<'_> {
             false if std::io::stdin().is_terminal() => Ok(String::new()),
             false => {
                 let mut line = String::new();
-                std::io::stdin().lock().take(LONGEST).read_line(&mut line).map(|_| line)
+                std::io::stdin().lock().take(MAX_KEY_BYTES).read_line(&mut line).map(|_| line)
             }
         });
-        let key = read.await?.map_err(|error| Failure::wrong(format!("cannot read the key: {error}")))?;
+        let key = read.await?.map_err(|error| CommandFailure::invalid(format!("cannot read the key: {error}")))?;
         let key = SecretString::from(key.trim().to_owned());
         if key.expose_secret().is_empty() && can_ask {
-            return Err(Failure::wrong("Cancelled. Nothing was written."));
+            return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
         }
         if key.expose_secret().is_empty() {
             let help = "type the key, pass it on standard input, or add `--key-env VAR` or `--key-file FILE`";
-            return Err(Failure::wrong("the key is missing").with_help(help));
+            return Err(CommandFailure::invalid("the key is missing").with_help(help));
         }
         Ok(key)
     }
 
     /// The value of the option, or the first valid answer.
-    async fn answer<T>(
+    async fn ask_until_valid<T>(
         &self,
         (option, given): (&str, Option<String>),
         question: &str,
         read: impl Fn(&str) -> Result<T, String>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandFailure> {
         if let Some(given) = given {
-            return read(given.trim()).map_err(|problem| Failure::wrong(format!("`{option}`: {problem}")));
+            return read(given.trim()).map_err(|problem| CommandFailure::invalid(format!("`{option}`: {problem}")));
         }
         if !self.can_ask {
-            return Err(Failure::wrong("cannot ask for the missing values without a terminal")
+            return Err(CommandFailure::invalid("cannot ask for the missing values without a terminal")
                 .with_help(format!("add `{option}`")));
         }
         // Only the last line is a prompt.
         let (explanation, prompt) = question.rsplit_once('\n').unwrap_or(("", question));
         if !explanation.is_empty() {
-            self.output.say(Line::new([plain(explanation)]));
+            self.output.print_lines(StyledLine::new([plain(explanation)]));
         }
         loop {
-            let line = typed(prompt.to_owned()).await?;
+            let line = read_typed_line(prompt.to_owned()).await?;
             if line.is_empty() {
-                return Err(Failure::wrong("Cancelled. Nothing was written."));
+                return Err(CommandFailure::invalid("Cancelled. Nothing was written."));
             }
             match read(line.trim()) {
                 Ok(answer) => return Ok(answer),
-                Err(problem) => self.output.say(Line::failure([plain(problem)])),
+                Err(problem) => self.output.print_lines(StyledLine::failure([plain(problem)])),
             }
         }
     }
 }
 
-fn address(text: &str) -> Result<Address, String> {
-    Address::parse(text).map_err(|(problem, help)| format!("{problem}; {help}"))
+fn parse_address(text: &str) -> Result<EndpointUrl, String> {
+    EndpointUrl::parse(text).map_err(|(problem, help)| format!("{problem}; {help}"))
 }
 
 /// Reports the account, the files and the next commands.
-fn tell(
+fn report_profile(
     context: &Context,
     (new, place): (&NewProfile, &Path),
-    key: &Key,
+    key: &KeyLocation,
     account: Option<NewAccount>,
     campaign: Option<LiveCampaign>,
 ) {
@@ -247,55 +249,58 @@ fn tell(
         _ => Some(name.as_str()),
     };
     let next = output.command(match &campaign {
-        Some(campaign) => through(format!("run {}", file(&campaign.file)), gateway),
-        None => through("gateway senders", gateway),
+        Some(campaign) => with_gateway(format!("run {}", shell_path(&campaign.file)), gateway),
+        None => with_gateway("gateway senders", gateway),
     });
     if output.json {
         let balance = account.as_ref().and_then(|account| account.balance.as_ref().ok());
         let senders = account.as_ref().and_then(|account| account.senders.as_ref().ok());
         let senders = senders.map(|senders| senders.iter().map(|sender| &sender.name).collect::<Vec<_>>());
-        return output.object(&json!({
+        return output.print_object(&json!({
             "gateway": name, "file": place, "asked": account.is_some(), "senders": senders,
             "balance": balance.map(|balance| balance.amount.to_string()),
-            "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::FINE,
+            "currency": balance.map(|balance| &balance.currency), "next": next, "exit": exit::SUCCESS,
         }));
     }
-    let mut text = Text::new();
+    let mut text = StyledText::new();
     match &account {
-        None => text.push(Line::attention([strong(name.as_str()), plain(": added without testing the key")])),
+        None => text.push(StyledLine::attention([strong(name.as_str()), plain(": added without testing the key")])),
         Some(NewAccount { balance, senders }) => {
-            let accepts = format!(": {} accepts the key", new.base_url.host());
-            text.push(Line::success([strong(name.as_str()), plain(accepts)]));
-            text.line(2, [plain("balance: "), money(balance)]);
-            text.line(2, [plain("sender names: "), names(senders)]);
+            let accepts = format!(": {} accepts the key", new.base_url.host_and_port());
+            text.push(StyledLine::success([strong(name.as_str()), plain(accepts)]));
+            text.add_line(2, [plain("balance: "), balance_span(balance)]);
+            text.add_line(2, [plain("sender names: "), sender_span(senders)]);
         }
     }
-    text.line(2, [plain("profile: "), copied(file(place))]);
-    text.line(2, [plain("key: "), plain(key.describe())]);
+    text.add_line(2, [plain("profile: "), copyable(shell_path(place))]);
+    text.add_line(2, [plain("key: "), plain(key.describe())]);
     if let Some(LiveCampaign { file: campaign, names_gateway }) = &campaign {
         if *names_gateway {
-            text.line(2, [plain("campaign: "), copied(file(campaign)), plain(format!(" now has `gateway: {name}`"))]);
+            text.add_line(
+                2,
+                [plain("campaign: "), copyable(shell_path(campaign)), plain(format!(" now has `gateway: {name}`"))],
+            );
         }
-        let test = output.command(through(format!("test {} --to NUMBER", file(campaign)), gateway));
-        text.line(0, [plain("To see a message on your own phone first: "), copied(test)]);
+        let test = output.command(with_gateway(format!("test {} --to NUMBER", shell_path(campaign)), gateway));
+        text.add_line(0, [plain("To see a message on your own phone first: "), copyable(test)]);
     }
-    text.push(Line::next(next));
-    output.done(text, exit::FINE);
+    text.push(StyledLine::next_step(next));
+    output.print_done(text, exit::SUCCESS);
 }
 
-fn money(balance: &Result<Balance, InquiryFailure>) -> Span {
+fn balance_span(balance: &Result<Balance, InquiryFailure>) -> Span {
     match balance {
         Ok(balance) => strong(format!("{} {}", balance.amount, balance.currency).trim_end()),
         Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
     }
 }
 
-fn names(senders: &Result<Vec<Sender>, InquiryFailure>) -> Span {
+fn sender_span(senders: &Result<Vec<SenderName>, InquiryFailure>) -> Span {
     match senders {
         Ok(senders) if senders.is_empty() => plain("none"),
         Ok(senders) => {
             let names: Vec<String> =
-                senders.iter().map(|Sender { name, status }| format!("{name} ({status})")).collect();
+                senders.iter().map(|SenderName { name, status }| format!("{name} ({status})")).collect();
             plain(names.join(", "))
         }
         Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),

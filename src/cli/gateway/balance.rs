@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::account;
+use super::open_account;
 use crate::cli::args::GatewayOption;
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::Failure;
-use crate::cli::text::{Line, plain, strong};
+use crate::cli::failure::CommandFailure;
+use crate::cli::text::{StyledLine, plain, strong};
 use crate::domain::Amount;
 use crate::gateway::AskBalance;
 
@@ -20,18 +20,18 @@ struct BalanceObject<'a> {
     exit: u8,
 }
 
-pub(super) async fn balance(context: &Context, through: &GatewayOption) -> Result<u8, Failure> {
-    let account = account(context, through).await?;
-    let waiting = context.output.waiting("Asking the gateway…");
+pub(super) async fn show_balance(context: &Context, through: &GatewayOption) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
+    let waiting = context.output.show_spinner("Asking the gateway…");
     let balance = account.ask(&AskBalance).await?;
     drop(waiting);
     let gateway = &account.profile.name;
     if context.output.json {
         let (amount, currency) = (balance.amount, balance.currency.as_str());
-        context.output.object(&BalanceObject { gateway, amount, currency, exit: exit::FINE });
+        context.output.print_object(&BalanceObject { gateway, amount, currency, exit: exit::SUCCESS });
     } else {
         let amount = format!("{} {}", balance.amount, balance.currency);
-        context.output.result(Line::new([plain(format!("{gateway}: ")), strong(amount.trim_end())]));
+        context.output.print_result(StyledLine::new([plain(format!("{gateway}: ")), strong(amount.trim_end())]));
     }
-    Ok(exit::FINE)
+    Ok(exit::SUCCESS)
 }

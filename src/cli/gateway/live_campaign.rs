@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
-use crate::cli::question::typed;
-use crate::cli::suggested::file;
-use crate::cli::text::Line;
-use crate::draft::{GatewayLine, campaigns_in};
+use crate::cli::failure::CommandFailure;
+use crate::cli::question::read_typed_line;
+use crate::cli::suggested::shell_path;
+use crate::cli::text::StyledLine;
+use crate::draft::{GatewayLine, find_campaigns};
 
 /// A campaign that the next commands are about.
 pub(super) struct LiveCampaign {
@@ -18,24 +18,24 @@ pub(super) struct LiveCampaign {
 
 /// Offers to write `gateway: NAME` into the campaign of `--for`, else into the only campaign of the current folder. Without a
 /// terminal nothing is offered, and only `--for` counts.
-pub(super) async fn offer(
+pub(super) async fn offer_live_campaign(
     context: &Context,
     given: Option<&Path>,
     gateway: &str,
-) -> Result<Option<LiveCampaign>, Failure> {
+) -> Result<Option<LiveCampaign>, CommandFailure> {
     let can_ask = context.output.can_ask();
     let Some(campaign) = given.map(Path::to_owned).or_else(|| only_campaign().filter(|_| can_ask)) else {
         return Ok(None);
     };
     let mut names_gateway = false;
-    if let Some(line) = GatewayLine::of(&campaign, gateway).filter(|_| can_ask) {
-        let (name, run) = (file(&campaign), context.output.command(format!("run {}", file(&campaign))));
-        context.output.say(Line::prose(&format!(
+    if let Some(line) = GatewayLine::prepare(&campaign, gateway).filter(|_| can_ask) {
+        let (name, run) = (shell_path(&campaign), context.output.command(format!("run {}", shell_path(&campaign))));
+        context.output.print_lines(StyledLine::from_prose(&format!(
             "Use {gateway} for {name}? This adds the line `gateway: {gateway}` to the file. `{run}` then sends live \
              messages once you confirm how many."
         )));
         let prompt = "Type yes to add the line, or press Enter to leave the file as it is: ";
-        if typed(prompt.to_owned()).await?.trim() == "yes" {
+        if read_typed_line(prompt.to_owned()).await?.trim() == "yes" {
             line.write()?;
             names_gateway = true;
         }
@@ -45,7 +45,7 @@ pub(super) async fn offer(
 
 /// The campaign of the current folder, if there is exactly one.
 fn only_campaign() -> Option<PathBuf> {
-    let mut campaigns = campaigns_in(Path::new("."));
+    let mut campaigns = find_campaigns(Path::new("."));
     let campaign = campaigns.pop().filter(|_| campaigns.is_empty())?;
     Some(campaign.strip_prefix(".").map_or_else(|_| campaign.clone(), Path::to_owned))
 }

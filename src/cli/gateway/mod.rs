@@ -18,31 +18,31 @@ use std::time::Duration;
 
 use super::args::{GatewayCommand, GatewayOption};
 use super::context::Context;
-use super::failure::Failure;
+use super::failure::CommandFailure;
 use crate::delivery::SingleKind;
-use crate::runs::Account;
+use crate::runs::GatewayAccount;
 
 /// How long a command waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) async fn gateway(context: &Context, command: GatewayCommand) -> Result<u8, Failure> {
+pub(super) async fn run_gateway_command(context: &Context, command: GatewayCommand) -> Result<u8, CommandFailure> {
     match command {
-        GatewayCommand::Balance(through) => balance::balance(context, &through).await,
-        GatewayCommand::Senders(through) => senders::senders(context, &through).await,
-        GatewayCommand::Status(args) => status::status(context, &args).await,
-        GatewayCommand::Lookup(args) => single::single(context, SingleKind::Lookup, args).await,
-        GatewayCommand::Otp(args) => single::single(context, SingleKind::CodeCall, args).await,
-        GatewayCommand::Templates(command) => sms_templates::templates(context, command).await,
-        GatewayCommand::ViberTemplates(command) => viber_templates::templates(context, command).await,
-        GatewayCommand::Add(args) => add::add(context, args).await,
-        GatewayCommand::Hook(args) => hook::hook(context, &args).await,
-        GatewayCommand::Trust { name } => trust::trust(context, &name).await,
+        GatewayCommand::Balance(through) => balance::show_balance(context, &through).await,
+        GatewayCommand::Senders(through) => senders::list_senders(context, &through).await,
+        GatewayCommand::Status(args) => status::show_delivery_status(context, &args).await,
+        GatewayCommand::Lookup(args) => single::run_single_operation(context, SingleKind::Lookup, args).await,
+        GatewayCommand::Otp(args) => single::run_single_operation(context, SingleKind::CodeCall, args).await,
+        GatewayCommand::Templates(command) => sms_templates::run_templates_command(context, command).await,
+        GatewayCommand::ViberTemplates(command) => viber_templates::run_templates_command(context, command).await,
+        GatewayCommand::Add(args) => add::add_profile(context, args).await,
+        GatewayCommand::Hook(args) => hook::show_hook(context, &args).await,
+        GatewayCommand::Trust { name } => trust::trust_host(context, &name).await,
     }
 }
 
 /// The account that a command names. The gateway is not asked yet.
-async fn account(context: &Context, through: &GatewayOption) -> Result<Account, Failure> {
-    let profile = context.profiles().of_question(through.gateway.as_deref(), &context.observer)?;
-    let adapters = context.adapters(context.ledger().await?)?;
-    Ok(Account::of(&adapters, &profile, PATIENCE).await?)
+async fn open_account(context: &Context, through: &GatewayOption) -> Result<GatewayAccount, CommandFailure> {
+    let profile = context.profiles().find_for_query(through.gateway.as_deref(), &context.observer)?;
+    let adapters = context.adapters(context.open_ledger().await?)?;
+    Ok(GatewayAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?)
 }

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::table::records;
-use crate::cli::text::{Line, Span, plain, strong};
-use crate::runs::Account;
+use crate::cli::table::render_records;
+use crate::cli::text::{Span, StyledLine, plain, strong};
+use crate::runs::GatewayAccount;
 
 /// How templates of one kind are shown.
-pub(super) struct TemplateWords<T> {
+pub(super) struct TemplateOutput<T> {
     /// The channel, as it is written.
     pub(super) name: &'static str,
     /// The facts and the text of a template.
@@ -17,42 +17,50 @@ pub(super) struct TemplateWords<T> {
     pub(super) object: fn(&T) -> Value,
 }
 
-impl<T> TemplateWords<T> {
+impl<T> TemplateOutput<T> {
     /// Shows all templates.
-    pub(super) fn tell_all(&self, context: &Context, account: &Account, templates: Vec<T>) -> u8 {
+    pub(super) fn print_all(&self, context: &Context, account: &GatewayAccount, templates: Vec<T>) -> u8 {
         let gateway = &account.profile.name;
         if context.output.json {
             let templates: Vec<Value> = templates.iter().map(self.object).collect();
-            context.output.object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::FINE }));
+            context.output.print_object(&json!({ "gateway": gateway, "templates": templates, "exit": exit::SUCCESS }));
         } else if templates.is_empty() {
-            context.output.result(format!("{gateway} has no {} templates\n", self.name));
+            context.output.print_result(format!("{gateway} has no {} templates\n", self.name));
         } else {
-            context.output.result(records(templates.into_iter().map(self.record)));
+            context.output.print_result(render_records(templates.into_iter().map(self.record)));
         }
-        exit::FINE
+        exit::SUCCESS
     }
 
     /// Reports a new template, which `line` describes.
-    pub(super) fn tell_created(&self, context: &Context, account: &Account, created: &T, line: &str) -> u8 {
+    pub(super) fn report_created(&self, context: &Context, account: &GatewayAccount, created: &T, line: &str) -> u8 {
         if context.output.json {
             let (name, template) = (&account.profile.name, (self.object)(created));
-            context.output.object(&json!({ "gateway": name, "template": template, "exit": exit::FINE }));
+            context.output.print_object(&json!({ "gateway": name, "template": template, "exit": exit::SUCCESS }));
         } else {
             let what = format!("created the {} template ", self.name);
-            context.output.result(Line::success([plain(what), strong(line)]));
+            context.output.print_result(StyledLine::success([plain(what), strong(line)]));
         }
-        exit::FINE
+        exit::SUCCESS
     }
 
     /// Reports a deleted template, and how many templates the gateway deleted.
-    pub(super) fn tell_deleted(&self, context: &Context, account: &Account, id: u64, deleted: Option<u64>) -> u8 {
+    pub(super) fn report_deleted(
+        &self,
+        context: &Context,
+        account: &GatewayAccount,
+        id: u64,
+        deleted: Option<u64>,
+    ) -> u8 {
         if context.output.json {
             let name = &account.profile.name;
-            context.output.object(&json!({ "gateway": name, "id": id, "deleted": deleted, "exit": exit::FINE }));
+            context
+                .output
+                .print_object(&json!({ "gateway": name, "id": id, "deleted": deleted, "exit": exit::SUCCESS }));
         } else {
             let what = format!("deleted the {} template ", self.name);
-            context.output.done(Line::success([plain(what), strong(id.to_string())]), exit::FINE);
+            context.output.print_done(StyledLine::success([plain(what), strong(id.to_string())]), exit::SUCCESS);
         }
-        exit::FINE
+        exit::SUCCESS
     }
 }

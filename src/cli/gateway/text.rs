@@ -1,32 +1,32 @@
 //! The text of a template: typed, or in a file.
 
 use crate::cli::args::TextArgs;
-use crate::cli::failure::Failure;
-use crate::manifest::text_of;
+use crate::cli::failure::CommandFailure;
+use crate::manifest::read_text_file;
 
 /// The text that the arguments give, which is never blank.
-pub(super) fn text(args: &TextArgs) -> Result<String, Failure> {
+pub(super) fn read_template_text(args: &TextArgs) -> Result<String, CommandFailure> {
     let text = match (&args.text, &args.file) {
         (Some(text), _) => text.clone(),
-        (None, Some(file)) => text_of(file).map_err(Failure::wrong)?,
+        (None, Some(file)) => read_text_file(file).map_err(CommandFailure::invalid)?,
         (None, None) => String::new(),
     };
-    if text.trim().is_empty() { Err(Failure::wrong("the template text is empty")) } else { Ok(text) }
+    if text.trim().is_empty() { Err(CommandFailure::invalid("the template text is empty")) } else { Ok(text) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::suggested::Options;
+    use crate::cli::suggested::RepeatedOptions;
 
     #[test]
-    fn a_file_gives_its_text_without_what_editors_add() {
+    fn template_file_loses_byte_order_mark_and_final_break() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.txt");
         let of = |bytes: &[u8]| {
             std::fs::write(&file, bytes).unwrap();
-            text(&TextArgs { text: None, file: Some(file.clone()) })
-                .map_err(|failure| failure.explain(&Options::default()).message)
+            read_template_text(&TextArgs { text: None, file: Some(file.clone()) })
+                .map_err(|failure| failure.into_explanation(&RepeatedOptions::default()).message)
         };
         assert_eq!(of("\u{feff}Привіт,\r\n%name%\n".as_bytes()).as_deref(), Ok("Привіт,\n%name%"));
         assert!(of(b"\n").unwrap_err().contains("empty"));

@@ -1,56 +1,60 @@
 //! `campaign gateway viber-templates`: the Viber templates of an account.
 
-use super::show::id;
-use super::templates::TemplateWords;
-use super::{account, text};
+use super::show::format_id;
+use super::templates::TemplateOutput;
+use super::{open_account, text};
 use crate::cli::args::{GatewayOption, ViberTemplatesCommand};
 use crate::cli::consent;
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::failure::CommandFailure;
 use crate::cli::text::{Span, plain, strong};
 use crate::gateway::{CreateViberTemplate, ListViberTemplates, ViberTemplate};
 use crate::report::viber_template_json;
 
-const VIBER: TemplateWords<ViberTemplate> = TemplateWords { name: "Viber", record, object: viber_template_json };
+const VIBER: TemplateOutput<ViberTemplate> =
+    TemplateOutput { name: "Viber", record: template_record, object: viber_template_json };
 
-pub(super) async fn templates(context: &Context, command: ViberTemplatesCommand) -> Result<u8, Failure> {
+pub(super) async fn run_templates_command(
+    context: &Context,
+    command: ViberTemplatesCommand,
+) -> Result<u8, CommandFailure> {
     match command {
         ViberTemplatesCommand::List(through) => {
-            let account = account(context, &through).await?;
+            let account = open_account(context, &through).await?;
             let templates = account.ask(&ListViberTemplates).await?;
-            Ok(VIBER.tell_all(context, &account, templates))
+            Ok(VIBER.print_all(context, &account, templates))
         }
         ViberTemplatesCommand::Create { signature, text, agreed, through } => {
-            let template = CreateViberTemplate { signature, text: text::text(&text)? };
-            create(context, &through, template, agreed.yes).await
+            let template = CreateViberTemplate { signature, text: text::read_template_text(&text)? };
+            create_template(context, &through, template, agreed.yes).await
         }
         ViberTemplatesCommand::Delete { id, text, agreed, through } => {
-            let account = account(context, &through).await?;
-            let consent = consent::of(&context.output, agreed.yes);
+            let account = open_account(context, &through).await?;
+            let consent = consent::consent_for(&context.output, agreed.yes);
             let deleted = account.delete_viber_template(id, text, consent.as_ref()).await?;
-            Ok(VIBER.tell_deleted(context, &account, id, deleted))
+            Ok(VIBER.report_deleted(context, &account, id, deleted))
         }
     }
 }
 
-async fn create(
+async fn create_template(
     context: &Context,
     through: &GatewayOption,
     template: CreateViberTemplate,
     yes: bool,
-) -> Result<u8, Failure> {
-    let account = account(context, through).await?;
+) -> Result<u8, CommandFailure> {
+    let account = open_account(context, through).await?;
     let signature = template.signature.trim().to_owned();
-    let created = account.create_viber_template(template, consent::of(&context.output, yes).as_ref()).await?;
+    let created = account.create_viber_template(template, consent::consent_for(&context.output, yes).as_ref()).await?;
     let status = created.status.as_ref().filter(|status| !status.is_empty());
     let status = status.map(|status| format!(", status {status}")).unwrap_or_default();
-    let line = format!("for `{signature}`: id {}{status}", id(created.id.as_ref()));
-    Ok(VIBER.tell_created(context, &account, &created, &line))
+    let line = format!("for `{signature}`: id {}{status}", format_id(created.id.as_ref()));
+    Ok(VIBER.report_created(context, &account, &created, &line))
 }
 
-fn record(template: ViberTemplate) -> (Vec<Span>, String) {
+fn template_record(template: ViberTemplate) -> (Vec<Span>, String) {
     let facts = [
-        strong(id(template.id.as_ref())),
+        strong(format_id(template.id.as_ref())),
         plain(template.signature.unwrap_or_default()),
         plain(template.status.unwrap_or_default()),
     ];

@@ -4,16 +4,16 @@
 
 use std::path::Path;
 
-use crate::cli::suggested::{Options, file, through};
+use crate::cli::suggested::{RepeatedOptions, shell_path, with_gateway};
 use crate::runs::{ChangedInputs, EarlierEdition, InputChanges};
 
 /// What to do about an unfinished run whose inputs changed.
-pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
+pub(super) fn changed_inputs_hint(changed: &ChangedInputs, options: &RepeatedOptions) -> String {
     let ChangedInputs { run, file, gateway, changes, earlier_edition } = changed;
-    let accept = accept(file, gateway.as_deref(), options);
+    let accept = accept_command(file, gateway.as_deref(), options);
     let stop = options.command(format!("stop {run} --for-good"));
     if let Some(edition) = earlier_edition {
-        return of_earlier_edition(run, edition, (&accept, &stop));
+        return earlier_edition_hint(run, edition, (&accept, &stop));
     }
     match changes {
         InputChanges::List { .. } => format!(
@@ -32,8 +32,8 @@ pub(super) fn hint(changed: &ChangedInputs, options: &Options) -> String {
 }
 
 /// What to do about a run whose rows cannot be retried, because its inputs changed.
-pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &Options) -> String {
-    let accept = accept(campaign, Some(gateway), options);
+pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str, options: &RepeatedOptions) -> String {
+    let accept = accept_command(campaign, Some(gateway), options);
     let send = format!("to send with the changes to recipients who have not got a message yet: `{accept}`");
     match changes {
         InputChanges::List { .. } => format!(
@@ -46,8 +46,12 @@ pub(super) fn retry_hint(changes: &InputChanges, campaign: &Path, gateway: &str,
 }
 
 /// What to do if the changed run belongs to an earlier edition, such as that of yesterday.
-fn of_earlier_edition(run: &str, edition: &EarlierEdition, (accept, stop): (&str, &str)) -> String {
-    let now = if edition.now.is_empty() { "the message without an edition".to_owned() } else { edition.now_name() };
+fn earlier_edition_hint(run: &str, edition: &EarlierEdition, (accept, stop): (&str, &str)) -> String {
+    let now = if edition.current.is_empty() {
+        "the message without an edition".to_owned()
+    } else {
+        edition.describe_current()
+    };
     let first = format!("to cancel the rest of {run}: `{stop}`, then run the same command again");
     match edition.is_kept {
         true => format!(
@@ -61,17 +65,20 @@ fn of_earlier_edition(run: &str, edition: &EarlierEdition, (accept, stop): (&str
     }
 }
 
-fn accept(campaign: &Path, gateway: Option<&str>, options: &Options) -> String {
-    options.command(format!("{} --accept-changes", through(format!("run {}", file(campaign)), gateway)))
+fn accept_command(campaign: &Path, gateway: Option<&str>, options: &RepeatedOptions) -> String {
+    options.command(format!("{} --accept-changes", with_gateway(format!("run {}", shell_path(campaign)), gateway)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn changed(changes: InputChanges, earlier_edition: Option<EarlierEdition>) -> String {
+    fn changed_hint(changes: InputChanges, earlier_edition: Option<EarlierEdition>) -> String {
         let (run, file, gateway) = ("sale@1".to_owned(), "sale.yaml".into(), Some("other".to_owned()));
-        hint(&ChangedInputs { run, file, gateway, changes, earlier_edition }, &Options::default())
+        changed_inputs_hint(
+            &ChangedInputs { run, file, gateway, changes, earlier_edition },
+            &RepeatedOptions::default(),
+        )
     }
 
     #[test]
@@ -85,17 +92,17 @@ mod tests {
             (InputChanges::Campaign(vec!["`vars`".to_owned()]), "to apply the changes"),
             (copies, "to send from the current files"),
         ] {
-            let told = changed(changes, None);
+            let told = changed_hint(changes, None);
             assert!(told.starts_with(first) && told.ends_with(STOP), "{told}");
             assert!(told.find(ACCEPT) < told.find(STOP), "{told}");
         }
         for is_kept in [true, false] {
-            let edition = EarlierEdition { unfinished: "monday".to_owned(), now: "tuesday".to_owned(), is_kept };
-            let told = changed(list(), Some(edition));
+            let edition = EarlierEdition { unfinished: "monday".to_owned(), current: "tuesday".to_owned(), is_kept };
+            let told = changed_hint(list(), Some(edition));
             assert!(told.starts_with("to cancel the rest of sale@1"), "{told}");
             assert!(told.find(STOP) < told.find(ACCEPT), "{told}");
-            let without = EarlierEdition { unfinished: String::new(), now: String::new(), is_kept };
-            let told = changed(list(), Some(without));
+            let without = EarlierEdition { unfinished: String::new(), current: String::new(), is_kept };
+            let told = changed_hint(list(), Some(without));
             assert!(told.contains("the message without an edition") && !told.contains("no edition"), "{told}");
         }
     }

@@ -6,31 +6,31 @@
 mod changes;
 mod plan;
 
-use super::suggested::{Options, file, through};
+use super::suggested::{RepeatedOptions, shell_path, with_gateway};
 use crate::delivery::SingleKind;
 use crate::gateway::FailureCause;
 use crate::ledger::LedgerError;
 use crate::report::ResultsError;
 use crate::runs::{
-    BackupRefusal, DecisionRefusal, Error, PolicyRefusal, ProposalKind, Refusal, RetryRefusal, RunPhase,
-    ScheduleRefusal, TemplateRefusal, short,
+    BackupRefusal, ConsentRefusal, DecisionRefusal, Error, PolicyRefusal, ProposalKind, RetryRefusal, RunPhase,
+    ScheduleRefusal, TemplateRefusal, short_digest,
 };
 
 /// How an action is confirmed if there is no terminal.
-const CONFIRM: &str = "run the command at a terminal, or add `--yes` to confirm in advance";
+const CONFIRM_HINT: &str = "run the command at a terminal, or add `--yes` to confirm in advance";
 /// How a test is sent outside of the window if there is no terminal.
-const OUTSIDE_WINDOW: &str = "wait until the window opens, or add `--outside-window`";
+const OUTSIDE_WINDOW_HINT: &str = "wait until the window opens, or add `--outside-window`";
 /// How a campaign becomes due again.
-pub(super) const FUTURE_DATE: &str = "set a future date under `schedule`";
+pub(super) const FUTURE_DATE_HINT: &str = "set a future date under `schedule`";
 /// How an interrupted run goes on.
-const RESUME: &str = "to resume, run the same command again";
+const RESUME_HINT: &str = "to resume, run the same command again";
 
 /// What to do about an error, if there is something.
-pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
+pub(super) fn error_hint(error: &Error, options: &RepeatedOptions) -> Option<String> {
     let command = |arguments: &str| options.command(arguments);
     Some(match error {
-        Error::Unanswered { gateway, failure, .. } => return unanswered(gateway, failure.cause, &failure.reason),
-        Error::Template(refusal) => return template(refusal, options),
+        Error::Unanswered { gateway, failure, .. } => return unanswered_hint(gateway, failure.cause, &failure.reason),
+        Error::Template(refusal) => return template_hint(refusal, options),
         Error::SandboxAccount => {
             "start a sandbox with `campaign sandbox`, then add `--gateway NAME` with the profile that it prints".to_owned()
         }
@@ -43,7 +43,7 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             format!("watch the run with `{status}`, or stop it with `{stop}`")
         }
         // Single operations can be stopped only where they were started.
-        Error::BusyRun { campaign, .. } if SingleKind::named(campaign).is_some() => {
+        Error::BusyRun { campaign, .. } if SingleKind::from_name(campaign).is_some() => {
             "wait until that process ends".to_owned()
         }
         Error::BusyRun { campaign, .. } => {
@@ -51,16 +51,16 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
         }
         Error::NothingToStopYet { .. } => "try again in a moment".to_owned(),
         Error::RoundUnfinished { .. } => "finish that run first: run the same command without `--again`".to_owned(),
-        Error::Retry(refusal) => return retry(refusal, options),
+        Error::Retry(refusal) => return retry_refusal_hint(refusal, options),
         Error::Cancelled { file: campaign, gateway, .. } => {
-            let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), file);
+            let campaign = campaign.as_deref().map_or_else(|| "FILE".to_owned(), shell_path);
             format!(
                 "to retry rejected and unsent rows of the run: `{}`; to include its cancelled recipients, use a new \
                  `edition` or `--again`, which also send to recipients who already got the message",
-                options.command(through(format!("run {campaign}"), Some(gateway)))
+                options.command(with_gateway(format!("run {campaign}"), Some(gateway)))
             )
         }
-        Error::SingleRun { run } => single_run(run).to_owned(),
+        Error::SingleRun { run } => single_run_hint(run).to_owned(),
         Error::SinglesOnTheirWay { .. } => "press Ctrl-C in the terminal where that process is running".to_owned(),
         Error::NoCampaign(_) => "see `campaign gateway --help` for how to repeat it".to_owned(),
         Error::OtherFile { .. } => {
@@ -76,16 +76,16 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
         Error::NoGatewayNamed => "set `gateway: NAME` in the campaign, or add `--gateway NAME`; to rehearse, add \
                                   `--gateway sandbox`"
             .to_owned(),
-        Error::InputsChanged(changed) => changes::hint(changed, options),
-        Error::NotConfirmed { what, refusal } => return not_confirmed(what, *refusal),
-        Error::Policy(refusal) => policy(refusal, options),
+        Error::InputsChanged(changed) => changes::changed_inputs_hint(changed, options),
+        Error::NotConfirmed { what, refusal } => return unconfirmed_hint(what, *refusal),
+        Error::Policy(refusal) => policy_hint(refusal, options),
         Error::OtherNumber { number, .. } => format!(
             "to send the message to all of them, use `--again {number}`; to send only to new recipients, remove `--again`"
         ),
         Error::TooManyRecipients { number, .. } => {
             format!("check the list with `campaign check`; to send to all of them, add `--up-to {number}`")
         }
-        Error::Decision(refusal) => return decision(refusal, options),
+        Error::Decision(refusal) => return decision_hint(refusal, options),
         Error::HostChanged { gateway, .. } => format!(
             "compare `base_url` with the provider's documentation; if the new address is correct: `{}`",
             command(&format!("gateway trust {gateway}"))
@@ -95,20 +95,20 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
             command(&format!("gateway trust {}", change.gateway))
         ),
         Error::OtherReach { .. } => "restore the profile's address".to_owned(),
-        Error::Backup(BackupRefusal::NotPutBack { .. }) => {
+        Error::Backup(BackupRefusal::NotRestored { .. }) => {
             format!("restore the backup where you want to use it: `{}`", command("ledger restore DIR"))
         }
-        Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates(*number),
+        Error::Backup(BackupRefusal::MaySendTwice { number, .. }) => accept_duplicates_hint(*number),
         Error::LedgerLost { .. } => "if you sent them with another ledger (another user, `--state-dir` or `--ledger`), use \
                                      that ledger; if it is lost, remove recipients who already got the message from the list and \
                                      add `--new-ledger`"
             .to_owned(),
-        Error::Ledger(error) => return ledger(error, options),
-        Error::Results(error) => return results(error, options),
+        Error::Ledger(error) => return ledger_hint(error, options),
+        Error::Results(error) => return results_hint(error, options),
         Error::ResultsPlace(_) => "choose another file; only a results file can be overwritten".to_owned(),
-        Error::Interrupted { phase: RunPhase::Sending(_) | RunPhase::Ending, .. } => RESUME.to_owned(),
-        Error::Plan(refusal) => return plan::hint(refusal, options),
-        Error::Schedule(refusal) => return schedule(refusal, options),
+        Error::Interrupted { phase: RunPhase::Sending(_) | RunPhase::Ending, .. } => RESUME_HINT.to_owned(),
+        Error::Plan(refusal) => return plan::plan_hint(refusal, options),
+        Error::Schedule(refusal) => return schedule_hint(refusal, options),
         Error::Findings(_)
         | Error::UnknownGateway { .. }
         | Error::KeyRefused(_)
@@ -128,12 +128,12 @@ pub(super) fn hint(error: &Error, options: &Options) -> Option<String> {
 }
 
 /// How possible duplicates are accepted.
-fn accept_duplicates(number: u64) -> String {
+fn accept_duplicates_hint(number: u64) -> String {
     format!("to accept possible duplicates, add `--i-accept-duplicates {number}`")
 }
 
 /// What to do about a question that the gateway did not answer.
-fn unanswered(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
+fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
     Some(match cause {
         FailureCause::KeyRefused => format!("check the API key of `{gateway}` with the provider"),
         FailureCause::Refused => return None,
@@ -161,26 +161,29 @@ pub(super) fn is_refused_locally(reason: &str) -> bool {
         .any(|refused| reason.contains(refused))
 }
 
-fn template(refusal: &TemplateRefusal, options: &Options) -> Option<String> {
+fn template_hint(refusal: &TemplateRefusal, options: &RepeatedOptions) -> Option<String> {
     Some(match refusal {
         TemplateRefusal::Unclear { gateway, view, .. } => {
-            format!("check whether the change was made before you try again: `{}`", options.view(*view, gateway))
+            format!(
+                "check whether the change was made before you try again: `{}`",
+                options.view_command(*view, gateway)
+            )
         }
         TemplateRefusal::NothingDeleted { .. } => return None,
         TemplateRefusal::NoSuchTemplate { gateway, .. } => {
             let view = crate::runs::AccountView::ViberTemplates;
-            format!("list the templates of the account: `{}`", options.view(view, gateway))
+            format!("list the templates of the account: `{}`", options.view_command(view, gateway))
         }
         TemplateRefusal::TextUnknown { .. } => "add the text with `--text TEXT`".to_owned(),
     })
 }
 
-fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
+fn retry_refusal_hint(refusal: &RetryRefusal, options: &RepeatedOptions) -> Option<String> {
     Some(match refusal {
         RetryRefusal::Unfinished { file: campaign, gateway, .. } => {
             format!(
                 "finish the run first: `{}`",
-                options.command(through(format!("run {}", file(campaign)), Some(gateway)))
+                options.command(with_gateway(format!("run {}", shell_path(campaign)), Some(gateway)))
             )
         }
         RetryRefusal::Replaced { .. } => {
@@ -197,32 +200,35 @@ fn retry(refusal: &RetryRefusal, options: &Options) -> Option<String> {
     })
 }
 
-fn single_run(run: &str) -> &'static str {
-    match SingleKind::named(run) {
+fn single_run_hint(run: &str) -> &'static str {
+    match SingleKind::from_name(run) {
         Some(SingleKind::Message) => "ask the assistant to send the message again",
         Some(SingleKind::Test) => "send another one with `campaign test`",
         _ => "repeat it with `campaign gateway`",
     }
 }
 
-fn not_confirmed(what: &ProposalKind, refusal: Refusal) -> Option<String> {
+fn unconfirmed_hint(what: &ProposalKind, refusal: ConsentRefusal) -> Option<String> {
     match (what, refusal) {
-        (_, Refusal::No) | (ProposalKind::Approve, Refusal::NobodyToAsk) => None,
-        (ProposalKind::OutsideWindow(_), Refusal::NobodyToAsk) => Some(OUTSIDE_WINDOW.to_owned()),
+        (_, ConsentRefusal::Declined) | (ProposalKind::Approve, ConsentRefusal::NoTerminal) => None,
+        (ProposalKind::OutsideWindow(_), ConsentRefusal::NoTerminal) => Some(OUTSIDE_WINDOW_HINT.to_owned()),
         (
-            ProposalKind::Run(_) | ProposalKind::Arm | ProposalKind::Single | ProposalKind::Template { .. },
-            Refusal::NobodyToAsk,
-        ) => Some(CONFIRM.to_owned()),
+            ProposalKind::Run(_)
+            | ProposalKind::ActivateSchedule
+            | ProposalKind::Single
+            | ProposalKind::Template { .. },
+            ConsentRefusal::NoTerminal,
+        ) => Some(CONFIRM_HINT.to_owned()),
     }
 }
 
-fn policy(refusal: &PolicyRefusal, options: &Options) -> String {
+fn policy_hint(refusal: &PolicyRefusal, options: &RepeatedOptions) -> String {
     match refusal {
         PolicyRefusal::Suppressed(_) => format!(
             "remove this recipient's `--to`; the number is on the suppression list (`{}`) or in a `suppress` file",
             options.command("suppress list")
         ),
-        PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW.to_owned(),
+        PolicyRefusal::OutsideWindow { .. } => OUTSIDE_WINDOW_HINT.to_owned(),
         PolicyRefusal::Capped => "send it later, when the cap allows another message".to_owned(),
         PolicyRefusal::TooManyTests { .. } => format!(
             "to reach more recipients, start a run with a limit, for example `{}`, or select rows with `where`",
@@ -230,14 +236,14 @@ fn policy(refusal: &PolicyRefusal, options: &Options) -> String {
         ),
         PolicyRefusal::UnapprovedTests { digest, .. } => format!(
             "ask an approver to run `{}`, which approves exactly these messages, then repeat this command",
-            options.command(format!("approve {} --key FILE", short(digest)))
+            options.command(format!("approve {} --key FILE", short_digest(digest)))
         ),
     }
 }
 
-fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
+fn decision_hint(refusal: &DecisionRefusal, options: &RepeatedOptions) -> Option<String> {
     Some(match refusal {
-        DecisionRefusal::DuplicatesNotAccepted { rows, .. } => accept_duplicates(*rows),
+        DecisionRefusal::DuplicatesNotAccepted { rows, .. } => accept_duplicates_hint(*rows),
         DecisionRefusal::NoIds { run, .. } => {
             format!(
                 "export the rows in doubt: `{}`",
@@ -248,7 +254,7 @@ fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
             "export the file with `{}`, which keeps all digits, or select the rows with `--rows`",
             options.command(format!("results {run} --state in_doubt --excel --out FILE.xlsx"))
         ),
-        DecisionRefusal::Unfit { .. }
+        DecisionRefusal::NotApplicable { .. }
         | DecisionRefusal::NotInDoubt { .. }
         | DecisionRefusal::Nothing { .. }
         | DecisionRefusal::Replaced
@@ -257,7 +263,7 @@ fn decision(refusal: &DecisionRefusal, options: &Options) -> Option<String> {
     })
 }
 
-fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
+fn ledger_hint(error: &LedgerError, options: &RepeatedOptions) -> Option<String> {
     Some(match error {
         LedgerError::Storage { .. } => {
             "free up disk space or fix the problem, then run the same command again".to_owned()
@@ -271,10 +277,10 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
             "see what is damaged with `{}`; restore an intact copy, or keep the file and ask for help",
             options.command("ledger check")
         ),
-        LedgerError::NotNewest { .. } if error.was_copied_to_database() => {
+        LedgerError::Outdated { .. } if error.was_copied_to_database() => {
             "use the database: add `--ledger` with its address, or set CAMPAIGN_LEDGER".to_owned()
         }
-        LedgerError::NotNewest { .. } => {
+        LedgerError::Outdated { .. } => {
             "restore the newest ledger together with its high-water mark; if that ledger is lost, \
                                           remove recipients who already got the message from the list and add `--new-ledger`"
                 .to_owned()
@@ -285,39 +291,39 @@ fn ledger(error: &LedgerError, options: &Options) -> Option<String> {
         LedgerError::TooNew { .. } => "use the version of campaign that wrote it, or a newer one".to_owned(),
         LedgerError::Closed
         | LedgerError::NotCopied { .. }
-        | LedgerError::Copies { .. }
+        | LedgerError::CopiesUnreadable { .. }
         | LedgerError::NotBackedUp { .. }
         | LedgerError::NotRestored { .. }
-        | LedgerError::NotHeld { .. } => return None,
+        | LedgerError::CampaignNotLocked { .. } => return None,
     })
 }
 
-fn results(error: &ResultsError, options: &Options) -> Option<String> {
+fn results_hint(error: &ResultsError, options: &RepeatedOptions) -> Option<String> {
     match error {
-        ResultsError::Ledger(error) => ledger(error, options),
-        ResultsError::Contradicted { run, .. } => Some(format!(
+        ResultsError::Ledger(error) => ledger_hint(error, options),
+        ResultsError::LedgerIncomplete { run, .. } => Some(format!(
             "write the results to another file: `{}`",
             options.command(format!("results {run} --out FILE"))
         )),
-        ResultsError::Changed(_) => Some(format!(
+        ResultsError::ListChanged(_) => Some(format!(
             "restore the copy, or start again with `{}`; recipients who already got the message are skipped",
             options.command("run FILE --accept-changes")
         )),
         ResultsError::Recipients(_)
-        | ResultsError::InTheWay(_)
-        | ResultsError::Kept { .. }
+        | ResultsError::PathBlocked(_)
+        | ResultsError::BackupFailed { .. }
         | ResultsError::Write { .. } => None,
     }
 }
 
-fn schedule(refusal: &ScheduleRefusal, options: &Options) -> Option<String> {
+fn schedule_hint(refusal: &ScheduleRefusal, options: &RepeatedOptions) -> Option<String> {
     Some(match refusal {
         ScheduleRefusal::None { .. } => {
             "add a schedule and a `timezone` to the file, for example `schedule: { every: Mon 10:00 }`".to_owned()
         }
         ScheduleRefusal::Over { file: campaign } => {
-            let next = options.command(format!("schedule next {}", file(campaign)));
-            format!("{FUTURE_DATE}; to check the date: `{next}`")
+            let next = options.command(format!("schedule next {}", shell_path(campaign)));
+            format!("{FUTURE_DATE_HINT}; to check the date: `{next}`")
         }
         ScheduleRefusal::OtherFile { name, .. } => format!(
             "give this campaign another `name`, or remove that schedule first: `{}`",
@@ -338,15 +344,15 @@ fn schedule(refusal: &ScheduleRefusal, options: &Options) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(error: &Error) -> String {
-        hint(error, &Options::default()).unwrap_or_default()
+    fn hint_of(error: &Error) -> String {
+        error_hint(error, &RepeatedOptions::default()).unwrap_or_default()
     }
 
     #[test]
     fn lookups_of_another_process_cannot_be_stopped() {
         let busy = |campaign: &str| {
             let (campaign, gateway) = (campaign.to_owned(), "main".to_owned());
-            told(&Error::BusyRun { campaign, gateway, since: None })
+            hint_of(&Error::BusyRun { campaign, gateway, since: None })
         };
         assert_eq!(busy("gateway.lookup"), "wait until that process ends");
         assert_eq!(busy("sale"), "wait until that run ends, or stop it with `campaign stop sale`");

@@ -5,27 +5,29 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::divided::left_out;
+use super::divided::describe_left_out;
 use super::following;
 use super::played;
-use super::summary::{Summary, Tone};
+use super::summary::{RunSummary, Tone};
 use crate::cli::clock::minute;
-use crate::cli::events::kept_results;
-use crate::cli::forecast::list_form;
+use crate::cli::events::describe_kept_results;
+use crate::cli::forecast::describe_list_form;
 use crate::cli::hint::is_refused_locally;
 use crate::cli::output::Output;
-use crate::cli::suggested::{LIVE, file, through};
-use crate::cli::text::Text;
+use crate::cli::suggested::{LIVE_GATEWAY, shell_path, with_gateway};
+use crate::cli::text::StyledText;
 use crate::cli::{exit, schedule};
-use crate::domain::one_or;
-use crate::finding::list;
-use crate::gateway::Oddity;
-use crate::ledger::{Run, State, StateCounts, StopKind};
-use crate::report::{KeptResults, NextStep, OpenDoubt, duration, played_json, plural, thousands};
-use crate::runs::{EndedRun, Inputs, NothingLeft, Outcome, SentBefore};
+use crate::domain::choose_plural;
+use crate::finding::join_alternatives;
+use crate::gateway::ContractDeviation;
+use crate::ledger::{RowState, Run, StateCounts, StopKind};
+use crate::report::{
+    NextStep, ResultsBackup, RunInDoubt, format_count, format_duration, format_thousands, rehearsal_json,
+};
+use crate::runs::{EarlierSending, EndedRun, Inputs, NothingLeft, RunOutcome};
 
 /// Words about a call that sent a campaign.
-pub(super) struct Words<'a> {
+pub(super) struct OutcomePrinter<'a> {
     pub(super) output: &'a Output,
     pub(super) inputs: &'a Inputs,
     /// The gateway that was named instead of the campaign's.
@@ -34,45 +36,45 @@ pub(super) struct Words<'a> {
     pub(super) live: Vec<String>,
 }
 
-impl Words<'_> {
+impl OutcomePrinter<'_> {
     /// Prints the summary and gives the code of the call, which kept the pace of a real run or not.
-    pub(super) fn tell(&self, outcome: Outcome, real_time: bool) -> u8 {
+    pub(super) fn print_outcome(&self, outcome: RunOutcome, real_time: bool) -> u8 {
         let mut told = Vec::new();
         let kept = match &outcome {
-            Outcome::Ended(ended) => ended.kept.clone(),
-            Outcome::NothingLeft(_) => None,
+            RunOutcome::Ended(ended) => ended.kept.clone(),
+            RunOutcome::NothingLeft(_) => None,
         };
         let last = match outcome {
-            Outcome::Ended(mut ended) => {
-                told.extend(ended.earlier.take().map(|earlier| self.ended(*earlier, real_time)));
-                self.ended(*ended, real_time)
+            RunOutcome::Ended(mut ended) => {
+                told.extend(ended.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                self.summarize_ended(*ended, real_time)
             }
-            Outcome::NothingLeft(mut nothing) => {
-                told.extend(nothing.earlier.take().map(|earlier| self.ended(*earlier, real_time)));
-                (exit::of_nothing(&nothing), self.nothing_left(&nothing))
+            RunOutcome::NothingLeft(mut nothing) => {
+                told.extend(nothing.earlier.take().map(|earlier| self.summarize_ended(*earlier, real_time)));
+                (exit::code_of_nothing(&nothing), self.summarize_nothing_left(&nothing))
             }
         };
         for (_, earlier) in told.iter_mut().filter(|(_, earlier)| earlier.results == last.1.results) {
-            self.took_the_place(earlier, kept.as_ref());
+            self.note_replaced_results(earlier, kept.as_ref());
         }
-        let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver);
+        let code = told.iter().map(|(code, _)| *code).fold(last.0, exit::graver_code);
         if self.output.json {
-            let mut object = object(&last.1, code);
+            let mut object = summary_json(&last.1, code);
             if let Some((code, earlier)) = told.pop() {
-                object["earlier"] = self::object(&earlier, code);
+                object["earlier"] = self::summary_json(&earlier, code);
             }
-            self.output.object(&object);
+            self.output.print_object(&object);
         } else {
             told.push(last);
-            let mut text = Text::new();
-            told.iter().for_each(|(_, summary)| text.extend(summary.text()));
-            self.output.done(text, code);
+            let mut text = StyledText::new();
+            told.iter().for_each(|(_, summary)| text.extend(summary.render_text()));
+            self.output.print_done(text, code);
         }
         code
     }
 
     /// Says that the results of an earlier run gave way to those of the last one.
-    fn took_the_place(&self, earlier: &mut Summary, kept: Option<&KeptResults>) {
+    fn note_replaced_results(&self, earlier: &mut RunSummary, kept: Option<&ResultsBackup>) {
         if let Some(kept) = kept.filter(|kept| earlier.run.as_ref() == Some(&kept.run)) {
             earlier.results = Some(kept.path.display().to_string());
             return;
@@ -86,43 +88,56 @@ impl Words<'_> {
         }
     }
 
-    fn ended(&self, ended: EndedRun, real_time: bool) -> (u8, Summary) {
-        let mut code = exit::code(ended.kind, &ended.counts);
-        let mut notes = ended.played.as_ref().map(played::lines).unwrap_or_default();
+    fn summarize_ended(&self, ended: EndedRun, real_time: bool) -> (u8, RunSummary) {
+        let mut code = exit::code_of_end(ended.kind, &ended.counts);
+        let mut notes = ended.played.as_ref().map(played::describe_sandbox).unwrap_or_default();
         if ended.unconfirmed > 0 {
-            code = exit::graver(code, exit::STOPPED);
-            notes.push(self.unconfirmed(&ended));
+            code = exit::graver_code(code, exit::STOPPED);
+            notes.push(self.describe_unconfirmed(&ended));
         }
-        notes.extend(left_out(&ended.left_out));
-        notes.extend(self.notes(&ended, real_time));
-        notes.extend(ended.kept.as_ref().map(kept_results));
-        notes.extend(ended.open_doubts.iter().map(|doubt| self.open_doubt(doubt).0));
-        notes.extend(following::note(self.output, self.inputs, &ended.run, &ended.counts));
+        notes.extend(describe_left_out(&ended.left_out));
+        notes.extend(self.collect_notes(&ended, real_time));
+        notes.extend(ended.kept.as_ref().map(describe_kept_results));
+        notes.extend(ended.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt).0));
+        notes.extend(following::status_note(self.output, self.inputs, &ended.run, &ended.counts));
         if ended.stop.as_ref().is_some_and(|stop| is_refused_locally(&stop.reason)) {
             notes.push("if this gateway is the sandbox, start it with `campaign sandbox`".to_owned());
         }
-        notes.extend(self.onward(&ended, code));
+        notes.extend(self.describe_follow_up(&ended, code));
         let in_part = ended.in_part;
-        let EndedRun { run, stop, kind, counts, sent, opted_out, parts, time, results, played, not_begun, .. } = ended;
+        let EndedRun {
+            run,
+            stop,
+            kind,
+            counts,
+            sent,
+            opted_out,
+            parts,
+            time,
+            results,
+            played,
+            not_begun_error: not_begun,
+            ..
+        } = ended;
         let mut later = Value::Null;
         if let Some(error) = not_begun {
-            let why = self.output.explain(&error);
-            let how = if why.exit == exit::WRONG { "did not start" } else { "did not finish" };
-            notes.push(format!("the current edition {how}: {}", why.on_one_line()));
+            let why = self.output.explain_error(&error);
+            let how = if why.exit == exit::INVALID { "did not start" } else { "did not finish" };
+            notes.push(format!("the current edition {how}: {}", why.to_single_line()));
             later = json!({ "exit": why.exit, "error": why.message });
             // Messages were sent, so that it is no call that sent nothing.
-            code = exit::graver(code, if why.exit == exit::WRONG { exit::STOPPED } else { why.exit });
+            code = exit::graver_code(code, if why.exit == exit::INVALID { exit::STOPPED } else { why.exit });
         }
         let results = match results {
             Some(Ok(path)) => Some(path.display().to_string()),
             Some(Err(error)) => {
-                notes.push(self.output.explain(&error).on_one_line());
+                notes.push(self.output.explain_error(&error).to_single_line());
                 None
             }
             None => None,
         };
-        let summary = Summary {
-            next: self.next(&run, code, &counts),
+        let summary = RunSummary {
+            next: self.next_command(&run, code, &counts),
             run: Some(run.name()),
             campaign: run.campaign,
             gateway: run.gateway,
@@ -130,8 +145,8 @@ impl Words<'_> {
             rows: run.recipients,
             sent,
             opted_out,
-            at_least: parts.is_least(&counts),
-            tone: Tone::of(kind, &counts),
+            at_least: parts.is_lower_bound(&counts),
+            tone: Tone::for_run(kind, &counts),
             counts,
             in_part,
             parts: parts.billed,
@@ -145,7 +160,7 @@ impl Words<'_> {
             why: stop.as_ref().map(ToString::to_string),
             results,
             rehearsal: !run.live,
-            sandbox: played.as_ref().map_or(Value::Null, played_json),
+            sandbox: played.as_ref().map_or(Value::Null, rehearsal_json),
             later,
             notes,
         };
@@ -153,45 +168,45 @@ impl Words<'_> {
     }
 
     /// Says which messages a retry did not send.
-    fn unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
+    fn describe_unconfirmed(&self, EndedRun { run, unconfirmed, .. }: &EndedRun) -> String {
         let retry = self.output.command(format!("retry {} --state failed", run.name()));
         format!(
             "not retried: {} (the gateway did not confirm that delivery failed on every channel); to try again: {retry}",
-            plural(*unconfirmed, "message")
+            format_count(*unconfirmed, "message")
         )
     }
 
     /// Says that no recipients are left to send to.
-    fn nothing_left(&self, nothing: &NothingLeft) -> Summary {
+    fn summarize_nothing_left(&self, nothing: &NothingLeft) -> RunSummary {
         let (campaign, survey) = (&self.inputs.campaign, &nothing.survey.survey);
-        let (mut notes, mut next) = (left_out(&nothing.survey.survey.left_out), None);
+        let (mut notes, mut next) = (describe_left_out(&nothing.survey.survey.left_out), None);
         if let Some(before) = &nothing.before {
-            notes.push(since(before));
-            if survey.planned() == 0 && survey.everybody > 0 {
-                notes.push(self.another_round(survey.everybody));
+            notes.push(describe_sent_before(before));
+            if survey.count_planned() == 0 && survey.everybody > 0 {
+                notes.push(self.describe_another_round(survey.everybody));
             }
             next = Some(self.output.command(format!("status {}", before.run)));
-        } else if survey.planned() == 0 && !nothing.cancelled_in.is_empty() && survey.everybody > 0 {
-            notes.push(self.another_round(survey.everybody));
+        } else if survey.count_planned() == 0 && !nothing.cancelled_in.is_empty() && survey.everybody > 0 {
+            notes.push(self.describe_another_round(survey.everybody));
         }
-        notes.extend(cancelled_in(&nothing.cancelled_in));
+        notes.extend(describe_cancelled_runs(&nothing.cancelled_in));
         // Who is in doubt is skipped too, and everybody once more is no answer to that.
-        for (note, command) in nothing.open_doubts.iter().map(|doubt| self.open_doubt(doubt)) {
+        for (note, command) in nothing.open_doubts.iter().map(|doubt| self.describe_open_doubt(doubt)) {
             notes.push(note);
             next = Some(command);
         }
-        let why = match (survey.recipients, survey.planned()) {
+        let why = match (survey.recipients, survey.count_planned()) {
             (0, _) => "the list has no recipients",
             (_, 0) => "no recipients are left to send to",
             _ => "the selected rows were already sent or skipped",
         };
-        Summary {
+        RunSummary {
             run: None,
             campaign: campaign.brief.name.clone(),
             gateway: campaign.brief.gateway.clone(),
             endpoint: campaign.brief.endpoint.name(),
             rows: survey.recipients,
-            counts: survey.counts(),
+            counts: survey.count_by_state(),
             in_part: 0,
             sent: 0,
             opted_out: 0,
@@ -207,13 +222,13 @@ impl Words<'_> {
             sandbox: Value::Null,
             later: Value::Null,
             notes,
-            next: next.unwrap_or_else(|| self.output.command(format!("check {}", file(&campaign.file)))),
+            next: next.unwrap_or_else(|| self.output.command(format!("check {}", shell_path(&campaign.file)))),
         }
     }
 
     /// How recipients get another message.
-    fn another_round(&self, everybody: u64) -> String {
-        let again = run_again(&self.inputs.campaign.file, self.gateway);
+    fn describe_another_round(&self, everybody: u64) -> String {
+        let again = run_arguments(&self.inputs.campaign.file, self.gateway);
         let another = match self.inputs.campaign.brief.edition {
             None => "give the campaign an `edition`, for example `edition: \"{{ today }}\"`",
             Some(_) => "change the campaign's `edition`, or wait for the next day if it contains the date",
@@ -223,106 +238,115 @@ impl Words<'_> {
     }
 
     /// A run with rows in doubt, and the command about it.
-    fn open_doubt(&self, OpenDoubt { run, rows, step }: &OpenDoubt) -> (String, String) {
-        let command = self.output.about_run(run, step);
-        let are = one_or(*rows, "is", "are");
-        (format!("{} in {run} {are} still in doubt: {command}", plural(*rows, "row")), command)
+    fn describe_open_doubt(&self, RunInDoubt { run, rows, step }: &RunInDoubt) -> (String, String) {
+        let command = self.output.suggest_for_run(run, step);
+        let are = choose_plural(*rows, "is", "are");
+        (format!("{} in {run} {are} still in doubt: {command}", format_count(*rows, "row")), command)
     }
 
     /// What a person should know of this call besides the counts.
-    fn notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
+    fn collect_notes(&self, ended: &EndedRun, real_time: bool) -> Vec<String> {
         let (output, mut notes, EndedRun { run, counts, .. }) = (self.output, Vec::new(), ended);
-        let told: u64 = ended.errors.commonest(usize::MAX).map(|(_, count)| count).sum();
+        let told: u64 = ended.errors.most_frequent(usize::MAX).map(|(_, count)| count).sum();
         // The counts are those of the run, to which other calls may have added.
-        let here = if told < counts.get(State::Rejected) { " this time" } else { "" };
-        for (error, count) in ended.errors.commonest(5) {
-            notes.push(format!("{} rejected{here}: {error}", thousands(count)));
+        let here = if told < counts.get(RowState::Rejected) { " this time" } else { "" };
+        for (error, count) in ended.errors.most_frequent(5) {
+            notes.push(format!("{} rejected{here}: {error}", format_thousands(count)));
         }
         if ended.opted_out > 0 {
-            let (recipients, were) = (plural(ended.opted_out, "recipient"), one_or(ended.opted_out, "was", "were"));
+            let (recipients, were) =
+                (format_count(ended.opted_out, "recipient"), choose_plural(ended.opted_out, "was", "were"));
             notes.push(match run.live {
                 true => format!("{recipients} opted out during the run and {were} skipped"),
                 false => format!("{recipients} opted out; after a live run, they get no more marketing messages"),
             });
         }
-        notes.extend(ended.oddities.counts().map(|(oddity, count)| odd(oddity, count)));
-        let (name, doubt) = (run.name(), counts.get(State::InDoubt));
-        let resolve = output.about_run(&name, &NextStep::Decide);
+        notes.extend(ended.oddities.counts().map(|(oddity, count)| describe_oddity(oddity, count)));
+        let (name, doubt) = (run.name(), counts.get(RowState::InDoubt));
+        let resolve = output.suggest_for_run(&name, &NextStep::Decide);
         if doubt > 0 {
-            let (rows, are) = (plural(doubt, "row"), one_or(doubt, "is", "are"));
-            let messages = one_or(doubt, "the message, so it is", "the messages, so they are");
+            let (rows, are) = (format_count(doubt, "row"), choose_plural(doubt, "is", "are"));
+            let messages = choose_plural(doubt, "the message, so it is", "the messages, so they are");
             notes.push(format!(
                 "{rows} {are} in doubt: the gateway might or might not have accepted {messages} not sent again. The \
                  results show the reason for each row"
             ));
             // The built-in sandbox ended with the run.
             if self.inputs.destination.profile().is_some() {
-                notes.push(format!("to ask the gateway again: {}", output.about_run(&name, &NextStep::Ask)));
+                notes
+                    .push(format!("to ask the gateway again: {}", output.suggest_for_run(&name, &NextStep::Reconcile)));
             }
             notes.push(format!("to decide yourself: {resolve}, where DECISION is sent, not-sent or send-again"));
         }
-        let unresolved = counts.get(State::Unresolved);
+        let unresolved = counts.get(RowState::Unresolved);
         if unresolved > 0 {
-            let rows = plural(unresolved, "row");
+            let rows = format_count(unresolved, "row");
             notes.push(format!(
                 "{rows} unresolved: the gateway cannot tell whether the messages were sent; to decide: {resolve}"
             ));
         }
-        let skipped = counts.get(State::Skipped);
+        let skipped = counts.get(RowState::Skipped);
         if let Some(before) = &ended.before {
             let results = output.command(format!("results {} --out FILE", before.run));
             let results = if before.purged { String::new() } else { format!("; results: {results}") };
-            notes.push(since(before) + &results);
+            notes.push(describe_sent_before(before) + &results);
         }
-        notes.extend(cancelled_in(&ended.cancelled_in));
-        notes.extend(self.inputs.list_form().and_then(|form| list_form(&form)).map(|form| format!("list: {form}")));
+        notes.extend(describe_cancelled_runs(&ended.cancelled_in));
+        notes.extend(
+            self.inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!("list: {form}")),
+        );
         let rate = self.inputs.campaign.delivery.rate;
-        let sent = run.recipients - skipped - counts.get(State::Invalid);
+        let sent = run.recipients - skipped - counts.get(RowState::Invalid);
         let compares = !run.live && !real_time && sent > 0;
         if let (true, Some(rate)) = (compares, rate)
             && let Some(per_second) = rate.per_second()
         {
             let time = Duration::from_secs_f64(sent as f64 / per_second);
-            let openings = self.inputs.campaign.openings(None, time, None);
+            let openings = self.inputs.campaign.count_openings(None, time, None);
             let openings = openings.map(|openings| format!(", spread over {openings} sending windows"));
-            let (time, openings) = (duration(time), openings.unwrap_or_default());
+            let (time, openings) = (format_duration(time), openings.unwrap_or_default());
             notes.push(format!("a live run takes about {time} at `delivery.rate: {rate}`{openings}"));
         }
         if let (true, Some(per_day)) = (compares, &self.inputs.campaign.per_day) {
-            notes.push(format!("a live run takes {} because of `delivery.per_day`", plural(per_day.days(sent), "day")));
+            notes.push(format!(
+                "a live run takes {} because of `delivery.per_day`",
+                format_count(per_day.count_days(sent), "day")
+            ));
         }
         notes
     }
 
     /// What comes after the look at the rows, to which a finished run with such rows leads first.
-    fn onward(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
+    fn describe_follow_up(&self, EndedRun { run, counts, kind, .. }: &EndedRun, code: u8) -> Option<String> {
         match code {
-            exit::REJECTIONS | exit::DOUBT if kind.is_some() => None,
-            exit::REJECTIONS | exit::DOUBT if !run.live && reaches_nobody(counts) => None,
-            exit::REJECTIONS | exit::DOUBT if !run.live => Some(format!("to send it live: {}", self.go_live())),
-            exit::REJECTIONS | exit::DOUBT => self.output.about_refused(run, counts),
+            exit::REJECTIONS | exit::IN_DOUBT if kind.is_some() => None,
+            exit::REJECTIONS | exit::IN_DOUBT if !run.live && reaches_nobody(counts) => None,
+            exit::REJECTIONS | exit::IN_DOUBT if !run.live => {
+                Some(format!("to send it live: {}", self.describe_going_live()))
+            }
+            exit::REJECTIONS | exit::IN_DOUBT => self.output.suggest_retry(run, counts),
             _ => None,
         }
     }
 
     /// What leads from a rehearsal to people: the only gateway there is, or a new one.
-    fn go_live(&self) -> String {
-        let path = file(&self.inputs.campaign.file);
+    fn describe_going_live(&self) -> String {
+        let path = shell_path(&self.inputs.campaign.file);
         if self.inputs.campaign.schedule.is_some() && self.live.contains(&self.inputs.own_gateway) {
-            return schedule::words::arm(&self.inputs.campaign.file, &self.output.options);
+            return schedule::words::activation_command(&self.inputs.campaign.file, &self.output.options);
         }
         match self.live.as_slice() {
-            [] => self.output.command(format!("gateway add {LIVE} --for {path}")),
-            [one] => self.output.command(through(format!("run {path}"), Some(one))),
+            [] => self.output.command(format!("gateway add {LIVE_GATEWAY} --for {path}")),
+            [one] => self.output.command(with_gateway(format!("run {path}"), Some(one))),
             several => {
                 let live = self.output.command(format!("run {path} --gateway NAME"));
-                format!("{live}, where NAME is {}", list(several.iter().map(String::as_str)))
+                format!("{live}, where NAME is {}", join_alternatives(several.iter().map(String::as_str)))
             }
         }
     }
 
     /// Where the key is that the gateway refused.
-    fn where_the_key_is(&self) -> String {
+    fn describe_key_location(&self) -> String {
         match self.inputs.destination.profile() {
             Some(profile) => {
                 format!("correct the key in {}, which the profile `{}` uses", profile.api_key, profile.name)
@@ -332,37 +356,39 @@ impl Words<'_> {
     }
 
     /// The command that comes next.
-    fn next(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
+    fn next_command(&self, run: &Run, code: u8, counts: &StateCounts) -> String {
         let (path, name, output) = (&self.inputs.campaign.file, run.name(), self.output);
-        let again = output.command(run_again(path, self.gateway));
+        let again = output.command(run_arguments(path, self.gateway));
         match code {
-            exit::FINE if reaches_nobody(counts) => output.command(format!("check {}", file(path))),
-            exit::FINE if !run.live => self.go_live(),
-            _ if counts.get(State::Planned) > 0 && !matches!(code, exit::KEY | exit::STORAGE) => again,
-            exit::FINE => following::next(output, self.inputs, run, counts),
-            exit::DOUBT if run.live => output.about_run(&name, &NextStep::of_doubt(counts).unwrap_or(NextStep::Wait)),
-            exit::REJECTIONS | exit::DOUBT => output.about_run(&name, &NextStep::of_ended(counts)),
-            exit::KEY => format!("{}, then: {again}", self.where_the_key_is()),
-            exit::STORAGE => format!("{}, then: {again}", self.output.ledger_repair()),
+            exit::SUCCESS if reaches_nobody(counts) => output.command(format!("check {}", shell_path(path))),
+            exit::SUCCESS if !run.live => self.describe_going_live(),
+            _ if counts.get(RowState::Planned) > 0 && !matches!(code, exit::REFUSED_KEY | exit::STORAGE) => again,
+            exit::SUCCESS => following::status_command(output, self.inputs, run, counts),
+            exit::IN_DOUBT if run.live => {
+                output.suggest_for_run(&name, &NextStep::for_doubt(counts).unwrap_or(NextStep::Wait))
+            }
+            exit::REJECTIONS | exit::IN_DOUBT => output.suggest_for_run(&name, &NextStep::for_ended_run(counts)),
+            exit::REFUSED_KEY => format!("{}, then: {again}", self.describe_key_location()),
+            exit::STORAGE => format!("{}, then: {again}", self.output.describe_ledger_repair()),
             _ => again,
         }
     }
 }
 
 /// Prints a summary, and for a program the code of the call.
-pub(super) fn print(output: &Output, summary: &Summary, code: u8) {
+pub(super) fn print_run_summary(output: &Output, summary: &RunSummary, code: u8) {
     if output.json {
-        output.object(&object(summary, code));
+        output.print_object(&summary_json(summary, code));
     } else {
-        output.done(summary.text(), code);
+        output.print_done(summary.render_text(), code);
     }
 }
 
 /// A summary for a program, with the code, and the reason where that is one of a failure.
-fn object(summary: &Summary, code: u8) -> Value {
-    let mut object = summary.json();
+fn summary_json(summary: &RunSummary, code: u8) -> Value {
+    let mut object = summary.to_json();
     object["exit"] = code.into();
-    if !matches!(code, exit::FINE | exit::REJECTIONS | exit::DOUBT) {
+    if !matches!(code, exit::SUCCESS | exit::REJECTIONS | exit::IN_DOUBT) {
         let reason = summary.why.clone().or_else(|| summary.notes.last().cloned());
         object["error"] = reason.unwrap_or_else(|| "the run stopped before the last row".to_owned()).into();
     }
@@ -371,22 +397,22 @@ fn object(summary: &Summary, code: u8) -> Value {
 
 /// Whether a run sent nothing and has no planned rows left.
 fn reaches_nobody(counts: &StateCounts) -> bool {
-    counts.get(State::Skipped) + counts.get(State::Invalid) == counts.total()
+    counts.get(RowState::Skipped) + counts.get(RowState::Invalid) == counts.total()
 }
 
 /// The run that already sent the message, and the file that it was sent from.
-fn since(before: &SentBefore) -> String {
-    let SentBefore { run, began_at, file, later, purged: _ } = before;
+fn describe_sent_before(before: &EarlierSending) -> String {
+    let EarlierSending { run, began_at, file, later, purged: _ } = before;
     let from = file.as_ref().map(|file| format!(", from `{}`", file.display())).unwrap_or_default();
     let later = match later {
         0 => String::new(),
-        runs => format!(" and in {}", plural(*runs as u64, "later run")),
+        runs => format!(" and in {}", format_count(*runs as u64, "later run")),
     };
     format!("already sent in {run} ({}){from}{later}", minute(*began_at))
 }
 
 /// Which runs of the edition were stopped for good, so that their recipients are skipped; nothing if none was.
-fn cancelled_in(runs: &[String]) -> Option<String> {
+fn describe_cancelled_runs(runs: &[String]) -> Option<String> {
     let (last, others) = runs.split_last()?;
     let runs = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
     Some(format!(
@@ -396,20 +422,21 @@ fn cancelled_in(runs: &[String]) -> Option<String> {
 }
 
 /// What was odd about answers that count all the same, in words.
-fn odd(oddity: Oddity, count: u64) -> String {
+fn describe_oddity(oddity: ContractDeviation, count: u64) -> String {
     let what = match oddity {
-        Oddity::UntrustedStatus(status) => return untrusted(status, count),
-        Oddity::NumericRequestId => "a numeric `request_id` instead of a string",
-        Oddity::NegativeMsgId => "a negative `msg_id`",
-        Oddity::RepeatedMsgId => "a `msg_id` that another message already has",
+        ContractDeviation::UntrustedStatus(status) => return describe_untrusted(status, count),
+        ContractDeviation::NumericRequestId => "a numeric `request_id` instead of a string",
+        ContractDeviation::NegativeMsgId => "a negative `msg_id`",
+        ContractDeviation::RepeatedMsgId => "a `msg_id` that another message already has",
     };
-    let times = plural(count, "time");
+    let times = format_count(count, "time");
     format!("warning: the gateway returned {what} {times}; the responses were accepted, but please tell your provider")
 }
 
 /// Why messages are in doubt after a request to slow down, and how to get such messages retried.
-fn untrusted(status: u16, count: u64) -> String {
-    let messages = if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", thousands(count)) };
+fn describe_untrusted(status: u16, count: u64) -> String {
+    let messages =
+        if count == 1 { "1 message is".to_owned() } else { format!("{} messages are", format_thousands(count)) };
     format!(
         "after HTTP {status}, {messages} in doubt and not retried. If your provider confirms that HTTP {status} means \"not \
          processed\", add `trust_status: [{status}]` to the gateway's profile; later messages are then retried"
@@ -417,6 +444,6 @@ fn untrusted(status: u16, count: u64) -> String {
 }
 
 /// The arguments that send a campaign, through the gateway that was named instead of its own.
-pub(super) fn run_again(path: &Path, gateway: Option<&str>) -> String {
-    through(format_args!("run {}", file(path)), gateway)
+pub(super) fn run_arguments(path: &Path, gateway: Option<&str>) -> String {
+    with_gateway(format_args!("run {}", shell_path(path)), gateway)
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::cli::states;
-use crate::cli::text::{Line, Span, Text, bad, caution, dim, good, plain, strong};
-use crate::ledger::{State, StateCounts, StopKind};
-use crate::report::{DOUBTFUL, REFUSED, counts_json, duration, plural};
+use crate::cli::text::{Span, StyledLine, StyledText, bad, caution, dim, good, plain, strong};
+use crate::ledger::{RowState, StateCounts, StopKind};
+use crate::report::{FAILED_STATES, IN_DOUBT_STATES, counts_json, format_count, format_duration};
 
 /// Whether a call ended well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Tone {
 
 /// What a call to `run` has to tell at its end.
 #[derive(Clone, Debug)]
-pub(super) struct Summary {
+pub(super) struct RunSummary {
     /// The run's name; nothing for a dry run.
     pub(super) run: Option<String>,
     /// The campaign.
@@ -67,9 +67,9 @@ pub(super) struct Summary {
     pub(super) next: String,
 }
 
-impl Summary {
+impl RunSummary {
     /// The summary as one JSON object.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(super) fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
             "run": self.run,
             "campaign": self.campaign,
@@ -93,53 +93,53 @@ impl Summary {
     }
 
     /// The summary as a person reads it; its last line says what to do next.
-    pub(super) fn text(&self) -> Text {
+    pub(super) fn render_text(&self) -> StyledText {
         let name = self.run.as_deref().unwrap_or(&self.campaign);
         let place = if self.rehearsal { "rehearsal on the built-in sandbox" } else { &self.gateway };
-        let how = self.tone.span(self.how);
-        let mut text = Text::from(Line::new([
-            self.tone.mark(),
+        let how = self.tone.tone_span(self.how);
+        let mut text = StyledText::from(StyledLine::new([
+            self.tone.marked_sign(),
             strong(name),
             plain(" "),
             how,
             dim(format!(" · {place}, {}", self.endpoint)),
         ]));
         if let Some(why) = &self.why {
-            text.line(2, [self.tone.span(why)]);
+            text.add_line(2, [self.tone.tone_span(why)]);
         }
-        text.line(2, counts(self.rows, &self.counts, self.in_part));
+        text.add_line(2, row_counts(self.rows, &self.counts, self.in_part));
         // The asynchronous endpoint tells no parts.
         let at_least = if self.at_least { "at least " } else { "" };
         let parts =
-            if self.parts > 0 { format!("{at_least}{} · ", plural(self.parts, "part")) } else { String::new() };
-        text.line(2, [dim(format!("{parts}{}", duration(self.time)))]);
+            if self.parts > 0 { format!("{at_least}{} · ", format_count(self.parts, "part")) } else { String::new() };
+        text.add_line(2, [dim(format!("{parts}{}", format_duration(self.time)))]);
         if let Some(results) = &self.results {
-            text.push(Line::new([dim("results: "), plain(results.as_str())]).indented(2).whole());
+            text.push(StyledLine::new([dim("results: "), plain(results.as_str())]).with_indent(2).unbroken());
         }
         for note in &self.notes {
-            text.push(Line::prose(note).indented(2));
+            text.push(StyledLine::from_prose(note).with_indent(2));
         }
         if self.rehearsal {
-            text.line(2, [plain("This was a rehearsal: recipients got no messages.")]);
+            text.add_line(2, [plain("This was a rehearsal: recipients got no messages.")]);
         }
-        text.push(Line::next(self.next.as_str()));
+        text.push(StyledLine::next_step(self.next.as_str()));
         text
     }
 }
 
 impl Tone {
     /// The tone of a run that stopped like this, or finished, with these counts.
-    pub(super) fn of(stopped: Option<StopKind>, counts: &StateCounts) -> Self {
-        let any = |states: &[State]| states.iter().any(|state| counts.get(*state) > 0);
+    pub(super) fn for_run(stopped: Option<StopKind>, counts: &StateCounts) -> Self {
+        let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
         match stopped {
-            Some(StopKind::Asked | StopKind::Interrupted(_) | StopKind::Window) => Self::Caution,
-            None | Some(StopKind::Limit) if any(&DOUBTFUL) || any(&REFUSED) => Self::Caution,
+            Some(StopKind::StopRequested | StopKind::Interrupted(_) | StopKind::Window) => Self::Caution,
+            None | Some(StopKind::Limit) if any(&IN_DOUBT_STATES) || any(&FAILED_STATES) => Self::Caution,
             None | Some(StopKind::Limit) => Self::Good,
             Some(_) => Self::Bad,
         }
     }
 
-    fn mark(self) -> Span {
+    fn marked_sign(self) -> Span {
         match self {
             Self::Good => good("✓ "),
             Self::Caution => caution("! "),
@@ -147,7 +147,7 @@ impl Tone {
         }
     }
 
-    fn span(self, text: &str) -> Span {
+    fn tone_span(self, text: &str) -> Span {
         match self {
             Self::Good => good(text),
             Self::Caution => caution(text),
@@ -157,8 +157,8 @@ impl Tone {
 }
 
 /// The rows of the run by state.
-fn counts(rows: u64, counts: &StateCounts, in_part: u64) -> Vec<Span> {
-    let mut spans = vec![plain(format!("{}: ", plural(rows, "row")))];
-    spans.extend(states::counts(counts, in_part));
+fn row_counts(rows: u64, counts: &StateCounts, in_part: u64) -> Vec<Span> {
+    let mut spans = vec![plain(format!("{}: ", format_count(rows, "row")))];
+    spans.extend(states::count_spans(counts, in_part));
     spans
 }

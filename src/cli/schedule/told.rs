@@ -5,36 +5,36 @@ use std::sync::Arc;
 use super::words;
 use crate::calendar::Occurrence;
 use crate::cli::output::Output;
-use crate::cli::suggested::Options;
-use crate::finding::one_line;
+use crate::cli::suggested::RepeatedOptions;
+use crate::finding::escape_to_one_line;
 use crate::metrics::{Metrics, OccurrenceResult};
-use crate::report::counts_line_in_part;
-use crate::runs::short;
+use crate::report::format_counts_in_part;
+use crate::runs::short_digest;
 use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
 
 /// Logs and counts events.
-pub(in crate::cli) fn observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
+pub(in crate::cli) fn schedule_observer(output: &Output, metrics: Arc<Metrics>) -> ScheduleObserver {
     let output = output.clone();
     Arc::new(move |event| {
-        let line = line(&event, &output.options);
+        let line = describe_event(&event, &output.options);
         match &event {
             // The log of a server contains problems in every output format.
             ScheduleEvent::Damaged { .. } => tracing::error!("{line}"),
             ScheduleEvent::Skipped { .. } | ScheduleEvent::Broke { .. } | ScheduleEvent::Changed { .. } => {
-                tracing::warn!("{}", one_line(&line));
+                tracing::warn!("{}", escape_to_one_line(&line));
             }
-            _ => output.note(&line),
+            _ => output.print_note(&line),
         }
-        count(&event, &metrics);
+        count_event(&event, &metrics);
     })
 }
 
-fn count(event: &ScheduleEvent, metrics: &Metrics) {
+fn count_event(event: &ScheduleEvent, metrics: &Metrics) {
     match event {
-        ScheduleEvent::Ended { .. } | ScheduleEvent::Broke { .. } => metrics.occurrence(OccurrenceResult::Fired),
+        ScheduleEvent::Ended { .. } | ScheduleEvent::Broke { .. } => metrics.count_occurrence(OccurrenceResult::Fired),
         ScheduleEvent::Skipped { reason, before, .. } => {
-            (0..*before).for_each(|_| metrics.occurrence(OccurrenceResult::Missed));
-            metrics.occurrence(match reason {
+            (0..*before).for_each(|_| metrics.count_occurrence(OccurrenceResult::Missed));
+            metrics.count_occurrence(match reason {
                 SkipReason::Missed => OccurrenceResult::Missed,
                 SkipReason::Busy | SkipReason::Overtaken => OccurrenceResult::StillRunning,
                 SkipReason::Changed(..) => OccurrenceResult::Changed,
@@ -53,18 +53,18 @@ fn count(event: &ScheduleEvent, metrics: &Metrics) {
 }
 
 /// An event as a line.
-fn line(event: &ScheduleEvent, options: &Options) -> String {
-    let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", words::date(occurrence));
+fn describe_event(event: &ScheduleEvent, options: &RepeatedOptions) -> String {
+    let of = |schedule: &str, occurrence: &Occurrence| format!("{schedule} · {}", words::format_occurrence(occurrence));
     match event {
         ScheduleEvent::Waiting { schedule, occurrence } => {
             format!("{} · waiting for its list", of(schedule, occurrence))
         }
         ScheduleEvent::Unapproved { schedule, occurrence, digest } => {
-            let approve = options.command(format!("approve {} --key FILE", short(digest)));
+            let approve = options.command(format!("approve {} --key FILE", short_digest(digest)));
             format!("{} · waiting for an approval: {approve}", of(schedule, occurrence))
         }
         ScheduleEvent::Ended { schedule, occurrence, ended, same_text } => {
-            let (name, counts) = (ended.run.name(), counts_line_in_part(&ended.counts, ended.in_part));
+            let (name, counts) = (ended.run.name(), format_counts_in_part(&ended.counts, ended.in_part));
             let how = match &ended.stop {
                 Some(stop) => format!("stopped: {}", stop.reason),
                 None => "finished".to_owned(),
@@ -80,14 +80,14 @@ fn line(event: &ScheduleEvent, options: &Options) -> String {
                 0 => String::new(),
                 before => format!(" (and {before} earlier)"),
             };
-            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.record())
+            format!("{} · skipped{others}: {}", of(schedule, occurrence), reason.to_record())
         }
         ScheduleEvent::Changed { schedule, change, findings } => {
             let findings: String = findings.iter().map(|finding| format!("; {finding}")).collect();
             format!("{schedule} · has changed since it was activated, so it sends nothing: {change}{findings}")
         }
         ScheduleEvent::Damaged { schedule, problem } => {
-            let (schedule, problem) = (one_line(schedule), one_line(problem));
+            let (schedule, problem) = (escape_to_one_line(schedule), escape_to_one_line(problem));
             let check = options.command("ledger check");
             format!("{schedule} · damaged, so it sends nothing: {problem}; check the ledger with `{check}`")
         }

@@ -10,12 +10,12 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
-use crate::connector::arguments::Arguments;
+use crate::connector::arguments::ToolArguments;
 use crate::connector::caller::Caller;
 use crate::connector::error::ToolError;
 use crate::finding::Finding;
-use crate::manifest::{Campaign, Day, LoadedFile, Reach, load_campaign_within};
-use crate::runs::{Adapters, Error, Inputs, blocking, campaign_files, key_of, short};
+use crate::manifest::{Campaign, CampaignDay, LoadedFile, PathScope, load_campaign_within};
+use crate::runs::{Adapters, Error, Inputs, list_campaign_files, read_api_key, run_blocking, short_digest};
 
 /// Makes a command to suggest to the operator of these arguments.
 pub type SuggestedCommand = Box<dyn Fn(&str) -> String + Send + Sync>;
@@ -24,7 +24,7 @@ pub type SuggestedCommand = Box<dyn Fn(&str) -> String + Send + Sync>;
 pub struct Campaigns {
     folder: PathBuf,
     /// What its campaigns may open: the folder.
-    reach: Reach,
+    reach: PathScope,
     pub(super) command: SuggestedCommand,
     /// Held by who looks at a whole list, which takes all cores.
     turn: Semaphore,
@@ -37,33 +37,35 @@ impl Campaigns {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn of(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
-        campaign_files(folder)?;
-        let (folder, reach) = (folder.canonicalize()?, Reach::within(folder)?);
+    pub fn from_folder(folder: &Path, command: SuggestedCommand) -> io::Result<Self> {
+        list_campaign_files(folder)?;
+        let (folder, reach) = (folder.canonicalize()?, PathScope::within(folder)?);
         Ok(Self { folder, reach, command, turn: Semaphore::new(1), runs: TaskTracker::new() })
     }
 
     /// The folder, for a caller who shows the key that the profile has now; anybody else sees nothing of it.
-    pub(in crate::connector) fn open<'a>(
+    pub(in crate::connector) fn open_for<'a>(
         self: &'a Arc<Self>,
         caller: &'a Caller<'a>,
     ) -> Result<OpenFolder<'a>, ToolError> {
         let (adapters, gateway) = (caller.adapters, caller.account.profile.name.as_str());
-        let profile =
-            adapters.profiles.load(None).and_then(|found| found.profile(gateway).cloned().map_err(Error::Findings));
-        let own = profile.and_then(|profile| key_of(&profile));
+        let profile = adapters
+            .profiles
+            .load(None)
+            .and_then(|found| found.find_profile(gateway).cloned().map_err(Error::Findings));
+        let own = profile.and_then(|profile| read_api_key(&profile));
         let own = own.map_err(|error| {
-            tracing::error!("cannot allow access to the campaigns: {}", sentence(&error));
-            denied()
+            tracing::error!("cannot allow access to the campaigns: {}", describe_error(&error));
+            access_denied()
         })?;
         match own.expose_secret().as_bytes().ct_eq(caller.key.expose_secret().as_bytes()).into() {
             true => Ok(OpenFolder { campaigns: self, adapters, gateway }),
-            false => Err(denied()),
+            false => Err(access_denied()),
         }
     }
 
     /// What comes when none of its runs is being sent any more.
-    pub(in crate::connector) fn at_rest(&self) -> impl Future<Output = ()> + use<> {
+    pub(in crate::connector) fn wait_for_runs(&self) -> impl Future<Output = ()> + use<> {
         let runs = self.runs.clone();
         async move {
             runs.close();
@@ -73,13 +75,13 @@ impl Campaigns {
 }
 
 /// Why something was not done, in one sentence.
-pub(super) fn sentence(error: &Error) -> String {
-    let problems = error.findings().iter().filter(|finding| finding.is_error()).map(problem);
+pub(super) fn describe_error(error: &Error) -> String {
+    let problems = error.findings().iter().filter(|finding| finding.is_error()).map(describe_finding);
     std::iter::once(error.to_string()).chain(problems).collect::<Vec<_>>().join("; ")
 }
 
-fn denied() -> ToolError {
-    ToolError::new("access_denied", "Access denied").how_to(
+fn access_denied() -> ToolError {
+    ToolError::new("access_denied", "Access denied").with_how_to(
         "only calls with the API key of the connector's own profile can use its campaigns; ask the connector's \
          operator",
     )
@@ -95,8 +97,8 @@ pub(in crate::connector) struct OpenFolder<'a> {
 
 impl OpenFolder<'_> {
     /// Its campaign files.
-    pub(super) fn files(&self) -> Result<Vec<PathBuf>, ToolError> {
-        campaign_files(&self.campaigns.folder).map_err(|error| {
+    pub(super) fn campaign_files(&self) -> Result<Vec<PathBuf>, ToolError> {
+        list_campaign_files(&self.campaigns.folder).map_err(|error| {
             tracing::error!("cannot read the campaigns folder: {error}");
             ToolError::new(
                 "internal",
@@ -106,45 +108,43 @@ impl OpenFolder<'_> {
     }
 
     /// The file of the campaign that a call names. It is one of the folder's: no path is made of what was named.
-    pub(super) fn file(&self, arguments: &Arguments) -> Result<PathBuf, ToolError> {
+    pub(super) fn find_file(&self, arguments: &ToolArguments) -> Result<PathBuf, ToolError> {
         let named = arguments.text("campaign");
-        let files = self.files()?;
+        let files = self.campaign_files()?;
         if let Some(file) = files.iter().find(|file| file_name(file) == named) {
             return Ok(file.clone());
         }
-        let mut same = files.into_iter().filter(|file| self.name_of(file).is_some_and(|name| name == named));
+        let mut same = files.into_iter().filter(|file| self.read_name(file).is_some_and(|name| name == named));
         match (same.next(), same.next()) {
             (Some(file), None) => Ok(file),
-            (Some(_), Some(_)) => Err(ToolError::argument(
+            (Some(_), Some(_)) => Err(ToolError::invalid_argument(
                 "several files contain a campaign with this name; set `campaign` to the name of the file",
             )),
-            (None, _) => {
-                Err(ToolError::argument("no campaign or file has this name")
-                    .how_to("call list_campaigns for the names"))
-            }
+            (None, _) => Err(ToolError::invalid_argument("no campaign or file has this name")
+                .with_how_to("call list_campaigns for the names")),
         }
     }
 
     /// The campaign of a file on a day, and what is wrong with it. Nothing outside of the folder is opened.
-    pub(super) fn load(&self, file: &Path, day: Day) -> LoadedFile<Campaign> {
+    pub(super) fn load_campaign(&self, file: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
         load_campaign_within(file, day, self.campaigns.reach.clone())
     }
 
     /// The name of the campaign that a file describes, which is the same on every day; nothing if its file has errors.
-    pub(super) fn name_of(&self, file: &Path) -> Option<String> {
-        Some(self.load(file, Day::Coming(Date::ZERO)).value?.brief.name)
+    pub(super) fn read_name(&self, file: &Path) -> Option<String> {
+        Some(self.load_campaign(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
     }
 
     /// The campaign that a call names, as it goes through the connector's profile. It loses its program for notifications:
     /// whoever can write a campaign file could have any program started by it.
-    pub(super) async fn inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
+    pub(super) async fn load_inputs(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
         let (profiles, gateway, reach) =
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
-        let day = Day::Of((self.adapters.clock)());
-        blocking(move || {
-            let inputs = Inputs::load_within(&file, Some(&gateway), &profiles, (day, reach))?;
+        let day = CampaignDay::Of((self.adapters.clock)());
+        run_blocking(move || {
+            let inputs = Inputs::load_with_reach(&file, Some(&gateway), &profiles, (day, reach))?;
             let Campaign { brief, .. } = &inputs.campaign;
-            if inputs.campaign.names_gateway() && inputs.own_gateway != gateway {
+            if inputs.campaign.has_gateway_key() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(
                     "the campaign `{}` uses the gateway `{}`, but this connector uses `{gateway}`; start a connector \
                      for that gateway",
@@ -159,9 +159,9 @@ impl OpenFolder<'_> {
     /// The campaign that a call names, which is not one that runs by itself.
     ///
     /// Whoever can write a campaign file could have any program started by its list, so only a person has one fetched.
-    pub(super) async fn inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
-        let inputs = self.inputs(file).await?;
-        if inputs.list.is_unseen() {
+    pub(super) async fn load_inputs_to_send(&self, file: PathBuf) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.load_inputs(file).await?;
+        if inputs.list.is_unfetched() {
             return Err(Error::Input(format!(
                 "the list of `{}` is {}, which is fetched only when a person runs the campaign with `{}`",
                 inputs.campaign.brief.name,
@@ -180,16 +180,16 @@ impl OpenFolder<'_> {
     }
 
     /// Waits until nobody else looks at a whole list.
-    pub(super) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn acquire_turn(&self) -> Option<SemaphorePermit<'_>> {
         self.campaigns.turn.acquire().await.ok()
     }
 
     /// What a person has to do before what was planned is sent.
-    pub(super) fn how_to_approve(&self, inputs: &Inputs, digest: &str) -> String {
+    pub(super) fn describe_approval(&self, inputs: &Inputs, digest: &str) -> String {
         // Who can approve, and by which key, may be said in the profile.
         let signed = inputs.destination.profile().is_some_and(|profile| profile.approval.is_some());
         let key = if signed { " --key FILE" } else { "" };
-        let approve = (self.campaigns.command)(&format!("approve {}{key}", short(digest)));
+        let approve = (self.campaigns.command)(&format!("approve {}{key}", short_digest(digest)));
         format!(
             "show the plan to the person you work for. They approve it with `{approve}` in their own terminal; then \
              call run_campaign to send it"
@@ -198,20 +198,20 @@ impl OpenFolder<'_> {
 }
 
 /// Why a tool has no result.
-pub(super) fn refused(error: Error) -> ToolError {
+pub(super) fn refuse_campaign(error: Error) -> ToolError {
     match error {
         Error::Unanswered { .. } | Error::HostChanged { .. } => error.into(),
-        Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", sentence(&error)),
-        error => ToolError::new("campaign_refused", sentence(&error)),
+        Error::Busy { .. } | Error::BusyRun { .. } => ToolError::new("busy", describe_error(&error)),
+        error => ToolError::new("campaign_refused", describe_error(&error)),
     }
 }
 
 /// What is wrong, where, and what to do.
-fn problem(finding: &Finding) -> String {
+fn describe_finding(finding: &Finding) -> String {
     let place = finding
         .place
         .as_ref()
-        .map(|place| format!("{}:{}:{}: ", file_name(place.source.path()), place.line(), place.column()));
+        .map(|place| format!("{}:{}:{}: ", file_name(place.source.path()), place.line_number(), place.column_number()));
     let help = finding.help.as_ref().map(|help| format!(" (help: {help})"));
     format!("{}{}{}", place.unwrap_or_default(), finding.message, help.unwrap_or_default())
 }

@@ -9,28 +9,28 @@ use serde_json::{Map, Number, Value};
 const LONGEST_NAME: usize = 64;
 
 /// A document, in which the first value of a repeated member counts.
-pub(super) struct Document {
+pub(super) struct JsonDocument {
     /// Its value.
     pub(super) value: Value,
     /// The members that are repeated, at any depth.
-    pub(super) repeated: Repeated,
+    pub(super) repeated: RepeatedMembers,
 }
 
 /// Members that an object names more than once.
 #[derive(Default)]
-pub(super) struct Repeated {
+pub(super) struct RepeatedMembers {
     /// The first one.
     first: Option<String>,
     /// Those of the outermost object.
     outermost: Vec<String>,
 }
 
-impl Repeated {
+impl RepeatedMembers {
     /// Why the document is refused; nothing if no member is repeated.
-    pub(super) fn problem(&self) -> Option<String> {
+    pub(super) fn describe_problem(&self) -> Option<String> {
         let name = self.first.as_ref()?;
         Some(match name.chars().count() {
-            0..=LONGEST_NAME => format!("the member `{}` appears twice", crate::finding::one_line(name)),
+            0..=LONGEST_NAME => format!("the member `{}` appears twice", crate::finding::escape_to_one_line(name)),
             _ => "a member appears twice".to_owned(),
         })
     }
@@ -45,27 +45,27 @@ impl Repeated {
 ///
 /// # Errors
 /// When it is not JSON.
-pub(super) fn read_document(body: &[u8]) -> serde_json::Result<Document> {
-    let mut repeated = Repeated::default();
+pub(super) fn read_document(body: &[u8]) -> serde_json::Result<JsonDocument> {
+    let mut repeated = RepeatedMembers::default();
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = Reader { repeated: &mut repeated, depth: 0 }.deserialize(&mut deserializer)?;
+    let value = JsonReader { repeated: &mut repeated, depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(Document { value, repeated })
+    Ok(JsonDocument { value, repeated })
 }
 
 /// Reads one value.
-struct Reader<'r> {
-    repeated: &'r mut Repeated,
+struct JsonReader<'r> {
+    repeated: &'r mut RepeatedMembers,
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn deeper(&mut self) -> Reader<'_> {
-        Reader { repeated: self.repeated, depth: self.depth + 1 }
+impl JsonReader<'_> {
+    fn nested(&mut self) -> JsonReader<'_> {
+        JsonReader { repeated: self.repeated, depth: self.depth + 1 }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for JsonReader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -73,7 +73,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for JsonReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,7 +110,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(self.deeper())? {
+        while let Some(value) = items.next_element_seed(self.nested())? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut members: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let value = members.next_value_seed(self.deeper())?;
+            let value = members.next_value_seed(self.nested())?;
             if !object.contains_key(&name) {
                 object.insert(name, value);
                 continue;
@@ -148,20 +148,20 @@ mod tests {
             (r#"{"phone": 1, "ph\u006fne": 2}"#, "`phone`"),
             (r#"{"a\nb": 1, "a\nb": 2}"#, "`a⏎b`"),
         ] {
-            let problem = read_document(body.as_bytes()).unwrap().repeated.problem();
+            let problem = read_document(body.as_bytes()).unwrap().repeated.describe_problem();
             assert_eq!(problem, Some(format!("the member {name} appears twice")), "{body}");
         }
         let long = format!(r#"{{"{0}": 1, "{0}": 2}}"#, "x".repeat(65));
-        let problem = read_document(long.as_bytes()).unwrap().repeated.problem();
+        let problem = read_document(long.as_bytes()).unwrap().repeated.describe_problem();
         assert_eq!(problem.as_deref(), Some("a member appears twice"));
         let nested = read_document(br#"{"id": 1, "a": {"id": 1, "id": 2}}"#).unwrap().repeated;
-        assert!(nested.problem().is_some() && !nested.has_outermost("id"));
+        assert!(nested.describe_problem().is_some() && !nested.has_outermost("id"));
         assert!(read_document(br#"{"id": 1, "id": 2}"#).unwrap().repeated.has_outermost("id"));
-        assert_eq!(read_document(br#"[{"a": 1}, {"a": 1}]"#).unwrap().repeated.problem(), None);
+        assert_eq!(read_document(br#"[{"a": 1}, {"a": 1}]"#).unwrap().repeated.describe_problem(), None);
     }
 
     #[test]
-    fn document_that_is_no_json_is_refused() {
+    fn invalid_json_is_rejected() {
         for body in [&b"{"[..], b"", b"{} {}", b"\"\xff\"", b"{\"a\": 1,}"] {
             assert!(read_document(body).is_err(), "{body:?}");
         }
@@ -169,14 +169,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn document_without_repeated_members_reads_as_the_library_reads_it(
+        fn document_without_repeats_reads_like_serde_json(
             numbers in prop::collection::vec(any::<f64>(), 0..4),
             texts in prop::collection::btree_map(any::<String>(), any::<Option<i64>>(), 0..4),
         ) {
             let body = json!({ "numbers": numbers, "texts": texts, "yes": true }).to_string();
-            let Document { value, repeated } = read_document(body.as_bytes()).unwrap();
+            let JsonDocument { value, repeated } = read_document(body.as_bytes()).unwrap();
             prop_assert_eq!(value, serde_json::from_str::<Value>(&body).unwrap());
-            prop_assert_eq!(repeated.problem(), None);
+            prop_assert_eq!(repeated.describe_problem(), None);
         }
     }
 }

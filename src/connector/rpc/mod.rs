@@ -15,8 +15,8 @@ mod message;
 mod reply;
 mod revision;
 
-pub(super) use fault::Fault;
-pub(super) use header::Head;
-pub(super) use message::{Message, Request, read};
-pub(super) use reply::{Reply, complete, failed};
-pub(super) use revision::{Era, LEGACY, MODERN};
+pub(super) use fault::RpcError;
+pub(super) use header::RpcHeaders;
+pub(super) use message::{RpcMessage, RpcRequest, read_message};
+pub(super) use reply::{RpcReply, error_reply, result_reply};
+pub(super) use revision::{LEGACY, MODERN, ProtocolEra};

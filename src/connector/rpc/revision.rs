@@ -14,20 +14,20 @@ pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilitie
 
 /// How a message is to be read and answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::connector) enum Era {
+pub(in crate::connector) enum ProtocolEra {
     /// By [`MODERN`].
     Modern,
     /// By one of [`LEGACY`], or as the bare call of contract 4.4.
     Legacy,
 }
 
-impl Era {
+impl ProtocolEra {
     /// The era of a message: what it says of itself decides, then the head, then what only one era knows.
-    pub(super) fn of(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
+    pub(super) fn of_message(head: Option<&str>, method: &str, params: &Map<String, Value>) -> Self {
         let meta = params.get("_meta");
         let says = |key| meta.and_then(|meta| meta.get(key)).is_some();
         let modern = says(VERSION) || says(CAPABILITIES) || !is_legacy(head) || method == "server/discover";
-        if modern { Era::Modern } else { Era::Legacy }
+        if modern { ProtocolEra::Modern } else { ProtocolEra::Legacy }
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::connector::campaigns;
-use crate::connector::tool::Tool;
+use crate::connector::tool::McpTool;
 use crate::connector::tools;
 
 /// The keywords that the check knows, and those that only describe.
@@ -33,16 +33,18 @@ const KEYWORDS: [&str; 18] = [
     "uniqueItems",
 ];
 
-fn all() -> impl Iterator<Item = &'static Tool> {
-    tools::READING.iter().chain(&tools::ACTING).chain(&campaigns::LOOKING).chain(&campaigns::ACTING)
+fn all_tools() -> impl Iterator<Item = &'static McpTool> {
+    tools::READ_TOOLS.iter().chain(&tools::SEND_TOOLS).chain(&campaigns::READ_TOOLS).chain(&campaigns::SEND_TOOLS)
 }
 
 /// Each keyword of a schema and of those within it.
-fn keywords(schema: &Value, found: &mut BTreeSet<String>) {
+fn collect_keywords(schema: &Value, found: &mut BTreeSet<String>) {
     for (keyword, value) in schema.as_object().into_iter().flatten() {
         match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => properties.values().for_each(|each| keywords(each, found)),
-            ("items", each) => keywords(each, found),
+            ("properties", Value::Object(properties)) => {
+                properties.values().for_each(|each| collect_keywords(each, found))
+            }
+            ("items", each) => collect_keywords(each, found),
             ("pattern", pattern) => assert!([DIGEST, ROWS].map(Value::from).contains(pattern), "{pattern}"),
             _ => drop(found.insert(keyword.clone())),
         }
@@ -52,9 +54,9 @@ fn keywords(schema: &Value, found: &mut BTreeSet<String>) {
 #[test]
 fn check_knows_every_keyword_of_the_input_schemas() {
     let mut found = BTreeSet::new();
-    for tool in all() {
+    for tool in all_tools() {
         let schema = (tool.input)();
-        keywords(&schema, &mut found);
+        collect_keywords(&schema, &mut found);
         let phone = schema["properties"].as_object().expect("properties").iter();
         assert!(phone.clone().all(|(name, schema)| schema["anyOf"].is_null() || name == "phone"), "{}", tool.name);
     }
@@ -116,8 +118,8 @@ fn arguments_for(schema: &Value) -> BoxedStrategy<Map<String, Value>> {
 }
 
 /// The name of a tool, its schema, and arguments.
-fn calls() -> impl Strategy<Value = (&'static str, Value, Map<String, Value>)> {
-    let tools: Vec<(&str, Value)> = all().map(|tool| (tool.name, (tool.input)())).collect();
+fn tool_calls() -> impl Strategy<Value = (&'static str, Value, Map<String, Value>)> {
+    let tools: Vec<(&str, Value)> = all_tools().map(|tool| (tool.name, (tool.input)())).collect();
     prop::sample::select(tools).prop_flat_map(|(name, schema)| {
         let arguments = arguments_for(&schema);
         (Just(name), Just(schema), arguments)
@@ -126,24 +128,24 @@ fn calls() -> impl Strategy<Value = (&'static str, Value, Map<String, Value>)> {
 
 proptest! {
     #[test]
-    fn check_takes_what_the_library_takes((tool, schema, mut arguments) in calls()) {
+    fn check_accepts_what_the_library_accepts((tool, schema, mut arguments) in tool_calls()) {
         normalize_members(&schema, &mut arguments);
         // Numbers of phones are checked by more than their form.
         let phone = arguments.get("phone").and_then(phone_problem);
         prop_assume!(phone.is_none());
         let library: Validator = jsonschema::validator_for(&schema).expect("a schema");
-        let problems = problems(&schema, &arguments);
+        let problems = find_problems(&schema, &arguments);
         let is_valid = library.is_valid(&Value::Object(arguments.clone()));
         prop_assert_eq!(problems.is_empty(), is_valid, "{}: {:?} {:?}", tool, arguments, problems);
     }
 
     #[test]
-    fn normalized_arguments_have_no_null_and_no_whole_float((_, schema, mut arguments) in calls()) {
+    fn normalized_arguments_have_no_null_and_no_whole_float((_, schema, mut arguments) in tool_calls()) {
         normalize_members(&schema, &mut arguments);
         for (name, value) in &arguments {
             let known = &schema["properties"][name];
             prop_assert!(known.is_null() || !value.is_null(), "{name}");
-            if known["type"] == "integer" && problems(&schema, &arguments).is_empty() {
+            if known["type"] == "integer" && find_problems(&schema, &arguments).is_empty() {
                 prop_assert!(value.is_u64(), "{name}: {value}");
             }
         }
@@ -151,11 +153,11 @@ proptest! {
 }
 
 #[test]
-fn whole_floats_are_integers_and_other_numbers_stay() {
+fn whole_floats_become_integers() {
     let schema = json!({ "type": "integer", "maximum": LARGEST_WHOLE });
     let read = |text: &str| {
         let mut value: Value = serde_json::from_str(text).expect("JSON");
-        normalize(&schema, &mut value);
+        normalize_value(&schema, &mut value);
         (value.as_u64(), number_problem("n", &schema, &value).is_none())
     };
     for (text, number) in [
@@ -216,6 +218,6 @@ fn problems_name_the_argument_and_what_to_do() {
         (json!({ "text": "a", "cards": "x" }), "`cards` must be a list"),
     ] {
         let Value::Object(arguments) = arguments else { panic!("no object") };
-        assert_eq!(problems(&schema, &arguments), [expected]);
+        assert_eq!(find_problems(&schema, &arguments), [expected]);
     }
 }

@@ -2,21 +2,21 @@
 
 use serde_json::json;
 
-use super::{nothing, object, text};
-use crate::connector::tool::{Annotations, Tool};
+use super::{empty_schema, object_schema, text_schema};
+use crate::connector::tool::{McpTool, ToolAnnotations};
 use crate::gateway::AskBalance;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "balance",
     title: "Account balance",
     description: "Returns the balance of the messaging account and its currency. Costs nothing and sends nothing.",
-    annotations: Annotations::READING,
-    input: nothing,
+    annotations: ToolAnnotations::READING,
+    input: empty_schema,
     output: || {
-        object(
+        object_schema(
             json!({
                 "amount": { "type": "number", "description": "The balance." },
-                "currency": text("The currency code; empty if the gateway does not return one."),
+                "currency": text_schema("The currency code; empty if the gateway does not return one."),
             }),
             &["amount", "currency"],
         )
@@ -24,7 +24,7 @@ pub(super) const TOOL: Tool = Tool {
     preview: None,
     call: |caller, _| {
         Box::pin(async move {
-            let balance = caller.ask(&AskBalance).await?;
+            let balance = caller.ask_gateway(&AskBalance).await?;
             Ok(json!({ "amount": balance.amount, "currency": balance.currency }))
         })
     },

@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, answered, known, message_id, object, text};
-use crate::connector::tool::{Annotations, Tool};
+use super::{gateway_id_json, gateway_id_schema, message_id_schema, object_of_known, object_schema, text_schema};
+use crate::connector::tool::{McpTool, ToolAnnotations};
 use crate::gateway::AskStatus;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "message_status",
     title: "Status of a message",
     description: "Returns the delivery status of one message as the gateway names it (such as QUEUED, DELIVERED, \
                   READ, EXPIRED), and when it last changed. `id` is the identifier returned by a sending tool. Costs \
                   nothing and sends nothing.",
-    annotations: Annotations::READING,
-    input: || object(json!({ "id": message_id("The `id` returned by a sending tool.") }), &["id"]),
+    annotations: ToolAnnotations::READING,
+    input: || object_schema(json!({ "id": message_id_schema("The `id` returned by a sending tool.") }), &["id"]),
     output: || {
-        object(
+        object_schema(
             json!({
-                "id": answered("The identifier of the message, as the gateway returns it."),
-                "msg_id": answered("The gateway's identifier of the message."),
-                "type": text("The channel."),
-                "status": text("The delivery status, as the gateway names it."),
-                "updated": text("When the status last changed, as the gateway returns it."),
+                "id": gateway_id_schema("The identifier of the message, as the gateway returns it."),
+                "msg_id": gateway_id_schema("The gateway's identifier of the message."),
+                "type": text_schema("The channel."),
+                "status": text_schema("The delivery status, as the gateway names it."),
+                "updated": text_schema("When the status last changed, as the gateway returns it."),
             }),
             &["id", "status"],
         )
@@ -29,11 +29,11 @@ pub(super) const TOOL: Tool = Tool {
     preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
-            let id = arguments.id()?;
-            let told = caller.ask(&AskStatus::Id(id)).await?;
-            Ok(known([
-                ("id", Some(told.id.map_or_else(|| json!(id.get()), answer))),
-                ("msg_id", told.msg_id.map(answer)),
+            let id = arguments.parse_id()?;
+            let told = caller.ask_gateway(&AskStatus::Id(id)).await?;
+            Ok(object_of_known([
+                ("id", Some(told.id.map_or_else(|| json!(id.get()), gateway_id_json))),
+                ("msg_id", told.msg_id.map(gateway_id_json)),
                 ("type", told.channel.map(Value::String)),
                 ("status", Some(Value::String(told.status.to_string()))),
                 ("updated", told.updated.map(Value::String)),

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::connector::tool::ReadyTool;
 use crate::domain::{MessageId, Operation, OperationKind, Phone, WirePlace};
-use crate::gateway::encode;
+use crate::gateway::encode_operation;
 
 const PHONE: u64 = 380_501_234_567;
 
 /// Any number that a client might write for a number of seconds.
-fn seconds() -> impl Strategy<Value = Value> {
+fn any_seconds() -> impl Strategy<Value = Value> {
     let whole = 1_u32..300_000;
     prop_oneof![
         whole.clone().prop_map(Value::from),
@@ -23,7 +23,7 @@ fn seconds() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn optional<S: Strategy<Value = Value>>(
+fn optional_argument<S: Strategy<Value = Value>>(
     name: &'static str,
     value: S,
 ) -> impl Strategy<Value = Option<(&'static str, Value)>> {
@@ -31,21 +31,21 @@ fn optional<S: Strategy<Value = Value>>(
 }
 
 /// Arguments of a tool that are complete, with some that may be left out.
-fn calls() -> impl Strategy<Value = (usize, Value)> {
+fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     let text = prop_oneof!["[ -~я\n]{1,40}", any::<String>()].prop_map(Value::from);
     let address = prop::sample::select(vec!["https://shop.example", "https://cdn.example/a.png", "ftp://a"]);
     let card =
         json!({ "caption": "Coat", "image": "https://cdn.example/a.png", "url": "https://a.example", "button": "Buy" });
     let options = (
-        optional("lifetime", seconds()),
-        optional("short_link", prop_oneof![any::<bool>().prop_map(Value::from), Just(Value::Null)]),
-        optional("id", prop_oneof![(1_u64..1 << 53).prop_map(Value::from), Just(json!(4711.0))]),
-        optional("image", address.clone().prop_map(Value::from)),
-        optional("link", address.prop_map(Value::from)),
-        optional("button", Just(json!("Buy"))),
-        optional("carousel", Just(json!([card, card]))),
-        optional("sms_text", Just(json!("Ho"))),
-        optional("repeat", any::<bool>().prop_map(Value::from)),
+        optional_argument("lifetime", any_seconds()),
+        optional_argument("short_link", prop_oneof![any::<bool>().prop_map(Value::from), Just(Value::Null)]),
+        optional_argument("id", prop_oneof![(1_u64..1 << 53).prop_map(Value::from), Just(json!(4711.0))]),
+        optional_argument("image", address.clone().prop_map(Value::from)),
+        optional_argument("link", address.prop_map(Value::from)),
+        optional_argument("button", Just(json!("Buy"))),
+        optional_argument("carousel", Just(json!([card, card]))),
+        optional_argument("sms_text", Just(json!("Ho"))),
+        optional_argument("repeat", any::<bool>().prop_map(Value::from)),
     );
     (0..4_usize, text, options).prop_map(|(tool, text, options)| {
         let (a, b, c, d, e, f, g, h, i) = options;
@@ -74,7 +74,7 @@ fn calls() -> impl Strategy<Value = (usize, Value)> {
 }
 
 /// What an operation carries of its channel number `index`, by the names of the sending tools; with the properties that it takes.
-fn carried(
+fn carried_arguments(
     operation: &Value,
     (index, channel): (usize, Channel),
     kind: OperationKind,
@@ -82,7 +82,7 @@ fn carried(
     let within = if kind == OperationKind::Pipeline { &operation[channel.name()] } else { operation };
     let (mut carried, mut properties) = (Map::new(), BTreeSet::new());
     for field in channel.facts().fields {
-        let (property, value) = match field.place(kind) {
+        let (property, value) = match field.place_in(kind) {
             WirePlace::Under(name) => (name, &within[name]),
             WirePlace::Within(object, name) => (object, &within[object][name]),
             WirePlace::Shared(name) if index == 0 => (name, &within[name]),
@@ -90,7 +90,7 @@ fn carried(
         };
         properties.insert(property.to_owned());
         if !value.is_null() {
-            carried.insert(called(field.key).to_owned(), value.clone());
+            carried.insert(argument_name(field.key).to_owned(), value.clone());
         }
     }
     (carried, properties)
@@ -98,18 +98,18 @@ fn carried(
 
 proptest! {
     #[test]
-    fn preview_shows_what_the_operation_carries((tool, arguments) in calls()) {
-        let ready = ReadyTool::of(&ACTING[tool]);
+    fn preview_shows_what_the_operation_carries((tool, arguments) in tool_calls()) {
+        let ready = ReadyTool::new(&SEND_TOOLS[tool]);
         let Value::Object(arguments) = arguments else { panic!("no object") };
-        let arguments = ready.normalized(arguments);
-        let Preview { shown, content, .. } = (ready.tool.preview.expect("a preview"))(&arguments);
-        let problems = ready.problems(&arguments);
+        let arguments = ready.normalize_arguments(arguments);
+        let CallPreview { shown, content, .. } = (ready.tool.preview.expect("a preview"))(&arguments);
+        let problems = ready.find_problems(&arguments);
         let Some(content) = content.filter(|_| problems.is_empty()) else { return Ok(()) };
         let kind = content.kind;
         let channels: Vec<Channel> = content.stages.iter().map(|stage| stage.channel()).collect();
         let id = arguments.get("id").and_then(Value::as_u64);
         let given = MessageId::new(id.unwrap_or(1)).expect("an identifier");
-        let json = encode(&Operation { id: given, phone: Phone::new(PHONE).expect("a phone"), content });
+        let json = encode_operation(&Operation { id: given, phone: Phone::new(PHONE).expect("a phone"), content });
         let operation: Value = serde_json::from_slice(&json).expect("JSON");
         prop_assert_eq!(&shown["phone"], "…4567");
         prop_assert_eq!(shown.get("id").and_then(Value::as_u64), id);
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!(&shown["channels"], &json!(names));
         let mut known: BTreeSet<String> = ["type", "id", "phone", "pipeline"].map(str::to_owned).into();
         for (index, channel) in channels.iter().enumerate() {
-            let (carried, properties) = carried(&operation, (index, *channel), kind);
+            let (carried, properties) = carried_arguments(&operation, (index, *channel), kind);
             let message = if channels.len() > 1 { &shown["messages"][index] } else { &shown };
             let mut message = message.as_object().expect("an object").clone();
             message.retain(|name, _| !["phone", "channels", "channel", "id", "parts"].contains(&name.as_str()));

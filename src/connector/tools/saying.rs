@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::object;
+use super::object_schema;
 use crate::connector::confirmation;
-use crate::domain::{Card, Channel, Field, FieldKind, Need, OperationKind, WirePlace};
+use crate::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement, OperationKind, WirePlace};
 
 /// The most characters of a text.
-const LONGEST: usize = 4_096;
+const MAX_TEXT_LENGTH: usize = 4_096;
 
 /// The schema of a key of a channel.
-pub(super) fn said(channel: Channel, key: &str) -> Value {
+pub(super) fn key_schema(channel: Channel, key: &str) -> Value {
     let field = channel.facts().fields.iter().find(|field| field.key == key);
-    field.map_or_else(|| json!(false), |field| schema(channel, field))
+    field.map_or_else(|| json!(false), |field| field_schema(channel, field))
 }
 
-fn schema(channel: Channel, field: &Field) -> Value {
+fn field_schema(channel: Channel, field: &ChannelField) -> Value {
     let title = channel.facts().title;
     let description = match field.key {
         "message" => format!("The {title} text, exactly as the recipient will see it."),
@@ -34,44 +34,48 @@ fn schema(channel: Channel, field: &Field) -> Value {
         FieldKind::Number { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         FieldKind::Flag => json!({ "type": "boolean" }),
         FieldKind::Cards { least, most } => {
-            json!({ "type": "array", "items": card(channel), "minItems": least, "maxItems": most })
+            json!({ "type": "array", "items": card_schema(channel), "minItems": least, "maxItems": most })
         }
         FieldKind::Template => {
-            json!({ "type": "string", "minLength": 1, "maxLength": LONGEST, "examples": [field.example] })
+            json!({ "type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH, "examples": [field.example] })
         }
-        FieldKind::Message | FieldKind::Extra => json!({ "type": "string", "minLength": 1, "maxLength": LONGEST }),
+        FieldKind::Message | FieldKind::Extra => {
+            json!({ "type": "string", "minLength": 1, "maxLength": MAX_TEXT_LENGTH })
+        }
     };
     schema["description"] = json!(description);
     schema
 }
 
 /// The schema of a card.
-fn card(channel: Channel) -> Value {
+fn card_schema(channel: Channel) -> Value {
     let fields = Card::<()>::FIELDS;
     let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.key.to_owned(), schema(channel, field))).collect();
-    let required: Vec<&str> = fields.iter().filter(|field| field.need == Need::Always).map(|field| field.key).collect();
-    object(Value::Object(properties), &required)
+        fields.iter().map(|field| (field.key.to_owned(), field_schema(channel, field))).collect();
+    let required: Vec<&str> =
+        fields.iter().filter(|field| field.need == FieldRequirement::Always).map(|field| field.key).collect();
+    object_schema(Value::Object(properties), &required)
 }
 
 /// The schema of what is said on a channel of a pipeline: the keys that a stage carries (contract 4.3 `pipeline`).
-pub(super) fn stage(channel: Channel) -> Value {
-    let carried = |field: &&Field| {
-        !matches!(field.place(OperationKind::Pipeline), WirePlace::Ours | WirePlace::Nowhere(_))
+pub(super) fn stage_schema(channel: Channel) -> Value {
+    let carried = |field: &&ChannelField| {
+        !matches!(field.place_in(OperationKind::Pipeline), WirePlace::LocalOnly | WirePlace::Nowhere(_))
             && field.kind != FieldKind::Extra
     };
-    let fields: Vec<&Field> = channel.facts().fields.iter().filter(carried).collect();
+    let fields: Vec<&ChannelField> = channel.facts().fields.iter().filter(carried).collect();
     let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.key.to_owned(), schema(channel, field))).collect();
-    let needed = |field: &&&Field| matches!(field.need, Need::Always | Need::InPipeline(_));
+        fields.iter().map(|field| (field.key.to_owned(), field_schema(channel, field))).collect();
+    let needed =
+        |field: &&&ChannelField| matches!(field.need, FieldRequirement::Always | FieldRequirement::InPipeline(_));
     let required: Vec<&str> = fields.iter().filter(needed).map(|field| field.key).collect();
-    let mut stage = object(Value::Object(properties), &required);
+    let mut stage = object_schema(Value::Object(properties), &required);
     stage["description"] = json!(format!("The message on {}, if it is one of `channels`.", channel.facts().title));
     stage
 }
 
 /// The schema of `confirm`.
-pub(super) fn confirm() -> Value {
+pub(super) fn confirm_schema() -> Value {
     json!({
         "type": "boolean",
         "description": "Set to `true` only if the person you work for has seen exactly this and agreed. Without it \
@@ -80,11 +84,11 @@ pub(super) fn confirm() -> Value {
 }
 
 /// The schema of the arguments of a tool that sends: these, and those that all such tools have.
-pub(super) fn sending(said: Value, required: &[&str]) -> Value {
+pub(super) fn send_arguments_schema(said: Value, required: &[&str]) -> Value {
     let mut properties = json!({
-        "phone": super::phone(),
-        "id": super::message_id("Your own unique identifier for the message. If omitted, one is generated."),
-        "confirm": confirm(),
+        "phone": super::phone_schema(),
+        "id": super::message_id_schema("Your own unique identifier for the message. If omitted, one is generated."),
+        "confirm": confirm_schema(),
         "repeat": {
             "type": "boolean",
             "description": "Set to `true` to send the same message to the same number again within a minute.",
@@ -93,16 +97,16 @@ pub(super) fn sending(said: Value, required: &[&str]) -> Value {
     if let (Some(properties), Value::Object(said)) = (properties.as_object_mut(), said) {
         properties.extend(said);
     }
-    object(properties, required)
+    object_schema(properties, required)
 }
 
 /// The schema of the result of a tool that acts, which these properties have, or that was refused, or waits for the operator.
-pub(super) fn acted(done: Value, required: &[&str]) -> Value {
-    let mut properties = confirmation::properties();
+pub(super) fn action_result_schema(done: Value, required: &[&str]) -> Value {
+    let mut properties = confirmation::property_schemas();
     if let (Some(properties), Value::Object(done)) = (properties.as_object_mut(), done) {
         properties.extend(done);
     }
-    let mut schema = object(properties, &[]);
+    let mut schema = object_schema(properties, &[]);
     schema["anyOf"] = json!([
         { "required": required },
         { "required": ["refused", "reason", "how_to"] },
@@ -112,12 +116,12 @@ pub(super) fn acted(done: Value, required: &[&str]) -> Value {
 }
 
 /// The schema of the result of a tool that sends.
-pub(super) fn sent() -> Value {
-    acted(
+pub(super) fn send_result_schema() -> Value {
+    action_result_schema(
         json!({
             "accepted": { "const": true, "description": "The gateway accepted the message. It is not delivered yet." },
             "request_id": { "type": "string", "description": "The gateway's identifier of the request." },
-            "id": super::message_id("The identifier of the message for `message_status`."),
+            "id": super::message_id_schema("The identifier of the message for `message_status`."),
             "next": { "type": "string", "description": "How to get the delivery status of the message." },
         }),
         &["accepted", "id", "next"],

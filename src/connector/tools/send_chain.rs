@@ -2,17 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{drafted, saying};
-use crate::connector::draft::{Draft, Said};
-use crate::connector::tool::{Annotations, Tool};
+use super::{preview_draft, saying};
+use crate::connector::draft::{ChannelArguments, MessageDraft};
+use crate::connector::tool::{McpTool, ToolAnnotations};
 use crate::domain::Channel;
 
 /// The channels of a pipeline: those that bring a message, and no service on a number.
-fn channels() -> impl Iterator<Item = Channel> {
+fn message_channels() -> impl Iterator<Item = Channel> {
     Channel::ALL.into_iter().filter(|channel| !channel.facts().single)
 }
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "send_chain",
     title: "Send on the first channel that works",
     description: "Sends one message to one recipient. The channels are tried in the order of `channels` until one \
@@ -20,11 +20,11 @@ pub(super) const TOOL: Tool = Tool {
                   accept one-time codes only. This costs money and cannot be undone. Without `confirm: true` nothing \
                   is sent and the result is a preview: show it to the person you work for first. An accepted message \
                   is not yet delivered: call message_status later.",
-    annotations: Annotations::SENDING,
+    annotations: ToolAnnotations::SENDING,
     input: || {
-        let names: Vec<&str> = channels().map(Channel::name).collect();
+        let names: Vec<&str> = message_channels().map(Channel::name).collect();
         let mut said: Map<String, Value> =
-            channels().map(|channel| (channel.name().to_owned(), saying::stage(channel))).collect();
+            message_channels().map(|channel| (channel.name().to_owned(), saying::stage_schema(channel))).collect();
         said.insert(
             "channels".to_owned(),
             json!({
@@ -35,19 +35,21 @@ pub(super) const TOOL: Tool = Tool {
                 "description": "The channels in the order in which they are tried.",
             }),
         );
-        saying::sending(Value::Object(said), &["phone", "channels"])
+        saying::send_arguments_schema(Value::Object(said), &["phone", "channels"])
     },
-    output: saying::sent,
-    preview: Some(|arguments| drafted(&draft(arguments), arguments)),
-    call: |caller, arguments| Box::pin(async move { caller.send(&draft(arguments.members()), &arguments).await }),
+    output: saying::send_result_schema,
+    preview: Some(|arguments| preview_draft(&read_draft(arguments), arguments)),
+    call: |caller, arguments| {
+        Box::pin(async move { caller.send_draft(&read_draft(arguments.members()), &arguments).await })
+    },
 };
 
-fn draft(arguments: &Map<String, Value>) -> Draft {
+fn read_draft(arguments: &Map<String, Value>) -> MessageDraft {
     let named = arguments.get("channels").and_then(Value::as_array).into_iter().flatten();
     let tried: Vec<Channel> = named.filter_map(|name| Channel::from_name(name.as_str()?)).collect();
     let said = |channel: Channel| arguments.get(channel.name()).and_then(Value::as_object);
     let mut problems = Vec::new();
-    for channel in channels() {
+    for channel in message_channels() {
         match (tried.contains(&channel), said(channel).is_some()) {
             (true, false) => problems
                 .push(format!("`channels` has `{channel}`, but its message is missing: add an object `{channel}`")),
@@ -57,6 +59,6 @@ fn draft(arguments: &Map<String, Value>) -> Draft {
             _ => {}
         }
     }
-    let stages = tried.into_iter().filter_map(|channel| Some((channel, Said::clone(said(channel)?))));
-    Draft::chain(stages.collect(), problems)
+    let stages = tried.into_iter().filter_map(|channel| Some((channel, ChannelArguments::clone(said(channel)?))));
+    MessageDraft::from_pipeline(stages.collect(), problems)
 }

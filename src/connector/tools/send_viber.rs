@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{drafted, renamed, saying};
-use crate::connector::draft::Draft;
-use crate::connector::tool::{Annotations, Tool};
+use super::{channel_arguments, preview_draft, saying};
+use crate::connector::draft::MessageDraft;
+use crate::connector::tool::{McpTool, ToolAnnotations};
 use crate::domain::Channel;
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "send_viber",
     title: "Send a Viber message",
     description: "Sends one Viber message to one recipient: text, an image, text with a button, text with an \
@@ -15,10 +15,10 @@ pub(super) const TOOL: Tool = Tool {
                   other arguments. This costs money and cannot be undone. Without `confirm: true` nothing is sent and \
                   the result is a preview: show it to the person you work for first. An accepted message is not yet \
                   delivered: call message_status later.",
-    annotations: Annotations::SENDING,
+    annotations: ToolAnnotations::SENDING,
     input: || {
-        let said = |key| saying::said(Channel::Viber, key);
-        saying::sending(
+        let said = |key| saying::key_schema(Channel::Viber, key);
+        saying::send_arguments_schema(
             json!({
                 "sender": said("signature"),
                 "viber_type": said("type"),
@@ -33,11 +33,13 @@ pub(super) const TOOL: Tool = Tool {
             &["phone", "sender"],
         )
     },
-    output: saying::sent,
-    preview: Some(|arguments| drafted(&draft(arguments), arguments)),
-    call: |caller, arguments| Box::pin(async move { caller.send(&draft(arguments.members()), &arguments).await }),
+    output: saying::send_result_schema,
+    preview: Some(|arguments| preview_draft(&read_draft(arguments), arguments)),
+    call: |caller, arguments| {
+        Box::pin(async move { caller.send_draft(&read_draft(arguments.members()), &arguments).await })
+    },
 };
 
-fn draft(arguments: &Map<String, Value>) -> Draft {
-    Draft::of(vec![(Channel::Viber, renamed(Channel::Viber, arguments))])
+fn read_draft(arguments: &Map<String, Value>) -> MessageDraft {
+    MessageDraft::from_stages(vec![(Channel::Viber, channel_arguments(Channel::Viber, arguments))])
 }

@@ -2,23 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{nothing, object, text};
-use crate::connector::tool::{Annotations, Tool};
-use crate::gateway::{AskSenders, Sender};
+use super::{empty_schema, object_schema, text_schema};
+use crate::connector::tool::{McpTool, ToolAnnotations};
+use crate::gateway::{AskSenders, SenderName};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "senders",
     title: "Sender names",
     description: "Lists the sender names of the messaging account and the state of each. Messages can be sent only \
                   under a sender name that the gateway has verified. Costs nothing and sends nothing.",
-    annotations: Annotations::READING,
-    input: nothing,
+    annotations: ToolAnnotations::READING,
+    input: empty_schema,
     output: || {
-        let item = object(
-            json!({ "name": text("The sender name."), "status": text("The state of the sender name, as the gateway names it.") }),
+        let item = object_schema(
+            json!({ "name": text_schema("The sender name."), "status": text_schema("The state of the sender name, as the gateway names it.") }),
             &["name", "status"],
         );
-        object(
+        object_schema(
             json!({ "items": { "type": "array", "items": item }, "count": { "type": "integer", "description": "The number of sender names." } }),
             &["items", "count"],
         )
@@ -26,8 +26,8 @@ pub(super) const TOOL: Tool = Tool {
     preview: None,
     call: |caller, _| {
         Box::pin(async move {
-            let item = |Sender { name, status }: &Sender| json!({ "name": name, "status": status });
-            let items: Vec<Value> = caller.ask(&AskSenders).await?.iter().map(item).collect();
+            let item = |SenderName { name, status }: &SenderName| json!({ "name": name, "status": status });
+            let items: Vec<Value> = caller.ask_gateway(&AskSenders).await?.iter().map(item).collect();
             Ok(json!({ "count": items.len(), "items": items }))
         })
     },

@@ -2,42 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::{answer, answered, known, object, page, page_from, page_of, text};
-use crate::connector::tool::{Annotations, Tool};
+use super::{
+    gateway_id_json, gateway_id_schema, object_of_known, object_schema, page_arguments_schema, page_of_items,
+    page_schema, text_schema,
+};
+use crate::connector::tool::{McpTool, ToolAnnotations};
 use crate::gateway::{ListSmsTemplates, SmsTemplate};
 
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: McpTool = McpTool {
     name: "sms_templates",
     title: "SMS templates",
     description: "Lists the account's SMS templates, which are reusable message texts. Costs nothing and sends nothing.",
-    annotations: Annotations::READING,
-    input: page,
-    output: || page_of(&item_schema()),
+    annotations: ToolAnnotations::READING,
+    input: page_arguments_schema,
+    output: || page_schema(&item_schema()),
     preview: None,
     call: |caller, arguments| {
         Box::pin(async move {
-            let items = caller.ask(&ListSmsTemplates).await?.into_iter().map(item).collect();
-            Ok(page_from(items, &arguments))
+            let items = caller.ask_gateway(&ListSmsTemplates).await?.into_iter().map(template_item).collect();
+            Ok(page_of_items(items, &arguments))
         })
     },
 };
 
 pub(super) fn item_schema() -> Value {
-    object(
+    object_schema(
         json!({
-            "id": answered("The gateway's identifier of the template."),
-            "name": text("The name of the template."),
-            "template": text("The text of the template."),
-            "count": text("Two numbers separated by a slash, as the gateway returns them."),
-            "datetime": text("When the template was created, as the gateway returns it."),
+            "id": gateway_id_schema("The gateway's identifier of the template."),
+            "name": text_schema("The name of the template."),
+            "template": text_schema("The text of the template."),
+            "count": text_schema("Two numbers separated by a slash, as the gateway returns them."),
+            "datetime": text_schema("When the template was created, as the gateway returns it."),
         }),
         &[],
     )
 }
 
-pub(super) fn item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
-    known([
-        ("id", id.map(answer)),
+pub(super) fn template_item(SmsTemplate { id, name, text, count, created }: SmsTemplate) -> Value {
+    object_of_known([
+        ("id", id.map(gateway_id_json)),
         ("name", name.map(Value::String)),
         ("template", text.map(Value::String)),
         ("count", count.map(Value::String)),

@@ -3,26 +3,26 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::delivery::Limits;
+use crate::delivery::BreakerLimits;
 use crate::delivery::fixtures::{envelope, outcome};
 use crate::delivery::stop::StopKind;
 use crate::domain::{Endpoint, Row};
 use crate::gateway::StopCause;
-use crate::ledger::{Allowance, Epoch, Lease, Rows, RunId};
+use crate::ledger::{Allowance, Epoch, Lease, RowSpan, RunId};
 
-fn conditions() -> Conditions {
-    Conditions {
-        lease: Lease { run: RunId(1), rows: Rows { first: Row::FIRST, last: Row::FIRST }, epoch: Epoch(1) },
+fn conditions() -> SendConditions {
+    SendConditions {
+        lease: Lease { run: RunId(1), rows: RowSpan { first: Row::FIRST, last: Row::FIRST }, epoch: Epoch(1) },
         endpoint: Endpoint::Async,
         repeated: RoaringBitmap::new(),
         rate: None,
         bounds: None,
-        waits: true,
+        waits_at_bounds: true,
         account: Allowance::new("account", None),
         batch: 100,
         in_flight: 2,
         timeout: Duration::from_secs(30),
-        limits: Limits {
+        limits: BreakerLimits {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
@@ -31,33 +31,33 @@ fn conditions() -> Conditions {
         },
         proven: false,
         first_messages: Duration::from_secs(10),
-        together: None,
-        attended: false,
+        sharing: None,
+        is_attended: false,
     }
 }
 
-fn at(second: u64) -> Moment {
-    Moment { at: Duration::from_secs(second), chance: 1.0 }
+fn at_second(second: u64) -> RetryMoment {
+    RetryMoment { at: Duration::from_secs(second), chance: 1.0 }
 }
 
 /// Everything that follows from a reply to an envelope of one operation.
-fn follow(course: &mut Course, reply: &Reply, moment: Moment) -> Vec<Step> {
+fn apply_reply(course: &mut FlowControl, reply: &GatewayReply, moment: RetryMoment) -> Vec<FollowUp> {
     let sent = envelope(0..u32::try_from(reply.outcomes.len()).unwrap());
     let mut reply = reply.clone();
-    let early = course.answered(&sent, false, &mut reply).map(Step::Stop);
-    early.into_iter().chain(course.recorded(sent, false, &reply, moment)).collect()
+    let early = course.observe_answer(&sent, false, &mut reply).map(FollowUp::Stop);
+    early.into_iter().chain(course.follow_ups(sent, false, &reply, moment)).collect()
 }
 
 /// A course whose first envelopes were all taken.
-fn grown(conditions: &Conditions) -> Course {
-    let mut course = Course::new(conditions);
-    while course.ramp.is_canary() {
-        follow(&mut course, &Reply::all(1, &outcome(0), Signal::Go), at(0));
+fn warmed_up(conditions: &SendConditions) -> FlowControl {
+    let mut course = FlowControl::new(conditions);
+    while course.ramp.is_warming_up() {
+        apply_reply(&mut course, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(0));
     }
     course
 }
 
-fn signals() -> Vec<Signal> {
+fn all_signals() -> Vec<Signal> {
     let slow = |retry_after| Signal::Slow { reason: "HTTP 429".into(), retry_after };
     vec![
         Signal::Go,
@@ -73,8 +73,8 @@ fn signals() -> Vec<Signal> {
 }
 
 #[test]
-fn each_answer_has_its_steps() {
-    let warn = |what: &str| Step::Warn(what.to_owned());
+fn each_answer_has_its_follow_ups() {
+    let warn = |what: &str| FollowUp::Warn(what.to_owned());
     let slow_down = || warn("the gateway asked campaign to slow down (HTTP 429); the rate is halved");
     let in_doubt = || {
         warn(
@@ -84,142 +84,154 @@ fn each_answer_has_its_steps() {
     };
     let pause = |reason: &str, seconds, next| {
         let time = Duration::from_secs(seconds);
-        Step::Pause { reason: reason.into(), time, next }
+        FollowUp::Pause { reason: reason.into(), time, next }
     };
     let one_in_doubt = AfterWait::Next { in_doubt: 1 };
-    let again = |piece| Step::TryAgain(Parcel { operations: envelope(0..1).into_operations(), piece });
-    let stop = |reason: &str| Step::Stop(Halt { reason: reason.into(), first: true });
+    let again = |piece| FollowUp::Resend(ResendBatch { operations: envelope(0..1).into_operations(), is_piece: piece });
+    let stop = |reason: &str| FollowUp::Stop(Halt { reason: reason.into(), first: true });
     let seven = Duration::from_secs(7);
-    let table: [(usize, usize, Vec<Step>); 12] = [
+    let table: [(usize, usize, Vec<FollowUp>); 12] = [
         (0, 0, vec![]),
         (1, 0, vec![warn("odd")]),
         (1, 4, vec![warn("odd")]),
         (2, 3, vec![again(false), pause("refused", 1, AfterWait::Retry)]),
         (3, 4, vec![warn("reset")]),
         (4, 4, vec![warn("HTTP 502")]),
-        (5, 4, vec![in_doubt(), pause("HTTP 429", 1, one_in_doubt), Step::SlowDown(None)]),
-        (6, 4, vec![in_doubt(), pause("HTTP 429", 7, one_in_doubt), Step::SlowDown(Some(seven))]),
-        (6, 3, vec![slow_down(), again(false), pause("HTTP 429", 7, AfterWait::Retry), Step::SlowDown(Some(seven))]),
+        (5, 4, vec![in_doubt(), pause("HTTP 429", 1, one_in_doubt), FollowUp::SlowDown(None)]),
+        (6, 4, vec![in_doubt(), pause("HTTP 429", 7, one_in_doubt), FollowUp::SlowDown(Some(seven))]),
+        (
+            6,
+            3,
+            vec![slow_down(), again(false), pause("HTTP 429", 7, AfterWait::Retry), FollowUp::SlowDown(Some(seven))],
+        ),
         (7, 3, vec![again(true)]),
         (8, 3, vec![stop("Access denied"), again(false)]),
         (0, 2, vec![]),
     ];
     for (signal, kind, expected) in table {
-        let signal = signals().swap_remove(signal);
-        let told = follow(&mut grown(&conditions()), &Reply::all(1, &outcome(kind), signal.clone()), at(9));
+        let signal = all_signals().swap_remove(signal);
+        let told = apply_reply(
+            &mut warmed_up(&conditions()),
+            &GatewayReply::for_all(1, &outcome(kind), signal.clone()),
+            at_second(9),
+        );
         assert_eq!(told, expected, "{signal:?} {:?}", outcome(kind));
     }
 }
 
 #[test]
-fn whoever_waits_for_an_answer_is_told_the_answer_and_no_warning_before_it() {
-    let mut course = Course::new(&Conditions { attended: true, ..conditions() });
-    for signal in signals() {
-        let steps = follow(&mut course, &Reply::all(1, &outcome(4), signal), at(1));
-        assert!(!steps.iter().any(|step| matches!(step, Step::Warn(_))), "{steps:?}");
+fn attended_start_gets_the_answer_without_warnings() {
+    let mut course = FlowControl::new(&SendConditions { is_attended: true, ..conditions() });
+    for signal in all_signals() {
+        let steps = apply_reply(&mut course, &GatewayReply::for_all(1, &outcome(4), signal), at_second(1));
+        assert!(!steps.iter().any(|step| matches!(step, FollowUp::Warn(_))), "{steps:?}");
     }
 }
 
 #[test]
-fn queued_first_messages_are_asked_about_for_one_time_that_all_of_them_share() {
-    let queued = Reply::all(1, &outcome(1), Signal::Go);
-    let until = |steps: &[Step]| match steps {
-        [Step::Ask { until, .. }] => Some(until.as_secs()),
+fn queued_first_messages_share_one_deadline() {
+    let queued = GatewayReply::for_all(1, &outcome(1), Signal::Go);
+    let until = |steps: &[FollowUp]| match steps {
+        [FollowUp::AskStatus { until, .. }] => Some(until.as_secs()),
         _ => None,
     };
-    let mut course = Course::new(&conditions());
-    assert_eq!(until(&follow(&mut course, &queued, at(5))), Some(15));
-    assert_eq!(until(&follow(&mut course, &queued, at(9))), Some(15));
-    course.stop(Stop::new(StopKind::Asked, "asked to stop"));
-    assert_eq!(follow(&mut course, &queued, at(9)), [], "a start that stops asks nothing more");
-    let rehearsal = Conditions { first_messages: Duration::ZERO, ..conditions() };
-    assert_eq!(follow(&mut Course::new(&rehearsal), &queued, at(5)), []);
-    assert_eq!(follow(&mut grown(&conditions()), &queued, at(5)), [], "only the first messages");
+    let mut course = FlowControl::new(&conditions());
+    assert_eq!(until(&apply_reply(&mut course, &queued, at_second(5))), Some(15));
+    assert_eq!(until(&apply_reply(&mut course, &queued, at_second(9))), Some(15));
+    course.record_stop(Stop::new(StopKind::StopRequested, "asked to stop"));
+    assert_eq!(apply_reply(&mut course, &queued, at_second(9)), [], "a start that stops asks nothing more");
+    let rehearsal = SendConditions { first_messages: Duration::ZERO, ..conditions() };
+    assert_eq!(apply_reply(&mut FlowControl::new(&rehearsal), &queued, at_second(5)), []);
+    assert_eq!(apply_reply(&mut warmed_up(&conditions()), &queued, at_second(5)), [], "only the first messages");
 }
 
 #[test]
-fn a_first_message_that_is_refused_is_followed_by_single_ones_until_four_were_with_one_text() {
-    let refused = |text: &str| Reply::all(1, &Outcome::Rejected { error: text.into() }, Signal::Go);
-    let mut course = Course::new(&conditions());
+fn rejected_first_message_is_followed_by_single_ones() {
+    let refused = |text: &str| GatewayReply::for_all(1, &OperationOutcome::Rejected { error: text.into() }, Signal::Go);
+    let mut course = FlowControl::new(&conditions());
     for text in ["No route", "No route", "No route"] {
-        assert_eq!(follow(&mut course, &refused(text), at(1)), []);
-        assert_eq!((course.size(), course.stopped()), (1, None));
+        assert_eq!(apply_reply(&mut course, &refused(text), at_second(1)), []);
+        assert_eq!((course.next_size(), course.stop_reason()), (1, None));
     }
-    let mut taken = Course::new(&conditions());
-    follow(&mut taken, &refused("No route"), at(1));
-    follow(&mut taken, &Reply::all(1, &outcome(0), Signal::Go), at(2));
-    assert_eq!(taken.size(), 5);
-    assert!(matches!(follow(&mut course, &refused("No route"), at(2))[..], [Step::Stop(_)]));
-    let mut proven = Course::new(&Conditions { proven: true, ..conditions() });
-    follow(&mut proven, &refused("No route"), at(1));
-    assert_eq!((proven.size(), proven.stopped()), (5, None));
-    let mut queued = Course::new(&conditions());
+    let mut taken = FlowControl::new(&conditions());
+    apply_reply(&mut taken, &refused("No route"), at_second(1));
+    apply_reply(&mut taken, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(2));
+    assert_eq!(taken.next_size(), 5);
+    assert!(matches!(apply_reply(&mut course, &refused("No route"), at_second(2))[..], [FollowUp::Stop(_)]));
+    let mut proven = FlowControl::new(&SendConditions { proven: true, ..conditions() });
+    apply_reply(&mut proven, &refused("No route"), at_second(1));
+    assert_eq!((proven.next_size(), proven.stop_reason()), (5, None));
+    let mut queued = FlowControl::new(&conditions());
     for _ in 0..3 {
-        follow(&mut queued, &Reply::all(1, &outcome(1), Signal::Go), at(1));
-        assert_eq!((queued.refused_late(1, 1), queued.size()), (None, 1));
+        apply_reply(&mut queued, &GatewayReply::for_all(1, &outcome(1), Signal::Go), at_second(1));
+        assert_eq!((queued.observe_late_rejections(1, 1), queued.next_size()), (None, 1));
     }
-    follow(&mut queued, &Reply::all(1, &outcome(1), Signal::Go), at(1));
-    assert!(queued.refused_late(1, 1).is_some());
+    apply_reply(&mut queued, &GatewayReply::for_all(1, &outcome(1), Signal::Go), at_second(1));
+    assert!(queued.observe_late_rejections(1, 1).is_some());
 }
 
 #[test]
-fn of_several_reasons_to_stop_the_gravest_counts_and_of_equal_ones_the_first() {
-    let mut course = Course::new(&conditions());
+fn gravest_stop_reason_counts_then_the_first() {
+    let mut course = FlowControl::new(&conditions());
     for (kind, reason, first, told) in [
-        (StopKind::Asked, "one", true, "one"),
+        (StopKind::StopRequested, "one", true, "one"),
         (StopKind::Inconsistent, "two", false, "one"),
         (StopKind::Ledger, "three", false, "three"),
         (StopKind::Interrupted(2), "four", false, "three"),
     ] {
-        assert_eq!(course.stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
-        assert_eq!(course.stopped().map(|stop| stop.reason.as_str()), Some(told));
+        assert_eq!(course.record_stop(Stop::new(kind, reason)), Halt { reason: reason.into(), first });
+        assert_eq!(course.stop_reason().map(|stop| stop.reason.as_str()), Some(told));
     }
 }
 
 #[test]
-fn after_an_outage_one_envelope_tries_the_way_for_all() {
-    let mut course = grown(&conditions());
+fn one_envelope_probes_after_an_outage() {
+    let mut course = warmed_up(&conditions());
     assert!(course.may_begin(1, 2) && !course.may_begin(2, 0) && !course.may_begin(1, 3));
-    follow(&mut course, &Reply::all(1, &outcome(3), Signal::Unreachable("refused".into())), at(5));
+    apply_reply(
+        &mut course,
+        &GatewayReply::for_all(1, &outcome(3), Signal::Unreachable("refused".into())),
+        at_second(5),
+    );
     assert!(!course.may_begin(0, 0), "it pauses");
-    course.look(Duration::from_secs(6));
+    course.expire_pause(Duration::from_secs(6));
     assert!(course.may_begin(0, 0) && !course.may_begin(1, 0) && !course.may_begin(0, 1));
-    follow(&mut course, &Reply::all(1, &outcome(0), Signal::Go), at(6));
+    apply_reply(&mut course, &GatewayReply::for_all(1, &outcome(0), Signal::Go), at_second(6));
     assert!(course.may_begin(1, 2));
 }
 
 proptest! {
     #[test]
-    fn whatever_comes_a_stop_is_final_a_pause_is_kept_and_envelopes_only_grow(
+    fn stop_is_final_pause_is_kept_envelopes_only_grow(
         replies in prop::collection::vec((0..9_usize, 0..5_usize, 1..8_usize, 0..120_u64, 0.0..1.0_f64), 1..60),
     ) {
-        let mut course = Course::new(&conditions());
+        let mut course = FlowControl::new(&conditions());
         let mut now = Duration::ZERO;
         for (signal, kind, count, seconds, chance) in replies {
-            let (size, stopped) = (course.size(), course.stopped().cloned());
+            let (size, stopped) = (course.next_size(), course.stop_reason().cloned());
             now += Duration::from_secs(seconds);
-            course.look(now);
-            let reply = Reply::all(count, &outcome(kind), signals().swap_remove(signal));
-            let steps = follow(&mut course, &reply, Moment { at: now, chance });
-            prop_assert!(size <= course.size() && course.size() <= 100);
-            prop_assert!(size == course.size() || reply.proves_something());
-            prop_assert!(stopped.is_none() || (course.stopped().is_some() && !course.may_begin(0, 0)));
+            course.expire_pause(now);
+            let reply = GatewayReply::for_all(count, &outcome(kind), all_signals().swap_remove(signal));
+            let steps = apply_reply(&mut course, &reply, RetryMoment { at: now, chance });
+            prop_assert!(size <= course.next_size() && course.next_size() <= 100);
+            prop_assert!(size == course.next_size() || reply.has_proof());
+            prop_assert!(stopped.is_none() || (course.stop_reason().is_some() && !course.may_begin(0, 0)));
             for step in steps {
                 match step {
-                    Step::Pause { time, .. } => {
+                    FollowUp::Pause { time, .. } => {
                         prop_assert!(!course.may_begin(0, 0));
-                        course.look((now + time).saturating_sub(Duration::from_nanos(1)));
+                        course.expire_pause((now + time).saturating_sub(Duration::from_nanos(1)));
                         prop_assert!(course.is_paused() || time.is_zero());
                     }
-                    Step::Stop(Halt { first, .. }) => {
-                        prop_assert!(course.stopped().is_some() && !course.may_begin(0, 0));
+                    FollowUp::Stop(Halt { first, .. }) => {
+                        prop_assert!(course.stop_reason().is_some() && !course.may_begin(0, 0));
                         prop_assert!(!first || stopped.is_none());
                     }
-                    Step::TryAgain(_) => prop_assert_eq!(kind, 3),
-                    Step::Ask { queued, until } => {
+                    FollowUp::Resend(_) => prop_assert_eq!(kind, 3),
+                    FollowUp::AskStatus { queued, until } => {
                         prop_assert!(queued.len() == count && until >= now.min(Duration::from_secs(10)));
                     }
-                    Step::Warn(_) | Step::SlowDown(_) => {}
+                    FollowUp::Warn(_) | FollowUp::SlowDown(_) => {}
                 }
             }
         }
@@ -227,28 +239,28 @@ proptest! {
 }
 
 #[test]
-fn at_a_bound_what_fits_goes_alone_and_a_start_waits_for_another_day_or_stops() {
+fn start_at_a_bound_sends_the_rest_then_waits_or_stops() {
     let until = jiff::civil::date(2026, 11, 24).to_zoned(jiff::tz::TimeZone::UTC).unwrap();
     let day = Bound::Day { limit: 5, until, wait: Duration::from_secs(3_600) };
     let second = Duration::from_secs(1);
-    let mut course = Course::new(&conditions());
-    assert_eq!(course.bounded((3, true), &day, second), Bounded::GoesOn);
-    assert_eq!(course.bounded((0, false), &day, second), Bounded::GoesOn, "what is on its way may make room");
+    let mut course = FlowControl::new(&conditions());
+    assert_eq!(course.apply_bound((3, true), &day, second), BoundEffect::Continue);
+    assert_eq!(course.apply_bound((0, false), &day, second), BoundEffect::Continue, "what is on its way may make room");
     assert!(!course.may_begin(1, 0) && course.may_begin(0, 0));
-    let Bounded::Waits { reason, time } = course.bounded((0, true), &day, second) else { panic!("it waits") };
+    let BoundEffect::Wait { reason, time } = course.apply_bound((0, true), &day, second) else { panic!("it waits") };
     assert_eq!((time, course.is_paused()), (Duration::from_secs(3_600), true));
     assert!(reason.contains("at 2026-11-24 00:00 (UTC)"), "{reason}");
     // It asks again from time to time, and tells it once.
-    course.look(second + ASKS_AGAIN);
+    course.expire_pause(second + RECHECK_INTERVAL);
     assert!(!course.is_paused());
-    assert_eq!(course.bounded((0, true), &day, Duration::from_secs(61)), Bounded::GoesOn);
-    assert!(course.is_paused() && course.stopped().is_none());
+    assert_eq!(course.apply_bound((0, true), &day, Duration::from_secs(61)), BoundEffect::Continue);
+    assert!(course.is_paused() && course.stop_reason().is_none());
     for (conditions, bound, kind) in [
-        (Conditions { waits: false, ..conditions() }, day, StopKind::Window),
+        (SendConditions { waits_at_bounds: false, ..conditions() }, day, StopKind::Window),
         (conditions(), Bound::Recipients { limit: 5 }, StopKind::Budget),
     ] {
-        let mut course = Course::new(&conditions);
-        let Bounded::Stops(halt) = course.bounded((0, true), &bound, second) else { panic!("it stops") };
-        assert_eq!((course.stopped().map(|stop| stop.kind), halt.first), (Some(kind), true));
+        let mut course = FlowControl::new(&conditions);
+        let BoundEffect::Stop(halt) = course.apply_bound((0, true), &bound, second) else { panic!("it stops") };
+        assert_eq!((course.stop_reason().map(|stop| stop.kind), halt.first), (Some(kind), true));
     }
 }

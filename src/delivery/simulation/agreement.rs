@@ -2,19 +2,19 @@
 
 use jiff::Timestamp;
 
-use super::chance::Chance;
-use super::disk::instant;
-use super::judge::phone;
-use crate::domain::{Chain, Endpoint, MsgId, OperationKind, Outcome, Phone, Row};
-use crate::ledger::memory::Contents;
+use super::chance::SimulationRandom;
+use super::disk::to_timestamp;
+use super::judge::row_phone;
+use crate::domain::{Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Row};
+use crate::ledger::memory::LedgerContents;
 use crate::ledger::{
-    Allowance, Author, Change, EnvelopeRecord, Heed, Intent, Lease, Ledger, LeftOut, NewRowEvent, NewRun, OptOut,
-    Ownership, Permit, Reach, RetriedRow, RetryOrder, RowEvent, RunFilter, RunId, Scope, SentRow, Settlement,
-    SqliteLedger, SuppressionList as _,
+    Allowance, Author, EnvelopeRecord, ExcludedRows, Intent, Lease, Ledger, NewRowEvent, NewRun, OptOut, OptOutReach,
+    OptOutScope, Ownership, Permit, RetriedRow, RetryOrder, RowChange, RowEvent, RunFilter, RunId, SentRow, Settlement,
+    SqliteLedger, SuppressionList as _, SuppressionPolicy,
 };
 
 /// The time of both ledgers: it stands still, so that the waits are the same.
-const NOW: i64 = 1_800_000_000_000_000;
+const FIXED_NOW: i64 = 1_800_000_000_000_000;
 /// Calls per ledger, and ledgers.
 const CALLS: usize = 60;
 const LEDGERS: u64 = 12;
@@ -22,7 +22,7 @@ const LEDGERS: u64 = 12;
 const ROWS: u64 = 8;
 
 fn clock() -> Timestamp {
-    instant(NOW)
+    to_timestamp(FIXED_NOW)
 }
 
 fn new_run() -> NewRun {
@@ -38,43 +38,44 @@ fn new_run() -> NewRun {
         recipients: ROWS,
         last_row: Row::new(ROWS as u32 + 1),
         file: None,
-        left_out: LeftOut::default(),
-        heed: Heed::default(),
+        excluded: ExcludedRows::default(),
+        suppression: SuppressionPolicy::default(),
         began_at: clock(),
         random: 5,
     }
 }
 
-fn row(chance: &mut Chance) -> Row {
+fn any_row(chance: &mut SimulationRandom) -> Row {
     Row::new(2 + chance.below(ROWS) as u32)
 }
 
-fn outcome(chance: &mut Chance) -> Outcome {
+fn any_outcome(chance: &mut SimulationRandom) -> OperationOutcome {
     let reason = || "reason".into();
     match chance.below(5) {
-        0 => Outcome::Accepted { msg_id: Some(MsgId::Number(5)), parts: Some(1), answer: None },
-        1 => Outcome::Queued { request_id: reason() },
-        2 => Outcome::Rejected { error: "No route".into() },
-        3 => Outcome::NotSent { reason: reason() },
-        _ => Outcome::InDoubt { reason: reason() },
+        0 => OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(1), answer: None },
+        1 => OperationOutcome::Queued { request_id: reason() },
+        2 => OperationOutcome::Rejected { error: "No route".into() },
+        3 => OperationOutcome::NotSent { reason: reason() },
+        _ => OperationOutcome::InDoubt { reason: reason() },
     }
 }
 
-fn change(chance: &mut Chance) -> Change {
+fn any_change(chance: &mut SimulationRandom) -> RowChange {
     let by = Author::Person("olena".into());
     match chance.below(4) {
-        0 => Change::Found { status: "DELIVERED".into(), msg_id: None, channel: None },
-        1 => Change::Unresolved { asked: 20 },
-        2 => Change::AssumedSent { by, why: None },
-        _ => Change::SendAgain { by, why: None },
+        0 => RowChange::Found { status: "DELIVERED".into(), msg_id: None, channel: None },
+        1 => RowChange::Unresolved { asked: 20 },
+        2 => RowChange::AssumedSent { by, why: None },
+        _ => RowChange::SendAgain { by, why: None },
     }
 }
 
-fn intent(chance: &mut Chance, lease: Lease) -> Intent {
+fn any_intent(chance: &mut SimulationRandom, lease: Lease) -> Intent {
     let count = 1 + chance.below(3);
-    let sent = |row| SentRow { row, to: Phone::new(phone(row)).unwrap().into(), digest: [7; 8], chain: Chain::UNKNOWN };
-    let rows = (0..count).map(|_| sent(row(chance))).collect();
-    let rate = chance.of(&[None, Some(10.0)]);
+    let sent =
+        |row| SentRow { row, to: Phone::new(row_phone(row)).unwrap().into(), digest: [7; 8], chain: Chain::UNKNOWN };
+    let rows = (0..count).map(|_| sent(any_row(chance))).collect();
+    let rate = chance.pick(&[None, Some(10.0)]);
     Intent {
         lease,
         kind: OperationKind::Sms,
@@ -87,31 +88,31 @@ fn intent(chance: &mut Chance, lease: Lease) -> Intent {
 }
 
 /// Both ledgers and what they were told so far.
-struct Pair {
+struct LedgerPair {
     real: SqliteLedger,
-    model: Contents,
+    model: LedgerContents,
     run: RunId,
     envelopes: u32,
     /// The takings of the run, by the epoch that each drew.
     leases: Vec<(Lease, Lease)>,
 }
 
-impl Pair {
+impl LedgerPair {
     /// Takes the run in both.
-    async fn claim(&mut self) {
-        let hold = self.real.hold("sale", "account").await.unwrap().expect("nobody has it");
-        let real = self.real.claim(&hold, self.run).await.unwrap();
-        let model = self.model.claim(NOW, &hold, self.run, |_| false).unwrap();
-        assert_eq!(real.doubtful, model.doubtful, "claim");
+    async fn claim_both(&mut self) {
+        let hold = self.real.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it");
+        let real = self.real.claim_run(&hold, self.run).await.unwrap();
+        let model = self.model.claim_run(FIXED_NOW, &hold, self.run, |_| false).unwrap();
+        assert_eq!(real.in_doubt, model.in_doubt, "claim");
         self.leases.push((real.lease, model.lease));
     }
 
     /// Begins an envelope in both; one that was refused takes no number.
-    async fn begin(&mut self, chance: &mut Chance, leases: (Lease, Lease)) {
-        let real = intent(chance, leases.0);
+    async fn begin_both(&mut self, chance: &mut SimulationRandom, leases: (Lease, Lease)) {
+        let real = any_intent(chance, leases.0);
         let model = Intent { lease: leases.1, ..real.clone() };
-        let told = self.model.begin(NOW, model).unwrap();
-        assert_eq!(self.real.begin(real).await.unwrap(), told, "begin");
+        let told = self.model.begin_envelope(FIXED_NOW, model).unwrap();
+        assert_eq!(self.real.begin_envelope(real).await.unwrap(), told, "begin");
         if let Permit::Granted { envelope, .. } = told {
             self.envelopes += 1;
             assert_eq!(envelope, self.envelopes);
@@ -119,112 +120,112 @@ impl Pair {
     }
 
     /// One call to both, by whoever has the run or had it before; what both tell has to be the same.
-    async fn call(&mut self, chance: &mut Chance) {
+    async fn call_both(&mut self, chance: &mut SimulationRandom) {
         let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
         match chance.below(9) {
-            0 => self.claim().await,
-            1..=3 => self.begin(chance, leases).await,
+            0 => self.claim_both().await,
+            1..=3 => self.begin_both(chance, leases).await,
             4 | 5 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
-                let outcomes = self.model.book(self.run).unwrap().envelopes[&envelope]
+                let outcomes = self.model.stored_run(self.run).unwrap().envelopes[&envelope]
                     .rows
                     .iter()
-                    .map(|_| outcome(chance))
+                    .map(|_| any_outcome(chance))
                     .collect();
                 let settlement = Settlement { run: self.run, envelope, outcomes, evidence: None };
-                self.real.settle(settlement.clone()).await.unwrap();
-                self.model.settle(NOW, settlement).unwrap();
+                self.real.settle_envelope(settlement.clone()).await.unwrap();
+                self.model.settle_envelope(FIXED_NOW, settlement).unwrap();
             }
             6 if self.envelopes > 0 => {
                 let envelope = 1 + chance.below(u64::from(self.envelopes)) as u32;
-                let event = NewRowEvent { row: row(chance), envelope, change: change(chance) };
-                let told = self.real.record(leases.0, vec![event.clone()]).await.unwrap();
-                assert_eq!(told, self.model.record(NOW, leases.1, vec![event]).unwrap(), "record");
+                let event = NewRowEvent { row: any_row(chance), envelope, change: any_change(chance) };
+                let told = self.real.record_events(leases.0, vec![event.clone()]).await.unwrap();
+                assert_eq!(told, self.model.record_events(FIXED_NOW, leases.1, vec![event]).unwrap(), "record");
             }
             8 => {
-                let phone = Phone::new(phone(row(chance))).unwrap();
+                let phone = Phone::new(row_phone(any_row(chance))).unwrap();
                 let (reason, source) = ("STOP".into(), "a reply".into());
                 let out = OptOut {
                     who: phone.into(),
-                    scope: Scope::Everything,
-                    reach: Reach::AllGateways,
+                    scope: OptOutScope::Everything,
+                    reach: OptOutReach::AllGateways,
                     reason,
                     source,
                     at: clock(),
                 };
-                let model = self.model.opt_outs.add(vec![out.clone()]);
-                assert_eq!(self.real.suppress(vec![out]).await.unwrap(), model, "suppress");
+                let model = self.model.opt_outs.add_opt_outs(vec![out.clone()]);
+                assert_eq!(self.real.add_opt_outs(vec![out]).await.unwrap(), model, "suppress");
             }
             7 => {
                 let asked = chance.once_in(4);
                 self.real.request_stop(self.run, asked).await.unwrap();
                 self.model.request_stop(self.run, asked).unwrap();
                 let account = Allowance::new("account", Some(10.0));
-                let wait = self.real.reserve(&account, 3).await.unwrap();
-                assert_eq!(wait, self.model.reserve(NOW, &account, 3), "reserve");
+                let wait = self.real.reserve_rate(&account, 3).await.unwrap();
+                assert_eq!(wait, self.model.reserve_rate(FIXED_NOW, &account, 3), "reserve");
             }
             _ => {
-                let wait = chance.of(&[None, Some(std::time::Duration::from_secs(3))]);
-                self.real.slow_down("account", wait).await.unwrap();
-                self.model.slow_down(NOW, "account", wait).unwrap();
+                let wait = chance.pick(&[None, Some(std::time::Duration::from_secs(3))]);
+                self.real.slow_account("account", wait).await.unwrap();
+                self.model.slow_account(FIXED_NOW, "account", wait).unwrap();
             }
         }
     }
 
     /// An order to send again, and what both know after everything.
-    async fn compare(mut self, chance: &mut Chance) {
-        self.claim().await;
+    async fn compare_both(mut self, chance: &mut SimulationRandom) {
+        self.claim_both().await;
         let (real, model) = self.leases[self.leases.len() - 1];
         let by = Author::Person("olena".into());
-        let order = RetryOrder { rows: vec![RetriedRow { row: row(chance), envelope: 1 }], by, random: 9 };
-        assert_eq!(self.real.retry(real, order.clone()).await.unwrap(), Ownership::Held);
-        assert_eq!(self.model.retry(NOW, model, order).unwrap(), Ownership::Held);
+        let order = RetryOrder { rows: vec![RetriedRow { row: any_row(chance), envelope: 1 }], by, random: 9 };
+        assert_eq!(self.real.retry_rows(real, order.clone()).await.unwrap(), Ownership::Held);
+        assert_eq!(self.model.retry_rows(FIXED_NOW, model, order).unwrap(), Ownership::Held);
         let plain = |record: &EnvelopeRecord| {
             let rows: Vec<Row> = record.rows.iter().map(|sent| sent.row).collect();
             (record.envelope, rows, record.settled.as_ref().map(|(_, outcomes)| outcomes.clone()))
         };
-        let real: Vec<_> = self.real.envelopes(self.run, 1..=u32::MAX).await.unwrap().iter().map(plain).collect();
-        let model: Vec<_> = self.model.book(self.run).unwrap().envelopes.values().map(plain).collect();
+        let real: Vec<_> = self.real.load_envelopes(self.run, 1..=u32::MAX).await.unwrap().iter().map(plain).collect();
+        let model: Vec<_> = self.model.stored_run(self.run).unwrap().envelopes.values().map(plain).collect();
         assert_eq!(real, model, "envelopes");
         let plain = |event: &RowEvent| (event.row, event.envelope, event.change.clone());
-        let real: Vec<_> = self.real.events(self.run).await.unwrap().iter().map(plain).collect();
-        let model: Vec<_> = self.model.book(self.run).unwrap().events.iter().map(plain).collect();
+        let real: Vec<_> = self.real.load_events(self.run).await.unwrap().iter().map(plain).collect();
+        let model: Vec<_> = self.model.stored_run(self.run).unwrap().events.iter().map(plain).collect();
         assert_eq!(real, model, "events");
-        let real = self.real.left_out(self.run).await.unwrap();
-        assert_eq!(real, self.model.book(self.run).unwrap().left_out, "left out");
-        let run = self.real.runs(RunFilter::all()).await.unwrap().remove(0);
-        let model = self.model.runs(&RunFilter::all()).remove(0);
+        let real = self.real.load_excluded_rows(self.run).await.unwrap();
+        assert_eq!(real, self.model.stored_run(self.run).unwrap().excluded, "left out");
+        let run = self.real.list_runs(RunFilter::all()).await.unwrap().remove(0);
+        let model = self.model.list_runs(&RunFilter::all()).remove(0);
         assert_eq!(
             (run.epoch.is_some(), run.progress, run.ids, run.orders),
             (model.epoch.is_some(), model.progress, model.ids, model.orders)
         );
-        let guarded = self.real.numbers_sent_to(&[self.run]).await.unwrap();
-        assert_eq!(guarded, self.model.numbers_sent_to(&[self.run]), "guard");
+        let guarded = self.real.load_sent_numbers(&[self.run]).await.unwrap();
+        assert_eq!(guarded, self.model.load_sent_numbers(&[self.run]), "guard");
     }
 }
 
 #[tokio::test]
-async fn the_simulated_ledger_tells_the_same_as_the_real_one() {
+async fn simulated_ledger_agrees_with_the_real_one() {
     let mut begun = 0;
     for seed in 0..LEDGERS {
-        let mut chance = Chance::new(seed);
+        let mut chance = SimulationRandom::new(seed);
         let folder = tempfile::tempdir().unwrap();
         let real = SqliteLedger::open(&folder.path().join("ledger"), clock).await.unwrap();
         let created = real.create_run(&new_run()).await.unwrap();
         real.open_run(created.key, None).await.unwrap();
-        let (run, mut model) = (created.key, Contents::default());
+        let (run, mut model) = (created.key, LedgerContents::default());
         let copy = model.create_run(&new_run()).unwrap();
         assert_eq!((copy.key, copy.ids), (created.key, created.ids));
-        model.open_run(NOW, run, None).unwrap();
-        let mut pair = Pair { real, model, run, envelopes: 0, leases: Vec::new() };
-        pair.claim().await;
+        model.open_run(FIXED_NOW, run, None).unwrap();
+        let mut pair = LedgerPair { real, model, run, envelopes: 0, leases: Vec::new() };
+        pair.claim_both().await;
         // An order to send again needs an envelope to be about.
-        pair.begin(&mut chance, pair.leases[0]).await;
+        pair.begin_both(&mut chance, pair.leases[0]).await;
         for _ in 0..CALLS {
-            pair.call(&mut chance).await;
+            pair.call_both(&mut chance).await;
         }
         begun += pair.envelopes;
-        pair.compare(&mut chance).await;
+        pair.compare_both(&mut chance).await;
     }
     assert!(begun > 50, "{begun} intents prove nothing");
 }

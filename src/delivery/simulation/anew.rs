@@ -2,41 +2,41 @@
 
 use std::sync::Arc;
 
-use super::chance::Chance;
-use super::judge::phone;
-use super::life::wall;
+use super::chance::SimulationRandom;
+use super::judge::row_phone;
+use super::life::wall_now;
 use super::sighting::Sighting;
-use super::story::{Errand, World};
+use super::story::{ProcessTask, SimulatedWorld};
 use crate::domain::{Phone, Row};
-use crate::ledger::{Ledger, LeftOut, NumberSet, RunFilter, RunId, State};
+use crate::ledger::{ExcludedRows, Ledger, NumberSet, RowState, RunFilter, RunId};
 
-impl World {
+impl SimulatedWorld {
     /// Whom a run that began now would skip.
-    pub(super) async fn guard(&self) -> NumberSet {
-        let ledger = self.ledger(&self.immortal());
-        let runs: Vec<RunId> = ledger.runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
-        let skipped = ledger.numbers_sent_to(&runs).await.unwrap();
-        self.judge.guard(&self.plan, &self.snapshot().await, &self.platform.taken(), &skipped);
+    pub(super) async fn check_guard(&self) -> NumberSet {
+        let ledger = self.process_ledger(&self.immortal_life());
+        let runs: Vec<RunId> = ledger.list_runs(RunFilter::all()).await.unwrap().iter().map(|run| run.key).collect();
+        let skipped = ledger.load_sent_numbers(&runs).await.unwrap();
+        self.judge.check_guard(&self.plan, &self.load_snapshot().await, &self.platform.taken_messages(), &skipped);
         skipped
     }
 
     /// The campaign once more: it goes to those alone whom the guard does not skip.
-    pub(super) async fn go_again(self: &Arc<Self>) {
-        let skipped = self.guard().await;
-        let mut left_out = LeftOut::default();
+    pub(super) async fn send_again(self: &Arc<Self>) {
+        let skipped = self.check_guard().await;
+        let mut left_out = ExcludedRows::default();
         let rows =
-            (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(Phone::new(phone(*row)).unwrap()));
-        rows.for_each(|row| left_out.insert(row, State::Skipped, "sent to before"));
-        if left_out.count(State::Skipped) == u64::from(self.plan.rows) {
+            (2..=self.plan.rows + 1).map(Row::new).filter(|row| skipped.contains(Phone::new(row_phone(*row)).unwrap()));
+        rows.for_each(|row| left_out.insert(row, RowState::Skipped, "sent to before"));
+        if left_out.count_rows(RowState::Skipped) == u64::from(self.plan.rows) {
             return;
         }
-        self.judge.begun_anew();
-        let new = self.plan.new_run(self.chance(Chance::bits), left_out);
-        let run = self.disk.lock().unwrap().begin_run(wall().as_microsecond(), &new);
+        self.judge.allow_decided_again();
+        let new = self.plan.new_run(self.with_random(SimulationRandom::next_bits), left_out);
+        let run = self.disk.lock().unwrap().begin_run(wall_now().as_microsecond(), &new);
         *self.run.lock().unwrap() = run;
-        self.process(Errand::Send, self.immortal()).await;
-        self.saw(Sighting::BegunAnew, 1);
-        self.compare(false).await;
-        self.guard().await;
+        self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
+        self.record_sighting(Sighting::BegunAnew, 1);
+        self.compare_with_ledger(false).await;
+        self.check_guard().await;
     }
 }

@@ -1,41 +1,44 @@
 //! How the ledger of a process begins an intent: as it should, or by a mistake.
 
-use super::disk::Disk;
+use super::disk::SimulatedDisk;
 use super::ledger::ProcessLedger;
 use super::mistake::Mistake;
-use crate::ledger::{Intent, Lease, LedgerError, Permit, Rows, Wait};
+use crate::ledger::{Intent, Lease, LedgerError, Permit, RowSpan, SlotWait};
 
 impl ProcessLedger {
     pub(super) async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
         let unrecorded = || {
-            let envelope = self.disk().unrecorded();
-            (envelope, Permit::Granted { envelope, wait: Wait::NONE })
+            let envelope = self.disk().next_unrecorded();
+            (envelope, Permit::Granted { envelope, wait: SlotWait::NONE })
         };
         match self.mistake {
             Some(Mistake::NoIntent) => Ok(unrecorded().1),
-            Some(Mistake::IntentAfterTheSend) => {
+            Some(Mistake::IntentAfterSend) => {
                 let (envelope, permit) = unrecorded();
-                self.tell_before(permit, move |disk: &mut Disk, now| disk.insert(now, envelope, intent)).await
+                self.report_before_commit(permit, move |disk: &mut SimulatedDisk, now| {
+                    disk.insert(now, envelope, intent)
+                })
+                .await
             }
             Some(Mistake::NoEpochCheck) => {
-                let change = |disk: &mut Disk, now| {
+                let change = |disk: &mut SimulatedDisk, now| {
                     let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
                     disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
             }
-            Some(Mistake::ShareEpochUnseen) => {
-                let change = |disk: &mut Disk, now| {
-                    let holder = rows_of(&intent).and_then(|rows| disk.holder(intent.lease.run, rows));
+            Some(Mistake::ShareEpochIgnored) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let holder = intent_rows(&intent).and_then(|rows| disk.find_holder(intent.lease.run, rows));
                     let epoch = holder.unwrap_or(intent.lease.epoch);
                     disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
                 };
                 self.write(change).await
             }
             Some(Mistake::OptOutIgnored) => {
-                let change = |disk: &mut Disk, now| {
+                let change = |disk: &mut SimulatedDisk, now| {
                     let version = disk.contents.opt_outs.version();
-                    disk.contents.book_mut(intent.lease.run)?.run.heed.version = version;
+                    disk.contents.stored_run_mut(intent.lease.run)?.run.suppression.version = version;
                     disk.begin(now, intent)
                 };
                 self.write(change).await
@@ -57,7 +60,7 @@ impl ProcessLedger {
 }
 
 /// Between which rows those of an intent are.
-fn rows_of(intent: &Intent) -> Option<Rows> {
+fn intent_rows(intent: &Intent) -> Option<RowSpan> {
     let rows = intent.rows.iter().map(|sent| sent.row);
-    rows.clone().min().zip(rows.max()).map(|(first, last)| Rows { first, last })
+    rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })
 }

@@ -2,14 +2,14 @@
 
 /// A small generator (splitmix64).
 #[derive(Clone, Debug)]
-pub(super) struct Chance(u64);
+pub(super) struct SimulationRandom(u64);
 
-impl Chance {
+impl SimulationRandom {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(super) fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ impl Chance {
 
     /// A number below `end`.
     pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.bits() % end.max(1)
+        self.next_bits() % end.max(1)
     }
 
     /// Whether something happens that does so once in `times` times.
@@ -28,7 +28,7 @@ impl Chance {
     }
 
     /// One of these.
-    pub(super) fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }

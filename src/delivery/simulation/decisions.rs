@@ -4,127 +4,149 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::chance::Chance;
+use super::chance::SimulationRandom;
 use super::ledger::ProcessLedger;
-use super::life::wall;
-use super::line::Line;
+use super::life::wall_now;
+use super::line::SimulatedGateway;
 use super::mistake::Mistake;
-use super::plan::Decision;
+use super::plan::FinalDecision;
 use super::sighting::Sighting;
-use super::story::{World, look};
-use crate::delivery::{ChainTimes, Doubt, Doubts, Fate, Pending, Poller, Reconciler, Snapshot};
+use super::story::{SimulatedWorld, load_run};
+use crate::delivery::{
+    ChainLifetimes, ConfirmedFate, MessageInDoubt, MessagesInDoubt, PendingMessage, Reconciler, Snapshot, StatusPoller,
+};
 use crate::domain::Row;
 use crate::ledger::{
-    Allowance, Author, Change, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, Run, State,
+    Allowance, Author, Lease, Ledger, LedgerError, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowState, Run,
 };
 
-impl World {
+impl SimulatedWorld {
     /// Asks about rows in doubt, and applies the campaign's rule to those that were not found.
-    pub(super) async fn reconcile(&self, ledger: &ProcessLedger, line: &Line, lease: Lease, wanted: &[State]) {
-        let began = wall();
-        let Some((run, snapshot)) = look(ledger, false).await else { return };
-        let Ok(mut doubts) = Doubts::read(ledger, &run, &snapshot.states, wanted).await else { return };
-        self.nothing_proven_is_asked(began, run.key, &doubts);
+    pub(super) async fn reconcile(
+        &self,
+        ledger: &ProcessLedger,
+        line: &SimulatedGateway,
+        lease: Lease,
+        wanted: &[RowState],
+    ) {
+        let began = wall_now();
+        let Some((run, snapshot)) = load_run(ledger, false).await else { return };
+        let Ok(mut doubts) = MessagesInDoubt::load(ledger, &run, &snapshot.states, wanted).await else { return };
+        self.check_nothing_proven_is_asked(began, run.key, &doubts);
         if doubts.rows.is_empty() {
             return;
         }
         let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let reconciler =
-            Reconciler { ledger, gateway: line, run: &run, lease, account, most: self.plan.batch, clock: wall };
-        let Ok(learnt) = reconciler.ask(&mut doubts, Instant::now() + Duration::from_secs(600)).await else { return };
-        self.saw(Sighting::Found, learnt.found);
-        self.saw(Sighting::Unresolved, learnt.unresolved);
+            Reconciler { ledger, gateway: line, run: &run, lease, account, most: self.plan.batch, clock: wall_now };
+        let Ok(learnt) = reconciler.ask_rows(&mut doubts, Instant::now() + Duration::from_secs(600)).await else {
+            return;
+        };
+        self.record_sighting(Sighting::Found, learnt.found);
+        self.record_sighting(Sighting::Unresolved, learnt.unresolved);
         let hasty = self.mistake == Some(Mistake::OneDenialIsEnough);
         if self.plan.resend_if_not_found || hasty {
             let denied = |answer: &str| answer.starts_with("no such message");
             doubts.rows.retain(|doubt| {
-                doubt.not_found || (hasty && doubt.question.as_ref().is_some_and(|asked| denied(&asked.answer)))
+                doubt.not_found || (hasty && doubt.history.as_ref().is_some_and(|asked| denied(&asked.answer)))
             });
-            self.saw(Sighting::ResentByRule, doubts.rows.len() as u64);
+            self.record_sighting(Sighting::ResentByRule, doubts.rows.len() as u64);
             let by = Author::Policy("on_in_doubt: resend_if_not_found".into());
-            let again = Change::SendAgain { by, why: None };
-            let events = doubts.rows.iter().map(|doubt| event(doubt.row, doubt.envelope, &again)).collect();
-            let _ = ledger.record(lease, events).await;
+            let again = RowChange::SendAgain { by, why: None };
+            let events = doubts.rows.iter().map(|doubt| row_event(doubt.row, doubt.envelope, &again)).collect();
+            let _ = ledger.record_events(lease, events).await;
         }
     }
 
     /// What a person decides in the end about rows in doubt and rows that were refused.
-    pub(super) async fn decide(&self) {
+    pub(super) async fn decide_at_end(&self) {
         self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
     }
 
     /// A message that was in doubt, sent again and refused is in doubt still; a person leaves it at that.
-    pub(super) async fn give_up(&self) {
-        self.decide_on(Decision::NotSent, false).await;
+    pub(super) async fn accept_doubt(&self) {
+        self.decide_on(FinalDecision::NotSent, false).await;
     }
 
-    async fn decide_on(&self, decision: Decision, retry_rejected: bool) {
-        let ledger = self.ledger(&self.immortal());
-        let Some(lease) = self.take(ledger.as_ref()).await else { return };
-        let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
-        let wanted = [State::InDoubt, State::Unresolved];
-        let Ok(doubts) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
+    async fn decide_on(&self, decision: FinalDecision, retry_rejected: bool) {
+        let ledger = self.process_ledger(&self.immortal_life());
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
+        let wanted = [RowState::InDoubt, RowState::Unresolved];
+        let Ok(doubts) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &wanted).await else { return };
         let rows: Vec<(Row, u32)> = doubts.rows.iter().map(|doubt| (doubt.row, doubt.envelope)).collect();
         let (by, why) = (Author::Person("olena".into()), None);
         let (change, more, seen) = match decision {
-            Decision::AssumeSent => (Change::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
-            Decision::NotSent => (Change::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
-            Decision::NotSentThenRetry => (Change::NotSent { by: by.clone(), why }, 1, Sighting::CountedAsNotSent),
-            Decision::SendAgain => (Change::SendAgain { by: by.clone(), why }, 1, Sighting::SentAgain),
+            FinalDecision::AssumeSent => (RowChange::AssumedSent { by: by.clone(), why }, 0, Sighting::CountedAsSent),
+            FinalDecision::NotSent => (RowChange::NotSent { by: by.clone(), why }, 0, Sighting::CountedAsNotSent),
+            FinalDecision::NotSentThenRetry => {
+                (RowChange::NotSent { by: by.clone(), why }, 1, Sighting::CountedAsNotSent)
+            }
+            FinalDecision::SendAgain => (RowChange::SendAgain { by: by.clone(), why }, 1, Sighting::SentAgain),
         };
-        if decision != Decision::AssumeSent {
-            rows.iter().for_each(|(row, _)| self.judge.accepted(*row, more));
+        if decision != FinalDecision::AssumeSent {
+            rows.iter().for_each(|(row, _)| self.judge.allow_more(*row, more));
         }
-        if matches!(decision, Decision::NotSent | Decision::NotSentThenRetry) {
-            rows.iter().for_each(|(row, _)| self.judge.decided(*row));
+        if matches!(decision, FinalDecision::NotSent | FinalDecision::NotSentThenRetry) {
+            rows.iter().for_each(|(row, _)| self.judge.note_decision(*row));
         }
-        self.saw(seen, rows.len() as u64);
-        let events = rows.iter().map(|(row, envelope)| event(*row, *envelope, &change)).collect();
-        let _ = ledger.record(lease, events).await;
-        let mut again = if decision == Decision::NotSentThenRetry { rows } else { Vec::new() };
+        self.record_sighting(seen, rows.len() as u64);
+        let events = rows.iter().map(|(row, envelope)| row_event(*row, *envelope, &change)).collect();
+        let _ = ledger.record_events(lease, events).await;
+        let mut again = if decision == FinalDecision::NotSentThenRetry { rows } else { Vec::new() };
         if retry_rejected {
-            let refused = [State::Rejected, State::Failed];
-            let Ok(refused) = Doubts::read(ledger.as_ref(), &run, &snapshot.states, &refused).await else { return };
-            let Ok(refused) = self.confirmed(&run, &snapshot, refused.rows).await else { return };
+            let refused = [RowState::Rejected, RowState::Failed];
+            let Ok(refused) = MessagesInDoubt::load(ledger.as_ref(), &run, &snapshot.states, &refused).await else {
+                return;
+            };
+            let Ok(refused) = self.confirm_failures(&run, &snapshot, refused.rows).await else { return };
             again.extend(refused.iter().map(|doubt| (doubt.row, doubt.envelope)));
         }
         if !again.is_empty() {
-            self.saw(Sighting::Retried, again.len() as u64);
-            let random = self.chance(Chance::bits);
+            self.record_sighting(Sighting::Retried, again.len() as u64);
+            let random = self.with_random(SimulationRandom::next_bits);
             let rows = again.into_iter().map(|(row, envelope)| RetriedRow { row, envelope }).collect();
-            let _ = ledger.retry(lease, RetryOrder { rows, by, random }).await;
+            let _ = ledger.retry_rows(lease, RetryOrder { rows, by, random }).await;
         }
     }
 }
 
-impl World {
+impl SimulatedWorld {
     /// Those of the refused messages that the platform confirms to have failed; what has one channel needs no confirmation.
-    async fn confirmed(&self, run: &Run, snapshot: &Snapshot, refused: Vec<Doubt>) -> Result<Vec<Doubt>, LedgerError> {
-        let seems_failed =
-            |doubt: &Doubt| doubt.chain.has_fallback() && snapshot.states.recorded(doubt.row) == Some(State::Failed);
+    async fn confirm_failures(
+        &self,
+        run: &Run,
+        snapshot: &Snapshot,
+        refused: Vec<MessageInDoubt>,
+    ) -> Result<Vec<MessageInDoubt>, LedgerError> {
+        let seems_failed = |doubt: &MessageInDoubt| {
+            doubt.chain.has_fallback() && snapshot.states.recorded_state(doubt.row) == Some(RowState::Failed)
+        };
         if self.mistake == Some(Mistake::RetryUnasked) {
             return Ok(refused);
         }
-        let (asked, mut again): (Vec<Doubt>, Vec<Doubt>) = refused.into_iter().partition(seems_failed);
-        let life = self.immortal();
-        let (ledger, line) = (self.ledger(&life), self.line(0, &life));
+        let (asked, mut again): (Vec<MessageInDoubt>, Vec<MessageInDoubt>) =
+            refused.into_iter().partition(seems_failed);
+        let life = self.immortal_life();
+        let (ledger, line) = (self.process_ledger(&life), self.simulated_gateway(0, &life));
         let account = Allowance::new(run.account.as_str(), self.plan.account_rate);
         let (ledger, gateway, most) = (ledger.as_ref(), line.as_ref(), self.plan.batch);
-        let poller = Poller { ledger, gateway, run, account, most, clock: wall };
-        let message = |doubt: &Doubt| {
-            let order = run.message_of(doubt.id).and_then(|(_, order)| order);
-            Pending::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainTimes::default())
+        let poller = StatusPoller { ledger, gateway, run, account, most, clock: wall_now };
+        let message = |doubt: &MessageInDoubt| {
+            let order = run.find_message(doubt.id).and_then(|(_, order)| order);
+            PendingMessage::new((doubt.row, order, doubt.id), (doubt.chain, doubt.since), &ChainLifetimes::default())
         };
-        let messages: Vec<Pending> = asked.iter().map(message).collect();
+        let messages: Vec<PendingMessage> = asked.iter().map(message).collect();
         let fates = poller.ask_before_retry(&messages, Instant::now() + Duration::from_secs(600)).await?;
-        let left_out = fates.iter().filter(|fate| matches!(fate, Fate::Delivered | Fate::UnderWay)).count();
-        self.saw(Sighting::RetryLeftOut, left_out as u64);
-        let confirmed = asked.into_iter().zip(fates).filter(|(_, fate)| *fate == Fate::Failed);
+        let left_out =
+            fates.iter().filter(|fate| matches!(fate, ConfirmedFate::Delivered | ConfirmedFate::InProgress)).count();
+        self.record_sighting(Sighting::RetryLeftOut, left_out as u64);
+        let confirmed = asked.into_iter().zip(fates).filter(|(_, fate)| *fate == ConfirmedFate::Failed);
         again.extend(confirmed.map(|(doubt, _)| doubt));
         Ok(again)
     }
 }
 
-fn event(row: Row, envelope: u32, change: &Change) -> NewRowEvent {
+fn row_event(row: Row, envelope: u32, change: &RowChange) -> NewRowEvent {
     NewRowEvent { row, envelope, change: change.clone() }
 }

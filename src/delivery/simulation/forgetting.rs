@@ -6,31 +6,31 @@ use super::ledger::{ProcessLedger, no_copies};
 use crate::ledger::{ForgetOrder, Forgetting, LedgerFuture, NewCopies, NumberSet, Ownership, Run, RunId, StateCounts};
 
 impl Forgetting for ProcessLedger {
-    fn forget(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
+    fn forget_number(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn to_be_forgotten(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn forgot(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
+    fn mark_rows_forgotten(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn prepare_other_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         no_copies()
     }
 
-    fn purge(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+    fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn keep_cancelled(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
+    fn keep_cancelled_numbers(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn kept_cancelled(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
+    fn load_cancelled_numbers(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
         unreachable!("nobody is forgotten in these worlds")
     }
 
@@ -38,7 +38,7 @@ impl Forgetting for ProcessLedger {
         unreachable!("nobody is forgotten in these worlds")
     }
 
-    fn sweep(&self) -> LedgerFuture<'_, ()> {
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
         unreachable!("nobody is forgotten in these worlds")
     }
 }

@@ -8,19 +8,20 @@ use futures_util::future::BoxFuture;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
-use super::disk::Disk;
-use super::life::{Life, wall};
+use super::disk::SimulatedDisk;
+use super::life::{ProcessLife, wall_now};
 use super::mistake::Mistake;
-use super::places::Leases;
-use crate::domain::{Addressee, Cap, MessageId, Outcome, Phone, Row};
-use crate::ledger::memory::{Book, Contents};
+use super::places::HeldSeats;
+use crate::domain::{Addressee, FrequencyCap, MessageId, OperationOutcome, Phone, Row};
+use crate::ledger::memory::{LedgerContents, StoredRun};
 use crate::ledger::{
-    AccountPace, Additions, Allowance, ApprovalRules, AskedRow, BlockRequest, Claim, Contacts, Copies, DrawRefusal,
-    Drawn, EntryRemoval, EnvelopeRecord, EnvelopeSummary, Hold, Intent, KeptApprovalRule, Lease, Ledger, LedgerError,
-    LedgerFuture, LeftOut, NewCopies, NewNotification, NewReceipt, NewRowEvent, NewRun, Notification,
-    NotificationQueue, NumberSet, OptOut, OptOuts, OptedOut, Origin, Ownership, Permit, QuestionTurn, Receipts,
-    Reception, Removal, RepeatGuard, RetryOrder, RowEvent, RowReceipts, Rows, Run, RunEnd, RunFilter, RunId,
-    Settlement, SharedRun, StateCounts, StrayCopies, SuppressionList, Told, Upkeep, Wait,
+    AccountRateLimit, Additions, Allowance, ApprovalRuleStore, AskedRow, BlockRequest, CampaignLock, Claim,
+    ContactHistory, Copies, DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
+    Intent, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin, NewCopies,
+    NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet,
+    OptOut, OptOutPage, OptOutRemoval, Ownership, Permit, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
+    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
+    StateCounts, StrayCopies, SuppressedNumbers, SuppressionList,
 };
 
 /// How long a commit takes before and after the instant at which it cannot be lost any more.
@@ -28,100 +29,102 @@ const COMMIT: Duration = Duration::from_millis(2);
 
 /// One process's way to the disk.
 pub(super) struct ProcessLedger {
-    pub(super) disk: Arc<Mutex<Disk>>,
-    pub(super) life: Arc<Life>,
-    pub(super) leases: Arc<Leases>,
+    pub(super) disk: Arc<Mutex<SimulatedDisk>>,
+    pub(super) life: Arc<ProcessLife>,
+    pub(super) leases: Arc<HeldSeats>,
     pub(super) mistake: Option<Mistake>,
 }
 
 impl ProcessLedger {
-    pub(super) fn disk(&self) -> MutexGuard<'_, Disk> {
+    pub(super) fn disk(&self) -> MutexGuard<'_, SimulatedDisk> {
         self.disk.lock().unwrap()
     }
 
     /// A change: a process may end before it, and between the commit and its return.
     pub(super) async fn write<T>(
         &self,
-        change: impl FnOnce(&mut Disk, i64) -> Result<T, LedgerError> + Send,
+        change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<T, LedgerError> + Send,
     ) -> Result<T, LedgerError> {
-        self.life.step().await;
+        self.life.take_step().await;
         sleep(COMMIT).await;
-        self.life.step().await;
-        let told = change(&mut self.disk(), wall().as_microsecond());
+        self.life.take_step().await;
+        let told = change(&mut self.disk(), wall_now().as_microsecond());
         sleep(COMMIT).await;
-        self.life.step().await;
+        self.life.take_step().await;
         told
     }
 
-    async fn read<T>(&self, look: impl FnOnce(&Contents) -> T + Send) -> Result<T, LedgerError> {
-        self.life.step().await;
+    async fn read<T>(&self, look: impl FnOnce(&LedgerContents) -> T + Send) -> Result<T, LedgerError> {
+        self.life.take_step().await;
         Ok(look(&self.disk().contents))
     }
 
     /// A change that is told before it is on the disk.
-    pub(super) async fn tell_before<T>(
+    pub(super) async fn report_before_commit<T>(
         &self,
         told: T,
-        change: impl FnOnce(&mut Disk, i64) -> Result<(), LedgerError> + Send + 'static,
+        change: impl FnOnce(&mut SimulatedDisk, i64) -> Result<(), LedgerError> + Send + 'static,
     ) -> Result<T, LedgerError> {
         let (disk, life) = (Arc::clone(&self.disk), Arc::clone(&self.life));
         tokio::spawn(async move {
             sleep(Duration::from_millis(50)).await;
-            life.step().await;
-            change(&mut disk.lock().unwrap(), wall().as_microsecond())
+            life.take_step().await;
+            change(&mut disk.lock().unwrap(), wall_now().as_microsecond())
         });
         Ok(told)
     }
 }
 
-impl Receipts for ProcessLedger {
-    fn receive(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.receive(now, receipts)).await })
+impl ReceiptStore for ProcessLedger {
+    fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.store_receipts(now, receipts)).await })
     }
 
-    fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         Box::pin(async move {
             self.write(|disk, _| {
-                disk.contents.hooks.insert(address.to_owned(), check_values);
+                disk.contents.webhook_secrets.insert(address.to_owned(), check_values);
                 Ok(())
             })
             .await
         })
     }
 
-    fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { self.read(|contents| contents.hooks.get(address).cloned().unwrap_or_default()).await })
+    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move {
+            self.read(|contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default()).await
+        })
     }
 
-    fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.counted(run, counts, parts, receipts)).await })
+    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.store_counts(run, counts, parts, receipts)).await })
     }
 
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move { self.read(|contents| contents.sent_to(run, row)).await })
+    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
+        Box::pin(async move { self.read(|contents| contents.find_addressee(run, row)).await })
     }
 
-    fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+    fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
         let forgotten = self.mistake == Some(Mistake::ReceiptsForgotten);
         let rows = if forgotten { 0..0 } else { rows };
-        Box::pin(async move { self.read(|contents| contents.receipts(run, rows)).await })
+        Box::pin(async move { self.read(|contents| contents.load_receipts(run, rows)).await })
     }
 }
 
-impl Upkeep for ProcessLedger {
-    fn place(&self) -> String {
+impl LedgerMaintenance for ProcessLedger {
+    fn describe_location(&self) -> String {
         "memory".to_owned()
     }
 
-    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
+    fn check_writable(&self) -> LedgerFuture<'_, ()> {
         Box::pin(async move { self.write(|_, _| Ok(())).await })
     }
 
-    fn prove_sound(&self) -> LedgerFuture<'_, ()> {
+    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
         Box::pin(self.read(|_| ()))
     }
 
-    fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
         Box::pin(self.read(|contents| contents.account_paces()))
     }
 
@@ -131,12 +134,14 @@ impl Upkeep for ProcessLedger {
 }
 
 impl NotificationQueue for ProcessLedger {
-    fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.notify(now, new)).await })
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.queue_notifications(now, new)).await })
     }
 
-    fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
-        let due = move |contents: &Contents| contents.due(wall().as_microsecond(), apart).map(|due| !due.is_empty());
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+        let due = move |contents: &LedgerContents| {
+            contents.list_due_groups(wall_now().as_microsecond(), apart).map(|due| !due.is_empty())
+        };
         Box::pin(async move { self.read(due).await.flatten() })
     }
 
@@ -144,8 +149,10 @@ impl NotificationQueue for ProcessLedger {
         Box::pin(async move { self.write(move |disk, now| disk.contents.take_notifications(now, apart, held)).await })
     }
 
-    fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(move |disk, now| disk.contents.told(now, &keys, told)).await })
+    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        Box::pin(async move {
+            self.write(move |disk, now| disk.contents.record_notification_outcome(now, &keys, told)).await
+        })
     }
 }
 
@@ -158,114 +165,118 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.open_run(now, run, replaced)).await })
     }
 
-    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.retire(now, run)).await })
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retire_run(now, run)).await })
     }
 
-    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.moved(&runs, &file)).await })
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.set_campaign_file(&runs, &file)).await })
     }
 
-    fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.results_moved(run, results)).await })
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.set_results_file(run, results)).await })
     }
 
-    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { self.read(|contents| contents.runs(&wanted)).await })
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { self.read(|contents| contents.list_runs(&wanted)).await })
     }
 
-    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
-        Box::pin(async move { self.read(|contents| contents.find(id)).await })
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        Box::pin(async move { self.read(|contents| contents.find_message(id)).await })
     }
 
     /// Nobody is kept out: whoever had it is thought to be gone, as where a lease has run out.
-    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
-        Box::pin(async move { Ok(Some(Hold::new(campaign, account, ()))) })
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>> {
+        Box::pin(async move { Ok(Some(CampaignLock::new(campaign, account, ()))) })
     }
 
-    fn is_held<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn is_campaign_locked<'a>(&'a self, _: &'a str, _: &'a str) -> LedgerFuture<'a, bool> {
         Box::pin(async { Ok(false) })
     }
 
-    fn prepare_copies<'a>(&'a self, _: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+    fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         no_copies()
     }
 
-    fn copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
+    fn load_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Copies> {
         no_copies()
     }
 
-    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
         no_copies()
     }
 
-    fn put_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
+    fn set_copies_aside<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, String> {
         no_copies()
     }
 
-    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             let mistake = self.mistake;
-            let change = |disk: &mut Disk, now| {
-                if mistake == Some(Mistake::DoubtSentAgain) {
-                    let book = disk.contents.book_mut(run)?;
+            let change = |disk: &mut SimulatedDisk, now| {
+                if mistake == Some(Mistake::DoubtResent) {
+                    let book = disk.contents.stored_run_mut(run)?;
                     book.envelopes.retain(|_, envelope| envelope.settled.is_some());
                 }
-                let left = disk.left(run, None);
-                disk.places.shut(&left);
+                let left = disk.abandoned_places(run, None);
+                disk.places.release_all(&left);
                 let places = &disk.places;
-                disk.contents.claim(now, hold, run, |place| places.is_there(place))
+                disk.contents.claim_run(now, hold, run, |place| places.is_occupied(place))
             };
             self.write(change).await
         })
     }
 
-    fn draw_refusals<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+    fn list_draw_refusals<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
         unreachable!("these worlds have no single messages")
     }
 
     /// A campaign draws none.
-    fn draw<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, Drawn> {
+    fn draw_block<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         unreachable!("a campaign has a run of its own")
     }
 
-    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async move {
-            self.life.step().await;
+            self.life.take_step().await;
             let disk = self.disk();
-            Ok(Rows::all_of(&disk.contents.blocks(run, |place| disk.places.is_there(place))))
+            Ok(RowSpan::union(&disk.contents.list_blocks(run, |place| disk.places.is_occupied(place))))
         })
     }
 
-    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.end(now, lease, end)).await })
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.end_run(now, lease, end)).await })
     }
 
-    fn begin(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
+    fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit> {
         self.spoil_pace(&intent.account.name, intent.account.rate);
         Box::pin(async move {
-            let wrong = self.mistake == Some(Mistake::ShareEpochUnseen);
-            match self.be_heard(intent.lease.epoch).await? || wrong {
+            let wrong = self.mistake == Some(Mistake::ShareEpochIgnored);
+            match self.renew_if_lost(intent.lease.epoch).await? || wrong {
                 true => self.begin_as_planned(intent).await,
                 false => Ok(Permit::Lost),
             }
         })
     }
 
-    fn may_leave(&self, lease: Lease) -> bool {
-        match self.leases.last(lease.epoch) {
-            Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseUnseen),
+    fn may_still_send(&self, lease: Lease) -> bool {
+        match self.leases.is_reliable(lease.epoch) {
+            Some(lasts) => lasts || self.mistake == Some(Mistake::ShareLeaseIgnored),
             None => {
                 let owner = self.disk().book(lease.run).run.epoch;
-                owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseUnseen)
+                owner == Some(lease.epoch) || self.mistake == Some(Mistake::LeaseIgnored)
             }
         }
     }
 
-    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
-            if self.mistake == Some(Mistake::ToldBeforeTheCommit) {
-                return self.tell_before((), move |disk, now| disk.settle(now, settlement)).await;
+            if self.mistake == Some(Mistake::ReportedBeforeCommit) {
+                return self.report_before_commit((), move |disk, now| disk.settle(now, settlement)).await;
             }
             self.write(|disk, now| disk.settle(now, settlement)).await
         })
@@ -275,80 +286,89 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.write(|disk, _| disk.contents.request_stop(run, requested)).await })
     }
 
-    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(
-            async move { self.read(|contents| contents.book(run).map(|book| book.run.stop_requested)).await.flatten() },
-        )
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.run.stop_requested)).await.flatten()
+        })
     }
 
-    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.slow_down(now, account, wait)).await })
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.slow_account(now, account, wait)).await })
     }
 
-    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
-        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve(now, account, count))).await })
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
+        Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_rate(now, account, count))).await })
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn> {
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
         Box::pin(async move { self.write(|disk, now| Ok(disk.contents.reserve_question(now, account, longest))).await })
     }
 
-    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.uncount(lease)).await })
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.uncount_block(lease)).await })
     }
 
-    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
-        Box::pin(async move { self.read(|contents| contents.book(run).map(Book::summaries)).await.flatten() })
-    }
-
-    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { self.read(|contents| contents.envelopes(run, numbers)).await })
-    }
-
-    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         Box::pin(async move {
-            self.read(|contents| contents.book(run).map(|book| book.evidence.get(&envelope).cloned())).await.flatten()
+            self.read(|contents| contents.stored_run(run).map(StoredRun::envelope_summaries)).await.flatten()
         })
     }
 
-    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(
-            async move { self.read(|contents| contents.book(run).map(|book| book.left_out.clone())).await.flatten() },
-        )
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { self.read(|contents| contents.load_envelopes(run, numbers)).await })
     }
 
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.evidence.get(&envelope).cloned()))
+                .await
+                .flatten()
+        })
+    }
+
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.excluded.clone())).await.flatten()
+        })
+    }
+
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
         Box::pin(async move {
             let forgets = self.mistake == Some(Mistake::GuardForgetsDoubt);
-            self.read(|contents| if forgets { taken(contents, runs) } else { contents.numbers_sent_to(runs) }).await
+            self.read(
+                |contents| if forgets { accepted_numbers(contents, runs) } else { contents.load_sent_numbers(runs) },
+            )
+            .await
         })
     }
 
-    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move { self.read(|contents| contents.book(run).map(|book| book.rows_sent())).await.flatten() })
-    }
-
-    fn record(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.record(now, lease, events)).await })
-    }
-
-    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(async move { self.write(|disk, now| disk.contents.retry(now, lease, order)).await })
-    }
-
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(
-            async move { self.read(|contents| contents.book(run).map(|book| book.events.clone())).await.flatten() },
+            async move { self.read(|contents| contents.stored_run(run).map(|book| book.sent_rows())).await.flatten() },
         )
     }
 
-    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.write(|disk, _| disk.contents.ask(run, questions)).await })
+    fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.record_events(now, lease, events)).await })
     }
 
-    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        let look = move |contents: &Contents| {
-            contents.book(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(async move { self.write(|disk, now| disk.contents.retry_rows(now, lease, order)).await })
+    }
+
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        Box::pin(async move {
+            self.read(|contents| contents.stored_run(run).map(|book| book.events.clone())).await.flatten()
+        })
+    }
+
+    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(async move { self.write(|disk, _| disk.contents.keep_asked_rows(run, questions)).await })
+    }
+
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        let look = move |contents: &LedgerContents| {
+            contents.stored_run(run).map(|book| book.questions.values().cloned().collect::<Vec<_>>())
         };
         Box::pin(async move { self.read(look).await.flatten() })
     }
@@ -362,8 +382,8 @@ impl Ledger for ProcessLedger {
     }
 }
 
-impl ApprovalRules for ProcessLedger {
-    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+impl ApprovalRuleStore for ProcessLedger {
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
@@ -374,22 +394,22 @@ impl ApprovalRules for ProcessLedger {
 
 impl RepeatGuard for ProcessLedger {}
 
-impl Contacts for ProcessLedger {
-    fn capped<'a>(&'a self, caps: &'a [Cap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(self.read(move |contents| contents.capped(wall().as_microsecond(), caps, loopback)))
+impl ContactHistory for ProcessLedger {
+    fn load_capped_numbers<'a>(&'a self, caps: &'a [FrequencyCap], loopback: bool) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(self.read(move |contents| contents.capped_numbers(wall_now().as_microsecond(), caps, loopback)))
     }
 }
 
 impl SuppressionList for ProcessLedger {
-    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add(opt_outs))).await })
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        Box::pin(async move { self.write(|disk, _| Ok(disk.contents.opt_outs.add_opt_outs(opt_outs))).await })
     }
 
-    fn unsuppress(&self, _: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
+    fn remove_opt_outs(&self, _: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
         unreachable!("nobody is taken off")
     }
 
-    fn additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+    fn preview_additions<'a>(&'a self, _: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
         unreachable!("nothing is imported")
     }
 
@@ -397,19 +417,19 @@ impl SuppressionList for ProcessLedger {
         unreachable!("nothing is imported")
     }
 
-    fn opted_out<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, OptedOut> {
+    fn load_suppressed_numbers<'a>(&'a self, _: &'a str, _: bool) -> LedgerFuture<'a, SuppressedNumbers> {
         unreachable!("nobody has opted out when a run of these worlds is planned")
     }
 
-    fn leave_out(&self, _: Lease, _: Vec<Row>, _: &'static str) -> LedgerFuture<'_, Ownership> {
+    fn skip_rows(&self, _: Lease, _: Vec<Row>, _: &'static str) -> LedgerFuture<'_, Ownership> {
         unreachable!("these worlds have no lists but the ledger's own")
     }
 
-    fn opt_outs_of(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+    fn find_opt_outs(&self, _: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
         unreachable!("nobody asks about them")
     }
 
-    fn opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOuts> {
+    fn list_opt_outs(&self, _: Option<i64>, _: u32) -> LedgerFuture<'_, OptOutPage> {
         unreachable!("nobody lists them")
     }
 }
@@ -420,14 +440,17 @@ pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
 }
 
 /// The numbers whose message was surely taken: whoever skips no others sends to those in doubt again.
-fn taken(contents: &Contents, runs: &[RunId]) -> NumberSet {
-    let envelopes = runs.iter().filter_map(|run| contents.book(*run).ok()).flat_map(|book| book.envelopes.values());
+fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
+    let envelopes =
+        runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|book| book.envelopes.values());
     let mut numbers = RoaringTreemap::new();
     for envelope in envelopes {
         let outcomes = envelope.settled.iter().flat_map(|(_, outcomes)| outcomes);
-        let is_taken = |outcome: &Outcome| matches!(outcome, Outcome::Accepted { .. } | Outcome::Queued { .. });
+        let is_taken = |outcome: &OperationOutcome| {
+            matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+        };
         let taken = envelope.rows.iter().zip(outcomes).filter(|(_, outcome)| is_taken(outcome));
-        numbers.extend(taken.map(|(sent, _)| sent.to.get()));
+        numbers.extend(taken.map(|(sent, _)| sent.to.to_u64()));
     }
     NumberSet::new(numbers, None)
 }

@@ -34,14 +34,14 @@ pub(super) fn elapsed() -> Duration {
 }
 
 /// The wall clock of the world.
-pub(super) fn wall() -> Timestamp {
+pub(super) fn wall_now() -> Timestamp {
     Timestamp::from_microsecond(1_800_000_000_000_000 + elapsed().as_micros() as i64 + SHIFT.get())
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// What a process has left.
 #[derive(Debug)]
-struct Lot {
+struct LifeState {
     /// The steps until it ends; nothing if it lives.
     steps: Option<u64>,
     /// The steps until it is suspended, and for how long.
@@ -52,15 +52,18 @@ struct Lot {
 
 /// The life of one process.
 #[derive(Debug)]
-pub(super) struct Life {
-    lot: Mutex<Lot>,
+pub(super) struct ProcessLife {
+    lot: Mutex<LifeState>,
     end: Notify,
 }
 
-impl Life {
+impl ProcessLife {
     /// A life that ends after so many steps, if ever, and is suspended once, if ever.
     pub(super) fn new(steps: Option<u64>, suspension: Option<(u64, Duration)>) -> Self {
-        Self { lot: Mutex::new(Lot { steps, suspension, suspended_until: None, dead: false }), end: Notify::new() }
+        Self {
+            lot: Mutex::new(LifeState { steps, suspension, suspended_until: None, dead: false }),
+            end: Notify::new(),
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -78,23 +81,23 @@ impl Life {
     }
 
     /// Waits for its end.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_end(&self) {
         self.end.notified().await;
     }
 
     /// One step: the place where a process can end or be suspended.
-    pub(super) async fn step(&self) {
+    pub(super) async fn take_step(&self) {
         loop {
-            match self.turn() {
-                Turn::Over => return std::future::pending().await,
-                Turn::Wait(until) => sleep_until(until).await,
-                Turn::Go => return,
+            match self.next_turn() {
+                StepTurn::Over => return std::future::pending().await,
+                StepTurn::Wait(until) => sleep_until(until).await,
+                StepTurn::Go => return,
             }
         }
     }
 
     /// Waits until it is not suspended; for ever where it ended. No step of it.
-    pub(super) async fn awake(&self) {
+    pub(super) async fn wait_awake(&self) {
         loop {
             let until = {
                 let lot = self.lot.lock().unwrap();
@@ -108,13 +111,13 @@ impl Life {
         }
     }
 
-    fn turn(&self) -> Turn {
+    fn next_turn(&self) -> StepTurn {
         let mut lot = self.lot.lock().unwrap();
         if lot.dead {
-            return Turn::Over;
+            return StepTurn::Over;
         }
         if let Some(until) = lot.suspended_until.filter(|until| *until > Instant::now()) {
-            return Turn::Wait(until);
+            return StepTurn::Wait(until);
         }
         if let Some((steps, time)) = &mut lot.suspension {
             *steps = steps.saturating_sub(1);
@@ -122,7 +125,7 @@ impl Life {
                 let until = Instant::now() + *time;
                 lot.suspension = None;
                 lot.suspended_until = Some(until);
-                return Turn::Wait(until);
+                return StepTurn::Wait(until);
             }
         }
         if let Some(steps) = &mut lot.steps {
@@ -130,14 +133,14 @@ impl Life {
             if *steps == 0 {
                 lot.dead = true;
                 self.end.notify_one();
-                return Turn::Over;
+                return StepTurn::Over;
             }
         }
-        Turn::Go
+        StepTurn::Go
     }
 }
 
-enum Turn {
+enum StepTurn {
     Go,
     Wait(Instant),
     Over,

@@ -6,15 +6,15 @@ pub(super) enum Mistake {
     /// No intent is recorded.
     NoIntent,
     /// An intent is said to be recorded before it is.
-    IntentAfterTheSend,
+    IntentAfterSend,
     /// An outcome is said to be recorded before it is.
-    ToldBeforeTheCommit,
+    ReportedBeforeCommit,
     /// An intent is recorded whoever has the run.
     NoEpochCheck,
     /// An envelope leaves whoever has the run by then.
-    LeaseUnseen,
+    LeaseIgnored,
     /// What the owner before had begun is sent again.
-    DoubtSentAgain,
+    DoubtResent,
     /// A time-out counts as proof that nothing was sent.
     SilenceIsNotSent,
     /// An HTTP status other than 200 counts as proof that nothing was sent.
@@ -26,7 +26,7 @@ pub(super) enum Mistake {
     /// One denial is enough to send again.
     OneDenialIsEnough,
     /// Answers are believed although the gateway says the same of everything.
-    BlindOracleBelieved,
+    BlindStatusTrusted,
     /// The account's pace lets a whole second's operations through at once after a rest.
     BurstingPace,
     /// A start of which nothing was taken goes on whatever becomes of its first messages.
@@ -34,13 +34,13 @@ pub(super) enum Mistake {
     /// The guard skips those only whose message was surely taken.
     GuardForgetsDoubt,
     /// A webhook is acknowledged before what it tells is on the disk.
-    AcknowledgedBeforeTheCommit,
+    AcknowledgedBeforeCommit,
     /// Nobody looks at what webhooks told.
     ReceiptsForgotten,
     /// An intent for rows of a share is recorded whoever has the share.
-    ShareEpochUnseen,
+    ShareEpochIgnored,
     /// An envelope of a share leaves whoever has the share by then.
-    ShareLeaseUnseen,
+    ShareLeaseIgnored,
     /// What those had begun who are gone is not in doubt: nobody knows of it.
     ShareWithoutDoubt,
     /// Whoever knows an earlier sharing out of a run draws of a later one.

@@ -39,16 +39,16 @@ mod workers;
 use std::collections::BTreeMap;
 
 use mistake::Mistake;
-use plan::{Fault, Oracle, Plan};
+use plan::{StatusOracle, WorldFault, WorldPlan};
 use sighting::{Sighting, WorldReport};
-use story::play;
+use story::play_plan;
 
 /// What a test has to have seen, besides every fault.
-const ALL_SEEN: [Sighting; 29] = [
-    Sighting::Oracle(Oracle::Sees),
-    Sighting::Oracle(Oracle::KnowsAll),
-    Sighting::Oracle(Oracle::DeniesAll),
-    Sighting::Oracle(Oracle::Mute),
+const REQUIRED_SIGHTINGS: [Sighting; 29] = [
+    Sighting::Oracle(StatusOracle::Sees),
+    Sighting::Oracle(StatusOracle::KnowsAll),
+    Sighting::Oracle(StatusOracle::DeniesAll),
+    Sighting::Oracle(StatusOracle::Mute),
     Sighting::Killed,
     Sighting::Suspended,
     Sighting::TakenOver,
@@ -77,17 +77,17 @@ const ALL_SEEN: [Sighting; 29] = [
 ];
 
 /// Plays one world on a virtual clock of its own.
-fn world(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
+fn play_world(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    runtime.block_on(play(plan, mistake))
+    runtime.block_on(play_plan(plan, mistake))
 }
 
 /// Plays the worlds of these seeds on two threads; tells what was seen, and fails with the first seed that broke a promise.
-fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
+fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");
-        let told = world(Plan::of(seed), None);
-        assert!(told.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", told.broken, Plan::of(seed));
+        let told = play_world(WorldPlan::from_seed(seed), None);
+        assert!(told.broken.is_empty(), "seed {seed}: {:#?}\n{:#?}", told.broken, WorldPlan::from_seed(seed));
         return BTreeMap::new();
     }
     let half = |odd: u64| {
@@ -95,7 +95,7 @@ fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
         move || {
             let mut seen = BTreeMap::new();
             for seed in seeds {
-                let told = world(Plan::of(seed), None);
+                let told = play_world(WorldPlan::from_seed(seed), None);
                 assert!(told.broken.is_empty(), "SIMULATION_SEED={seed} repeats it: {:#?}", told.broken);
                 told.seen.into_iter().for_each(|(what, times)| *seen.entry(what).or_default() += times);
             }
@@ -111,9 +111,9 @@ fn worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
 }
 
 #[test]
-fn whatever_fails_nothing_is_sent_twice_and_nothing_is_lost() {
-    let seen = worlds(0..10_000);
-    let everything = Fault::ALL.map(Sighting::Fault).into_iter().chain(ALL_SEEN);
+fn nothing_is_sent_twice_or_lost_whatever_fails() {
+    let seen = play_worlds(0..10_000);
+    let everything = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
     for what in everything.filter(|_| !seen.is_empty()) {
         let times = seen.get(&what).copied().unwrap_or(0);
         assert!(times >= 50, "{what:?} was seen {times} times only: this proves nothing of it");
@@ -121,15 +121,15 @@ fn whatever_fails_nothing_is_sent_twice_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_seed_plays_the_same_world_again() {
+fn seed_plays_the_same_world_again() {
     for seed in 0..100 {
-        let (one, other) = (world(Plan::of(seed), None), world(Plan::of(seed), None));
+        let (one, other) = (play_world(WorldPlan::from_seed(seed), None), play_world(WorldPlan::from_seed(seed), None));
         assert_eq!((one.seen, one.ended), (other.seen, other.ended), "seed {seed}");
     }
 }
 
 #[test]
 #[ignore = "takes minutes: cargo test --lib simulation -- --ignored"]
-fn whatever_fails_in_a_hundred_thousand_worlds_nothing_is_sent_twice_and_nothing_is_lost() {
-    worlds(10_000..110_000);
+fn nothing_is_sent_twice_or_lost_in_100_000_worlds() {
+    play_worlds(10_000..110_000);
 }

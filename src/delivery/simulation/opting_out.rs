@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::judge::phone;
-use super::life::wall;
+use super::judge::row_phone;
+use super::life::wall_now;
 use super::sighting::Sighting;
-use super::story::World;
+use super::story::SimulatedWorld;
 use crate::domain::{Phone, Row};
-use crate::ledger::{OptOut, Reach, Scope};
+use crate::ledger::{OptOut, OptOutReach, OptOutScope};
 
-impl World {
+impl SimulatedWorld {
     /// Has somebody opt out now and then, within seconds after a process began to send.
-    pub(super) fn somebody_opts_out(self: &Arc<Self>) {
-        let (after, row, opts_out) = self.chance(|chance| {
+    pub(super) fn schedule_opt_out(self: &Arc<Self>) {
+        let (after, row, opts_out) = self.with_random(|chance| {
             let row = Row::new(2 + chance.below(self.plan.rows.into()) as u32);
             (Duration::from_millis(chance.below(5_000)), row, chance.once_in(3))
         });
@@ -32,16 +32,16 @@ impl World {
     fn opt_out(&self, row: Row) {
         let mut disk = self.disk.lock().unwrap();
         let opt_out = OptOut {
-            who: Phone::new(phone(row)).unwrap().into(),
-            scope: Scope::Everything,
-            reach: Reach::AllGateways,
+            who: Phone::new(row_phone(row)).unwrap().into(),
+            scope: OptOutScope::Everything,
+            reach: OptOutReach::AllGateways,
             reason: "STOP".into(),
             source: "a reply".into(),
-            at: wall(),
+            at: wall_now(),
         };
-        if disk.contents.opt_outs.add(vec![opt_out]).added > 0 {
-            self.judge.opted_out(row, disk.intents.get(&row).copied().unwrap_or(0));
-            self.saw(Sighting::OptedOut, 1);
+        if disk.contents.opt_outs.add_opt_outs(vec![opt_out]).added > 0 {
+            self.judge.note_opt_out(row, disk.intents.get(&row).copied().unwrap_or(0));
+            self.record_sighting(Sighting::OptedOut, 1);
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use tokio::time::sleep;
 
-use super::chance::Chance;
-use super::life::{Life, begin_world, elapsed, shift_wall_clock, wall};
-use crate::delivery::gate::Gate;
-use crate::ledger::AccountPace;
+use super::chance::SimulationRandom;
+use super::life::{ProcessLife, begin_world, elapsed, shift_wall_clock, wall_now};
+use crate::delivery::gate::RateGate;
+use crate::ledger::AccountRateLimit;
 
 /// The rates that are promised to hold, in operations per second.
 const RATES: [f64; 5] = [1.0, 10.0, 50.0, 200.0, 5_000.0];
@@ -19,7 +19,7 @@ const COMMIT: Duration = Duration::from_millis(5);
 
 /// How many worlds a promise is held in, and how long each.
 #[derive(Clone, Copy)]
-struct Extent {
+struct PaceExtent {
     /// Worlds per rate.
     worlds: u64,
     /// The most operations that a world is measured for, beyond a minute.
@@ -27,20 +27,20 @@ struct Extent {
 }
 
 /// What every run of the tests has time for.
-const SHORT: Extent = Extent { worlds: 4, operations: 30_000.0 };
+const SHORT_EXTENT: PaceExtent = PaceExtent { worlds: 4, operations: 30_000.0 };
 /// What proves more, in minutes.
-const LONG: Extent = Extent { worlds: 24, operations: f64::INFINITY };
+const LONG_EXTENT: PaceExtent = PaceExtent { worlds: 24, operations: f64::INFINITY };
 
-impl Extent {
+impl PaceExtent {
     /// How long a rate is measured: ten minutes, or less if that is enough.
-    fn time(self, rate: f64) -> Duration {
+    fn measured_time(self, rate: f64) -> Duration {
         Duration::from_secs_f64((self.operations / rate).clamp(60.0, 600.0))
     }
 }
 
 /// What happens to the processes besides sending.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
+struct PaceTrouble {
     processes: usize,
     restarts: bool,
     suspension: Option<Duration>,
@@ -53,41 +53,41 @@ struct Trouble {
 }
 
 /// What went out when, by which process.
-type Log = Arc<Mutex<Vec<(Duration, usize)>>>;
+type SendLog = Arc<Mutex<Vec<(Duration, usize)>>>;
 
 /// The account and those who send from it.
-struct Street {
+struct PacedAccount {
     rate: f64,
     size: usize,
     in_flight: usize,
-    pace: Arc<Mutex<AccountPace>>,
+    pace: Arc<Mutex<AccountRateLimit>>,
     /// That of the run, where several send it together: then no process has a gate.
-    own: Option<Arc<Mutex<AccountPace>>>,
-    log: Log,
+    own: Option<Arc<Mutex<AccountRateLimit>>>,
+    log: SendLog,
     seed: u64,
 }
 
 /// Takes room from a pace; gives how long to wait for it.
-fn reserve(pace: &Mutex<AccountPace>, size: usize, rate: f64) -> Duration {
+fn reserve_room(pace: &Mutex<AccountRateLimit>, size: usize, rate: f64) -> Duration {
     let mut pace = pace.lock().unwrap();
-    let reservation = pace.reserve(wall().as_microsecond(), size as u32, Some(rate));
-    *pace = reservation.pace;
+    let reservation = pace.reserve(wall_now().as_microsecond(), size as u32, Some(rate));
+    *pace = reservation.rate_limit;
     reservation.wait.time
 }
 
-impl Street {
-    fn new(rate: f64, chance: &mut Chance, seed: u64) -> Self {
+impl PacedAccount {
+    fn new(rate: f64, chance: &mut SimulationRandom, seed: u64) -> Self {
         // The envelopes of a process wait for one another's commits, and their share of the pace has to be longer.
         let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
         let size = (least + chance.below((rate as u64).min(100) - least + 1)) as usize;
         let in_flight = 1 + chance.below(4) as usize;
-        Self { rate, size, in_flight, pace: Arc::default(), own: None, log: Log::default(), seed }
+        Self { rate, size, in_flight, pace: Arc::default(), own: None, log: SendLog::default(), seed }
     }
 
     /// Starts a process: each of its envelopes has its turn, takes a slot of the account, and leaves.
-    fn start(&self, process: u64, rate: f64, life: &Arc<Life>) {
-        let gate = Arc::new(Gate::new(Some(if self.own.is_some() { self.rate } else { rate })));
-        let commits = Arc::new(Mutex::new(Chance::new(self.seed.wrapping_mul(31).wrapping_add(process))));
+    fn start_process(&self, process: u64, rate: f64, life: &Arc<ProcessLife>) {
+        let gate = Arc::new(RateGate::new(Some(if self.own.is_some() { self.rate } else { rate })));
+        let commits = Arc::new(Mutex::new(SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(process))));
         for _ in 0..self.in_flight {
             let (gate, life, commits) = (Arc::clone(&gate), Arc::clone(life), Arc::clone(&commits));
             let (pace, log) = (Arc::clone(&self.pace), Arc::clone(&self.log));
@@ -95,17 +95,17 @@ impl Street {
             let (own_rate, rate) = (self.rate, if own.is_some() { 2.0 * self.rate } else { self.rate });
             tokio::spawn(async move {
                 loop {
-                    let turn = gate.turn(size).await;
+                    let turn = gate.wait_turn(size).await;
                     if let Some(own) = &own {
-                        sleep(reserve(own, size, own_rate)).await;
+                        sleep(reserve_room(own, size, own_rate)).await;
                     }
-                    life.step().await;
-                    let wait = reserve(&pace, size, rate);
+                    life.take_step().await;
+                    let wait = reserve_room(&pace, size, rate);
                     let commit = commits.lock().unwrap().below(COMMIT.as_micros() as u64);
                     sleep(Duration::from_micros(commit)).await;
                     sleep(wait).await;
-                    turn.leaves();
-                    life.step().await;
+                    turn.mark_left();
+                    life.take_step().await;
                     log.lock().unwrap().push((elapsed(), size));
                 }
             });
@@ -113,13 +113,13 @@ impl Street {
     }
 
     /// The operations per second over the time measured.
-    fn mean(&self) -> f64 {
+    fn mean_rate(&self) -> f64 {
         self.log.lock().unwrap().iter().map(|(_, size)| size).sum::<usize>() as f64 / elapsed().as_secs_f64()
     }
 }
 
 /// The most by which a window of at least a second exceeds the rate, in operations.
-pub(super) fn excess(log: &[(Duration, usize)], rate: f64) -> f64 {
+pub(super) fn max_excess(log: &[(Duration, usize)], rate: f64) -> f64 {
     // How far the operations before each envelope are ahead of the rate, and after all.
     let (mut before, mut sum) = (Vec::new(), 0.0);
     for (at, size) in log {
@@ -139,13 +139,13 @@ pub(super) fn excess(log: &[(Duration, usize)], rate: f64) -> f64 {
 }
 
 /// Lets the processes send, with this trouble.
-async fn send(street: &Street, trouble: Trouble, measured: Duration, chance: &mut Chance) {
-    let lives: Vec<Arc<Life>> = (0..trouble.processes)
+async fn run_processes(street: &PacedAccount, trouble: PaceTrouble, measured: Duration, chance: &mut SimulationRandom) {
+    let lives: Vec<Arc<ProcessLife>> = (0..trouble.processes)
         .map(|process| {
             let suspended = trouble.suspension.filter(|_| process == 0);
-            let life = Arc::new(Life::new(None, suspended.map(|time| (1 + chance.below(50), time))));
+            let life = Arc::new(ProcessLife::new(None, suspended.map(|time| (1 + chance.below(50), time))));
             let rate = if trouble.slow && process == 0 { street.rate / 5.0 } else { street.rate };
-            street.start(process as u64, rate, &life);
+            street.start_process(process as u64, rate, &life);
             life
         })
         .collect();
@@ -155,7 +155,7 @@ async fn send(street: &Street, trouble: Trouble, measured: Duration, chance: &mu
         lives[0].kill();
     }
     if trouble.restarts {
-        street.start(trouble.processes as u64, street.rate, &Arc::new(Life::new(None, None)));
+        street.start_process(trouble.processes as u64, street.rate, &Arc::new(ProcessLife::new(None, None)));
     }
     if let Some(seconds) = trouble.clock_set {
         shift_wall_clock(SignedDuration::from_secs(seconds));
@@ -168,20 +168,20 @@ async fn send(street: &Street, trouble: Trouble, measured: Duration, chance: &mu
 
 /// Holds the promise in many worlds of each rate: in a window of at least a second at most the rate and an envelope per
 /// process, and one more of a process that was suspended; and at least 95 % of the rate, where `full`.
-fn holds(trouble: Trouble, full: bool) {
-    holds_in(SHORT, trouble, full);
+fn assert_rate_holds(trouble: PaceTrouble, full: bool) {
+    assert_rate_holds_in(SHORT_EXTENT, trouble, full);
 }
 
-fn holds_in(extent: Extent, trouble: Trouble, full: bool) {
+fn assert_rate_holds_in(extent: PaceExtent, trouble: PaceTrouble, full: bool) {
     for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..extent.worlds).map(move |seed| (rate, seed))) {
-        let measured = extent.time(rate);
+        let measured = extent.measured_time(rate);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             begin_world();
-            let mut chance = Chance::new(seed);
+            let mut chance = SimulationRandom::new(seed);
             let own = trouble.together.then(Arc::default);
-            let street = Street { own, ..Street::new(rate, &mut chance, seed) };
-            send(&street, trouble, measured, &mut chance).await;
+            let street = PacedAccount { own, ..PacedAccount::new(rate, &mut chance, seed) };
+            run_processes(&street, trouble, measured, &mut chance).await;
             let suspended = usize::from(trouble.suspension.is_some());
             // A clock that is set forward forgets what is booked ahead: a slot of each process.
             let forgotten = if trouble.clock_set.is_some_and(|seconds| seconds > 0) { trouble.processes } else { 0 };
@@ -189,8 +189,8 @@ fn holds_in(extent: Extent, trouble: Trouble, full: bool) {
             // Without a gate each envelope that flies may be late by itself.
             let flying = if trouble.together { street.in_flight } else { 1 };
             let spare = (street.size * envelopes * flying) as f64;
-            let excess = excess(&street.log.lock().unwrap(), rate);
-            let mean = street.mean();
+            let excess = max_excess(&street.log.lock().unwrap(), rate);
+            let mean = street.mean_rate();
             assert!(excess <= spare + 0.001, "{excess} more than {rate}/s in a window, {spare} to spare; seed {seed}");
             // What the last slot of a process that was killed had room for was not used.
             let least = 0.95 * rate - street.size as f64 / measured.as_secs_f64();
@@ -200,52 +200,60 @@ fn holds_in(extent: Extent, trouble: Trouble, full: bool) {
 }
 
 #[test]
-fn one_process_keeps_and_uses_the_pace() {
-    holds(Trouble { processes: 1, ..Trouble::default() }, true);
+fn one_process_keeps_and_uses_the_rate() {
+    assert_rate_holds(PaceTrouble { processes: 1, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn two_processes_share_the_pace_and_use_it() {
-    holds(Trouble { processes: 2, ..Trouble::default() }, true);
+fn two_processes_share_and_use_the_rate() {
+    assert_rate_holds(PaceTrouble { processes: 2, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn several_processes_that_send_one_run_keep_its_own_rate_together_and_use_it() {
-    holds(Trouble { processes: 3, together: true, ..Trouble::default() }, true);
-    holds(Trouble { processes: 3, together: true, restarts: true, ..Trouble::default() }, true);
-    holds(
-        Trouble { processes: 3, together: true, suspension: Some(Duration::from_secs(20)), ..Trouble::default() },
+fn workers_of_one_run_share_and_use_its_rate() {
+    assert_rate_holds(PaceTrouble { processes: 3, together: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(
+        PaceTrouble {
+            processes: 3,
+            together: true,
+            suspension: Some(Duration::from_secs(20)),
+            ..PaceTrouble::default()
+        },
         false,
     );
 }
 
 #[test]
-fn a_slow_campaign_beside_a_fast_one_never_exceeds_the_pace_and_leaves_it_the_rest() {
-    holds(Trouble { processes: 2, slow: true, ..Trouble::default() }, true);
+fn slow_campaign_leaves_the_rest_of_the_rate_to_others() {
+    assert_rate_holds(PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn a_restart_earns_no_burst() {
-    holds(Trouble { processes: 1, restarts: true, ..Trouble::default() }, true);
-    holds(Trouble { processes: 2, restarts: true, ..Trouble::default() }, true);
+fn restart_allows_no_burst() {
+    assert_rate_holds(PaceTrouble { processes: 1, restarts: true, ..PaceTrouble::default() }, true);
+    assert_rate_holds(PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true);
 }
 
 #[test]
-fn a_process_that_was_suspended_catches_up_on_nothing_but_one_envelope() {
+fn suspended_process_catches_up_on_one_envelope_only() {
     for seconds in [1, 20] {
         let suspension = Some(Duration::from_secs(seconds));
-        holds(Trouble { processes: 1, suspension, ..Trouble::default() }, false);
-        holds(Trouble { processes: 2, suspension, ..Trouble::default() }, false);
+        assert_rate_holds(PaceTrouble { processes: 1, suspension, ..PaceTrouble::default() }, false);
+        assert_rate_holds(PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false);
     }
 }
 
 #[test]
-fn a_wall_clock_that_is_set_back_or_forth_lets_no_more_through_and_costs_no_time() {
+fn clock_change_does_not_affect_the_rate() {
     for seconds in [-1, -3_600, 3_600] {
         let clock_set = Some(seconds);
-        holds(Trouble { processes: 2, clock_set, ..Trouble::default() }, true);
+        assert_rate_holds(PaceTrouble { processes: 2, clock_set, ..PaceTrouble::default() }, true);
     }
-    holds(Trouble { processes: 1, restarts: true, clock_set: Some(-600), ..Trouble::default() }, true);
+    assert_rate_holds(
+        PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() },
+        true,
+    );
 }
 
 #[test]
@@ -253,16 +261,16 @@ fn a_wall_clock_that_is_set_back_or_forth_lets_no_more_through_and_costs_no_time
 fn rate_holds_in_many_long_worlds() {
     let suspension = Some(Duration::from_secs(20));
     for (trouble, full) in [
-        (Trouble { processes: 1, ..Trouble::default() }, true),
-        (Trouble { processes: 2, ..Trouble::default() }, true),
-        (Trouble { processes: 3, together: true, restarts: true, ..Trouble::default() }, true),
-        (Trouble { processes: 3, together: true, suspension, ..Trouble::default() }, false),
-        (Trouble { processes: 2, slow: true, ..Trouble::default() }, true),
-        (Trouble { processes: 2, restarts: true, ..Trouble::default() }, true),
-        (Trouble { processes: 2, suspension, ..Trouble::default() }, false),
-        (Trouble { processes: 2, clock_set: Some(-3_600), ..Trouble::default() }, true),
-        (Trouble { processes: 1, restarts: true, clock_set: Some(-600), ..Trouble::default() }, true),
+        (PaceTrouble { processes: 1, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 3, together: true, restarts: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 3, together: true, suspension, ..PaceTrouble::default() }, false),
+        (PaceTrouble { processes: 2, slow: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, restarts: true, ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 2, suspension, ..PaceTrouble::default() }, false),
+        (PaceTrouble { processes: 2, clock_set: Some(-3_600), ..PaceTrouble::default() }, true),
+        (PaceTrouble { processes: 1, restarts: true, clock_set: Some(-600), ..PaceTrouble::default() }, true),
     ] {
-        holds_in(LONG, trouble, full);
+        assert_rate_holds_in(LONG_EXTENT, trouble, full);
     }
 }

@@ -1,24 +1,24 @@
 //! Nothing is planned in a world: runs are started by the story.
 
 use super::ledger::ProcessLedger;
-use crate::ledger::{Approval, KeptApproval, LedgerFuture, Plan, Plans, RunId};
+use crate::ledger::{Approval, KeptApproval, LedgerFuture, Plan, PlanStore, RunId};
 
 const NOTHING: &str = "nothing is planned in a world";
 
-impl Plans for ProcessLedger {
+impl PlanStore for ProcessLedger {
     fn keep_plan(&self, _: Plan) -> LedgerFuture<'_, ()> {
         unreachable!("{NOTHING}")
     }
 
-    fn plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+    fn find_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
         unreachable!("{NOTHING}")
     }
 
-    fn approve(&self, _: Approval) -> LedgerFuture<'_, bool> {
+    fn keep_approval(&self, _: Approval) -> LedgerFuture<'_, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn approvals<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+    fn list_approvals<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
         unreachable!("{NOTHING}")
     }
 
@@ -26,11 +26,11 @@ impl Plans for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
-    fn open_approved<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn open_approved_run<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn approvals_of(&self, _: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+    fn list_run_approvals(&self, _: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
         unreachable!("{NOTHING}")
     }
 }

@@ -4,46 +4,51 @@ use jiff::Timestamp;
 
 use super::ledger::ProcessLedger;
 use crate::ledger::{
-    ArmedSchedule, DamagedOccurrence, DamagedSchedule, Fate, LedgerFuture, NewRun, OccurrenceKey, OccurrenceRecord,
-    Run, RunId, Schedules,
+    ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerFuture, NewRun, OccurrenceKey, OccurrenceOutcome,
+    OccurrenceRecord, Run, RunId, ScheduleStore,
 };
 
 const NOTHING: &str = "nothing is armed in a world";
 
-impl Schedules for ProcessLedger {
-    fn arm(&self, _: ArmedSchedule) -> LedgerFuture<'_, ()> {
+impl ScheduleStore for ProcessLedger {
+    fn activate_schedule(&self, _: ActiveSchedule) -> LedgerFuture<'_, ()> {
         unreachable!("{NOTHING}")
     }
 
-    fn schedules(&self) -> LedgerFuture<'_, Vec<Result<ArmedSchedule, DamagedSchedule>>> {
+    fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
         unreachable!("{NOTHING}")
     }
 
-    fn pause<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn pause_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn resume<'a>(&'a self, _: &'a str, _: Timestamp) -> LedgerFuture<'a, bool> {
+    fn resume_schedule<'a>(&'a self, _: &'a str, _: Timestamp) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn disarm<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn deactivate_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn fire<'a>(&'a self, _: &'a NewRun, _: &'a OccurrenceKey, _: Timestamp) -> LedgerFuture<'a, Option<Run>> {
+    fn fire_occurrence<'a>(
+        &'a self,
+        _: &'a NewRun,
+        _: &'a OccurrenceKey,
+        _: Timestamp,
+    ) -> LedgerFuture<'a, Option<Run>> {
         unreachable!("{NOTHING}")
     }
 
-    fn skip<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn skip_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn give_up<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+    fn abandon_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
         unreachable!("{NOTHING}")
     }
 
-    fn occurrences<'a>(
+    fn list_occurrences<'a>(
         &'a self,
         _: &'a str,
         _: Timestamp,
@@ -52,11 +57,11 @@ impl Schedules for ProcessLedger {
         unreachable!("{NOTHING}")
     }
 
-    fn occurrence_of(&self, _: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
+    fn find_run_occurrence(&self, _: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
         unreachable!("{NOTHING}")
     }
 
-    fn occurrence<'a>(&'a self, _: &'a OccurrenceKey) -> LedgerFuture<'a, Option<Fate>> {
+    fn find_occurrence<'a>(&'a self, _: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
         unreachable!("{NOTHING}")
     }
 }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::judge::{phone, took};
-use super::life::Life;
+use super::judge::{has_accepted, row_phone};
+use super::life::ProcessLife;
 use super::mistake::Mistake;
-use super::story::World;
-use crate::delivery::{Conditions, DeliveryEvent, Limits, Observer, Snapshot};
+use super::story::SimulatedWorld;
+use crate::delivery::{BreakerLimits, DeliveryEvent, DeliveryObserver, SendConditions, Snapshot};
 use crate::domain::{Endpoint, MessageId, OperationKind, Phone, Row};
 use crate::gateway::EncodedOperation;
 use crate::ledger::{Allowance, Lease, Run};
 
-impl World {
+impl SimulatedWorld {
     /// The operations that are still to be sent, as the feed brings them.
-    pub(super) fn rendered(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
+    pub(super) fn rendered_operations(&self, run: &Run, snapshot: &Snapshot) -> Vec<Vec<EncodedOperation>> {
         let rows = (2..=self.plan.rows + 1).filter(|row| !snapshot.settled.contains(*row)).map(Row::new);
         let operations: Vec<EncodedOperation> = rows
             .filter_map(|row| {
@@ -24,68 +24,68 @@ impl World {
                 let id = if fresh {
                     MessageId::new(run.ids.first + run.ids.len + u64::from(row.get()))
                 } else {
-                    ids.id(row)
+                    ids.id_for_row(row)
                 };
                 let repeats = order.is_some() || snapshot.digests.contains_key(&row);
-                Some(encoded(row, id?, self.plan.kind).repeating(repeats))
+                Some(encode_row(row, id?, self.plan.kind).with_repeats(repeats))
             })
             .collect();
         operations.chunks(7).map(<[EncodedOperation]>::to_vec).collect()
     }
 
-    pub(super) fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> Conditions {
+    pub(super) fn conditions(&self, lease: Lease, snapshot: &Snapshot) -> SendConditions {
         let plan = &self.plan;
-        let limits = Limits {
+        let limits = BreakerLimits {
             doubtful_envelopes: 3,
             same_error_in_a_row: 50,
             rejected: 0.2,
             unreachable: Duration::from_secs(20),
             keep_going: plan.unsupported.is_some() || plan.seed.is_multiple_of(2),
         };
-        Conditions {
+        SendConditions {
             lease,
             endpoint: plan.endpoint,
             repeated: snapshot.repeated.clone(),
             rate: plan.rate,
             bounds: None,
-            waits: true,
+            waits_at_bounds: true,
             account: Allowance::new("account", plan.account_rate),
             batch: plan.batch,
             in_flight: plan.in_flight,
             timeout: plan.timeout,
             limits,
-            proven: took(snapshot) || self.mistake == Some(Mistake::NoCanary),
+            proven: has_accepted(snapshot) || self.mistake == Some(Mistake::NoCanary),
             first_messages: if plan.endpoint == Endpoint::Async { Duration::from_secs(10) } else { Duration::ZERO },
-            together: None,
-            attended: false,
+            sharing: None,
+            is_attended: false,
         }
     }
 
-    pub(super) fn observer(self: &Arc<Self>, life: &Arc<Life>) -> Observer {
+    pub(super) fn observer(self: &Arc<Self>, life: &Arc<ProcessLife>) -> DeliveryObserver {
         let (world, life) = (Arc::clone(self), Arc::clone(life));
         Arc::new(move |event| {
             if let DeliveryEvent::Settled { counts } = event
                 && !life.is_over()
             {
-                world.judge.shown(&counts, &world.disk.lock().unwrap().counts(world.run()));
+                world.judge.check_shown_counts(&counts, &world.disk.lock().unwrap().count_states(world.current_run()));
             }
         })
     }
 }
 
 /// An operation of a kind; its hash is as good as one that is slower to compute.
-fn encoded(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
-    let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, phone(row)).into_bytes();
+fn encode_row(row: Row, id: MessageId, kind: OperationKind) -> EncodedOperation {
+    let json = format!(r#"{{"type":"sms","id":{id},"phone":{}}}"#, row_phone(row)).into_bytes();
     EncodedOperation {
         row,
         id,
-        phone: Phone::new(phone(row)).unwrap(),
+        phone: Phone::new(row_phone(row)).unwrap(),
         kind,
         chain: kind.into(),
         digest: id.get().to_le_bytes(),
         json,
         cost: None,
-        leave_by: None,
+        leave_before: None,
         repeats: false,
     }
 }

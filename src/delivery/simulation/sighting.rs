@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::judge::Findings;
-use super::plan::{Fault, Oracle};
+use super::judge::Breaches;
+use super::plan::{StatusOracle, WorldFault};
 
 /// What was seen in a world, to know that a test saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sighting {
-    Fault(Fault),
-    Oracle(Oracle),
+    Fault(WorldFault),
+    Oracle(StatusOracle),
     Killed,
     Suspended,
     TakenOver,
@@ -49,7 +49,7 @@ pub(super) enum Sighting {
 /// What came of a world.
 #[derive(Debug, Default)]
 pub(super) struct WorldReport {
-    pub(super) broken: Findings,
+    pub(super) broken: Breaches,
     pub(super) seen: BTreeMap<Sighting, u64>,
     /// When its last process ended, by its own clock.
     pub(super) ended: Duration,

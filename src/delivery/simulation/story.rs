@@ -9,86 +9,86 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::chance::Chance;
-use super::disk::Disk;
-use super::judge::{Breach, Judge, took};
+use super::chance::SimulationRandom;
+use super::disk::SimulatedDisk;
+use super::judge::{Breach, PromiseJudge, has_accepted};
 use super::ledger::ProcessLedger;
-use super::life::{Life, begin_world, elapsed, wall};
-use super::line::Line;
+use super::life::{ProcessLife, begin_world, elapsed, wall_now};
+use super::line::SimulatedGateway;
 use super::mistake::Mistake;
-use super::places::Leases;
-use super::plan::Plan;
-use super::platform::{Executed, Platform};
+use super::places::HeldSeats;
+use super::plan::WorldPlan;
+use super::platform::{ExecutedMessage, SimulatedPlatform};
 use super::sighting::{Sighting, WorldReport};
-use super::telling::Acknowledged;
-use crate::delivery::engine::send;
-use crate::delivery::{Edges, Ending, Feed, Interrupt, Snapshot};
-use crate::ledger::{Lease, Ledger, LeftOut, Progress, Run, RunEnd, RunFilter, RunId, State};
+use super::telling::AcknowledgedLog;
+use crate::delivery::engine::send_operations;
+use crate::delivery::{Feed, Interrupt, SendContext, SendEnding, Snapshot};
+use crate::ledger::{ExcludedRows, Lease, Ledger, RowState, Run, RunEnd, RunFilter, RunId, RunProgress};
 
 /// The longest that one process may take, by the virtual clock.
-const LONGEST: Duration = Duration::from_secs(2 * 3_600);
+const MAX_PROCESS_TIME: Duration = Duration::from_secs(2 * 3_600);
 
 /// One world.
-pub(super) struct World {
-    pub(super) plan: Arc<Plan>,
+pub(super) struct SimulatedWorld {
+    pub(super) plan: Arc<WorldPlan>,
     pub(super) mistake: Option<Mistake>,
-    pub(super) disk: Arc<Mutex<Disk>>,
+    pub(super) disk: Arc<Mutex<SimulatedDisk>>,
     /// The run that is being sent, which is the last.
     pub(super) run: Mutex<RunId>,
-    pub(super) platform: Arc<Platform>,
-    pub(super) judge: Arc<Judge>,
-    pub(super) acknowledged: Acknowledged,
+    pub(super) platform: Arc<SimulatedPlatform>,
+    pub(super) judge: Arc<PromiseJudge>,
+    pub(super) acknowledged: AcknowledgedLog,
     /// Whether some of it was sent by one process alone.
     pub(super) sent_whole: AtomicBool,
     /// Whether the wall clock was set.
     pub(super) clock_set: AtomicBool,
-    chance: Mutex<Chance>,
+    chance: Mutex<SimulationRandom>,
     seen: Mutex<BTreeMap<Sighting, u64>>,
-    pub(super) processes: Mutex<Vec<Arc<Life>>>,
+    pub(super) processes: Mutex<Vec<Arc<ProcessLife>>>,
 }
 
 /// Plays the world of a plan.
-pub(super) async fn play(plan: Plan, mistake: Option<Mistake>) -> WorldReport {
+pub(super) async fn play_plan(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
     begin_world();
     let (executed, told) = unbounded_channel();
-    let world = World::new(Arc::new(plan), mistake, executed);
-    world.tell(told);
-    world.sets_its_clock();
-    world.beside_workers(World::mortal, world.go_wrong()).await;
-    world.compare(false).await;
-    world.guard().await;
-    world.platform.heal();
-    world.beside_workers(World::immortal, world.go_well()).await;
-    world.compare(true).await;
-    world.beside_workers(World::immortal, world.go_again()).await;
-    world.measure();
-    world.told()
+    let world = SimulatedWorld::new(Arc::new(plan), mistake, executed);
+    world.start_telling(told);
+    world.schedule_clock_change();
+    world.run_beside_workers(SimulatedWorld::mortal_life, world.run_faulty_phase()).await;
+    world.compare_with_ledger(false).await;
+    world.check_guard().await;
+    world.platform.stop_faults();
+    world.run_beside_workers(SimulatedWorld::immortal_life, world.run_healthy_phase()).await;
+    world.compare_with_ledger(true).await;
+    world.run_beside_workers(SimulatedWorld::immortal_life, world.send_again()).await;
+    world.measure_rates();
+    world.build_report()
 }
 
 /// What a process is there for.
-pub(super) enum Errand {
+pub(super) enum ProcessTask {
     /// To send.
-    Send,
+    SendRun,
     /// To ask about rows in doubt.
-    Ask,
+    Reconcile,
     /// To take part in what others shared out, until a signal comes.
     Work(watch::Receiver<Interrupt>),
 }
 
-impl World {
-    fn new(plan: Arc<Plan>, mistake: Option<Mistake>, executed: UnboundedSender<Executed>) -> Arc<Self> {
-        let platform = Arc::new(Platform::new(Arc::clone(&plan), mistake, executed));
-        let mut disk = Disk::new(plan.seed);
-        let run = disk.begin_run(wall().as_microsecond(), &plan.new_run(plan.seed, LeftOut::default()));
+impl SimulatedWorld {
+    fn new(plan: Arc<WorldPlan>, mistake: Option<Mistake>, executed: UnboundedSender<ExecutedMessage>) -> Arc<Self> {
+        let platform = Arc::new(SimulatedPlatform::new(Arc::clone(&plan), mistake, executed));
+        let mut disk = SimulatedDisk::new(plan.seed);
+        let run = disk.begin_run(wall_now().as_microsecond(), &plan.new_run(plan.seed, ExcludedRows::default()));
         Arc::new(Self {
             disk: Arc::new(Mutex::new(disk)),
             run: Mutex::new(run),
             platform,
             judge: Arc::default(),
-            acknowledged: Acknowledged::default(),
+            acknowledged: AcknowledgedLog::default(),
             sent_whole: AtomicBool::default(),
             clock_set: AtomicBool::default(),
-            chance: Mutex::new(plan.chance(3)),
+            chance: Mutex::new(plan.random_for(3)),
             seen: Mutex::default(),
             processes: Mutex::default(),
             plan,
@@ -97,66 +97,71 @@ impl World {
     }
 
     /// The run that is being sent.
-    pub(super) fn run(&self) -> RunId {
+    pub(super) fn current_run(&self) -> RunId {
         *self.run.lock().unwrap()
     }
 
-    pub(super) fn chance<T>(&self, draw: impl FnOnce(&mut Chance) -> T) -> T {
+    pub(super) fn with_random<T>(&self, draw: impl FnOnce(&mut SimulationRandom) -> T) -> T {
         draw(&mut self.chance.lock().unwrap())
     }
 
-    pub(super) fn saw(&self, what: Sighting, times: u64) {
+    pub(super) fn record_sighting(&self, what: Sighting, times: u64) {
         *self.seen.lock().unwrap().entry(what).or_default() += times;
     }
 
     /// The starts while things go wrong: processes end at any step, are suspended, and take each other's place.
-    async fn go_wrong(self: &Arc<Self>) {
+    async fn run_faulty_phase(self: &Arc<Self>) {
         for _ in 0..self.plan.starts {
-            let errand = if self.chance(|chance| chance.once_in(4)) { Errand::Ask } else { Errand::Send };
-            let rival = self.chance(|chance| chance.once_in(5)).then(|| self.chance(|chance| chance.below(20_000)));
-            let first = self.process(errand, self.mortal());
+            let errand = if self.with_random(|chance| chance.once_in(4)) {
+                ProcessTask::Reconcile
+            } else {
+                ProcessTask::SendRun
+            };
+            let rival =
+                self.with_random(|chance| chance.once_in(5)).then(|| self.with_random(|chance| chance.below(20_000)));
+            let first = self.run_process(errand, self.mortal_life());
             match rival {
                 None => first.await,
                 Some(after) => {
-                    self.saw(Sighting::TakenOver, 1);
+                    self.record_sighting(Sighting::TakenOver, 1);
                     let second = async {
                         sleep(Duration::from_millis(after)).await;
-                        self.process(Errand::Send, self.mortal()).await;
+                        self.run_process(ProcessTask::SendRun, self.mortal_life()).await;
                     };
                     tokio::join!(first, second);
                 }
             }
-            let rest = self.chance(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
+            let rest = self.with_random(|chance| if chance.once_in(2) { 0 } else { chance.below(120_000) });
             sleep(Duration::from_millis(rest)).await;
         }
     }
 
     /// The starts after that: every row gets to its end, by what is proven, by the campaign's rule, or by a person.
-    async fn go_well(self: &Arc<Self>) {
+    async fn run_healthy_phase(self: &Arc<Self>) {
         // One in a hundred asks until nothing more can be asked.
-        let patience = self.chance(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
+        let patience = self.with_random(|chance| if chance.once_in(100) { 25 } else { 1 + chance.below(4) });
         for _ in 0..patience {
-            self.process(Errand::Send, self.immortal()).await;
-            let counts = self.snapshot().await.counts;
-            if counts.get(State::InDoubt) + counts.get(State::Planned) == 0 {
+            self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
+            let counts = self.load_snapshot().await.counts;
+            if counts.get(RowState::InDoubt) + counts.get(RowState::Planned) == 0 {
                 break;
             }
             sleep(Duration::from_secs(61) + self.plan.lag).await;
-            self.process(Errand::Ask, self.immortal()).await;
+            self.run_process(ProcessTask::Reconcile, self.immortal_life()).await;
         }
-        self.decide().await;
+        self.decide_at_end().await;
         // A start stops at what it may not go on from by itself; a person starts again.
         for _ in 0..3 {
-            if self.snapshot().await.counts.get(State::Planned) > 0 {
-                self.process(Errand::Send, self.immortal()).await;
+            if self.load_snapshot().await.counts.get(RowState::Planned) > 0 {
+                self.run_process(ProcessTask::SendRun, self.immortal_life()).await;
             }
         }
-        self.give_up().await;
+        self.accept_doubt().await;
     }
 
     /// A life that ends or is suspended by chance.
-    pub(super) fn mortal(&self) -> Arc<Life> {
-        let (steps, suspension) = self.chance(|chance| {
+    pub(super) fn mortal_life(&self) -> Arc<ProcessLife> {
+        let (steps, suspension) = self.with_random(|chance| {
             let steps = (!chance.once_in(4)).then(|| 1 + chance.below(120));
             // Where several send a run, whoever sleeps loses something.
             let (often, longest) = if self.plan.sharing.is_some() { (2, 80_000) } else { (6, 40_000) };
@@ -164,52 +169,52 @@ impl World {
                 chance.once_in(often).then(|| (1 + chance.below(100), Duration::from_millis(chance.below(longest))));
             (steps, suspension)
         });
-        Arc::new(Life::new(steps, suspension))
+        Arc::new(ProcessLife::new(steps, suspension))
     }
 
-    pub(super) fn immortal(&self) -> Arc<Life> {
-        Arc::new(Life::new(None, None))
+    pub(super) fn immortal_life(&self) -> Arc<ProcessLife> {
+        Arc::new(ProcessLife::new(None, None))
     }
 
     /// One process from its start to its end, or to where it is killed.
-    pub(super) async fn process(self: &Arc<Self>, errand: Errand, life: Arc<Life>) {
+    pub(super) async fn run_process(self: &Arc<Self>, errand: ProcessTask, life: Arc<ProcessLife>) {
         let number = {
             let mut processes = self.processes.lock().unwrap();
             processes.push(Arc::clone(&life));
             processes.len() - 1
         };
-        let is_worker = matches!(errand, Errand::Work(_));
+        let is_worker = matches!(errand, ProcessTask::Work(_));
         let work = async {
             match errand {
-                Errand::Send => self.send(number, &life).await,
-                Errand::Ask => self.ask(number, &life).await,
-                Errand::Work(interrupt) => self.work(number, &life, interrupt).await,
+                ProcessTask::SendRun => self.send_run(number, &life).await,
+                ProcessTask::Reconcile => self.ask_rows(number, &life).await,
+                ProcessTask::Work(interrupt) => self.run_worker(number, &life, interrupt).await,
             }
         };
         tokio::select! {
             biased;
-            () = life.ended() => {
-                self.saw(Sighting::Killed, 1);
-                self.saw(Sighting::WorkerKilled, u64::from(is_worker));
+            () = life.wait_end() => {
+                self.record_sighting(Sighting::Killed, 1);
+                self.record_sighting(Sighting::WorkerKilled, u64::from(is_worker));
             }
-            done = timeout(LONGEST, work) => if done.is_err() {
-                self.judge.broken(Breach::Unbounded, "a process did not end");
+            done = timeout(MAX_PROCESS_TIME, work) => if done.is_err() {
+                self.judge.record_breach(Breach::Unbounded, "a process did not end");
             },
         }
         // What a process left behind does nothing any more.
         life.kill();
         if life.was_suspended() {
-            self.saw(Sighting::Suspended, 1);
+            self.record_sighting(Sighting::Suspended, 1);
         }
     }
 
-    pub(super) fn ledger(&self, life: &Arc<Life>) -> Arc<ProcessLedger> {
-        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(Leases::default()));
+    pub(super) fn process_ledger(&self, life: &Arc<ProcessLife>) -> Arc<ProcessLedger> {
+        let (disk, life, leases) = (Arc::clone(&self.disk), Arc::clone(life), Arc::new(HeldSeats::default()));
         Arc::new(ProcessLedger { disk, life, leases, mistake: self.mistake })
     }
 
-    pub(super) fn line(&self, process: usize, life: &Arc<Life>) -> Arc<Line> {
-        Arc::new(Line {
+    pub(super) fn simulated_gateway(&self, process: usize, life: &Arc<ProcessLife>) -> Arc<SimulatedGateway> {
+        Arc::new(SimulatedGateway {
             plan: Arc::clone(&self.plan),
             process,
             life: Arc::clone(life),
@@ -221,79 +226,98 @@ impl World {
     }
 
     /// What `run` does: take the run, ask about its rows in doubt, send what is planned, end.
-    async fn send(self: &Arc<Self>, process: usize, life: &Arc<Life>) {
-        let (ledger, line) = (self.ledger(life), self.line(process, life));
-        self.hear_no_old_stop(ledger.as_ref()).await;
-        let Some(lease) = self.take(ledger.as_ref()).await else { return };
-        self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt]).await;
-        let began = wall();
-        let Some((run, snapshot)) = look(ledger.as_ref(), true).await else { return };
-        if self.shares(&run) {
+    async fn send_run(self: &Arc<Self>, process: usize, life: &Arc<ProcessLife>) {
+        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        self.clear_old_stop(ledger.as_ref()).await;
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt]).await;
+        let began = wall_now();
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), true).await else { return };
+        if self.is_sharing(&run) {
             return self.send_together((process, life), (ledger, line), (&run, lease)).await;
         }
-        let rendered = self.rendered(&run, &snapshot);
-        self.nothing_that_arrived_is_sent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
-        let feed = Feed::of(rendered);
+        let rendered = self.rendered_operations(&run, &snapshot);
+        self.check_no_arrived_is_resent(began, run.key, rendered.iter().flatten().map(|operation| operation.row));
+        let feed = Feed::from_groups(rendered);
         self.sent_whole.store(true, Ordering::Relaxed);
-        self.somebody_opts_out();
+        self.schedule_opt_out();
         let conditions = self.conditions(lease, &snapshot);
-        self.judge.begins(process, took(&snapshot) || conditions.limits.keep_going);
+        self.judge.note_start(process, has_accepted(&snapshot) || conditions.limits.keep_going);
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let observer = self.observer(life);
-        let edges = Edges { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
-        let ending = send(conditions, edges, feed, snapshot.counts).await;
-        self.saw(Sighting::LeftOut, ending.opted_out);
-        let progress = if ending.counts.get(State::Planned) == 0 { Progress::Finished } else { Progress::Open };
-        let _ = ledger.end(lease, end(ending, progress)).await;
+        let edges =
+            SendContext { ledger: ledger.clone(), gateway: line, observer, interrupt: interrupts, passes: None };
+        let ending = send_operations(conditions, edges, feed, snapshot.counts).await;
+        self.record_sighting(Sighting::LeftOut, ending.opted_out);
+        let progress =
+            if ending.counts.get(RowState::Planned) == 0 { RunProgress::Finished } else { RunProgress::Open };
+        let _ = ledger.end_run(lease, run_end(ending, progress)).await;
     }
 
     /// What `reconcile` does: take the run, ask, give it back.
-    async fn ask(&self, process: usize, life: &Arc<Life>) {
-        let (ledger, line) = (self.ledger(life), self.line(process, life));
-        let Some(lease) = self.take(ledger.as_ref()).await else { return };
-        self.reconcile(ledger.as_ref(), &line, lease, &[State::InDoubt, State::Unresolved]).await;
-        let Some((run, snapshot)) = look(ledger.as_ref(), false).await else { return };
-        let ending = Ending { counts: snapshot.counts, ..Ending::default() };
-        let _ = ledger.end(lease, end(ending, run.progress)).await;
+    async fn ask_rows(&self, process: usize, life: &Arc<ProcessLife>) {
+        let (ledger, line) = (self.process_ledger(life), self.simulated_gateway(process, life));
+        let Some(lease) = self.take_run(ledger.as_ref()).await else { return };
+        self.reconcile(ledger.as_ref(), &line, lease, &[RowState::InDoubt, RowState::Unresolved]).await;
+        let Some((run, snapshot)) = load_run(ledger.as_ref(), false).await else { return };
+        let ending = SendEnding { counts: snapshot.counts, ..SendEnding::default() };
+        let _ = ledger.end_run(lease, run_end(ending, run.progress)).await;
     }
 
     /// Takes the run, whoever has it; nothing if the ledger failed.
-    pub(super) async fn take(&self, ledger: &ProcessLedger) -> Option<Lease> {
-        let run = self.disk.lock().unwrap().book(self.run()).run.clone();
-        let hold = ledger.hold(&run.campaign, &run.account).await.ok()??;
-        Some(ledger.claim(&hold, run.key).await.ok()?.lease)
+    pub(super) async fn take_run(&self, ledger: &ProcessLedger) -> Option<Lease> {
+        let run = self.disk.lock().unwrap().book(self.current_run()).run.clone();
+        let hold = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.ok()??;
+        Some(ledger.claim_run(&hold, run.key).await.ok()?.lease)
     }
 
-    pub(super) async fn snapshot(&self) -> Snapshot {
-        let ledger = self.ledger(&self.immortal());
-        look(ledger.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
+    pub(super) async fn load_snapshot(&self) -> Snapshot {
+        let ledger = self.process_ledger(&self.immortal_life());
+        load_run(ledger.as_ref(), false).await.map(|(_, snapshot)| snapshot).unwrap()
     }
 
-    pub(super) async fn compare(&self, ended: bool) {
-        let snapshot = self.snapshot().await;
-        self.judge.compare(&self.plan, &self.disk.lock().unwrap(), &snapshot, &self.platform.taken(), ended);
-        self.hold_to_receipts(&snapshot);
+    pub(super) async fn compare_with_ledger(&self, ended: bool) {
+        let snapshot = self.load_snapshot().await;
+        self.judge.compare_outcomes(
+            &self.plan,
+            &self.disk.lock().unwrap(),
+            &snapshot,
+            &self.platform.taken_messages(),
+            ended,
+        );
+        self.compare_with_receipts(&snapshot);
     }
 
-    fn told(&self) -> WorldReport {
+    fn build_report(&self) -> WorldReport {
         let mut seen = self.seen.lock().unwrap().clone();
         seen.extend(self.disk.lock().unwrap().seen.clone());
-        seen.extend(self.platform.fired().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
+        seen.extend(self.platform.fired_faults().into_iter().map(|(fault, times)| (Sighting::Fault(fault), times)));
         seen.insert(Sighting::Oracle(self.plan.oracle), 1);
         WorldReport { broken: self.judge.findings(), seen, ended: elapsed() }
     }
 }
 
 /// The run and where it stands; nothing if the ledger failed.
-pub(super) async fn look(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
-    let run = ledger.runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
-    let snapshot = Snapshot::read(ledger, &run, owned).await.ok()?;
+pub(super) async fn load_run(ledger: &ProcessLedger, owned: bool) -> Option<(Run, Snapshot)> {
+    let run = ledger.list_runs(RunFilter { latest: Some(1), ..RunFilter::all() }).await.ok()?.pop()?;
+    let snapshot = Snapshot::load(ledger, &run, owned).await.ok()?;
     Some((run, snapshot))
 }
 
-pub(super) fn end(ending: Ending, progress: Progress) -> RunEnd {
-    let Ending { stopped, counts, parts, lag, .. } = ending;
+pub(super) fn run_end(ending: SendEnding, progress: RunProgress) -> RunEnd {
+    let SendEnding { stopped, counts, parts, lag, .. } = ending;
     let (stop, stopped) = stopped.map(|stop| (stop.kind, stop.reason)).unzip();
-    let (parts, at, told) = (parts.billed, wall(), Vec::new());
-    RunEnd { progress, stop, stopped, counts, parts, receipts: 0, results: None, lag, at, told }
+    let (parts, at, told) = (parts.billed, wall_now(), Vec::new());
+    RunEnd {
+        progress,
+        stop,
+        stop_reason: stopped,
+        counts,
+        parts,
+        receipts: 0,
+        results: None,
+        lag,
+        at,
+        notifications: told,
+    }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::chance::Chance;
+use super::chance::SimulationRandom;
 use super::life::{begin_world, elapsed};
-use super::pace::excess;
-use crate::delivery::gate::Gate;
+use super::pace::max_excess;
+use crate::delivery::gate::RateGate;
 
 /// Operations per second.
 const RATES: [f64; 6] = [0.1, 1.0, 10.0, 50.0, 200.0, 5_000.0];
@@ -19,13 +19,13 @@ const COMMIT: Duration = Duration::from_millis(15);
 const WORLDS: u64 = 4;
 
 /// How long a world of this rate lasts: for some 30,000 operations, but a minute at least and ten at most.
-fn lasts(rate: f64) -> Duration {
+fn world_duration(rate: f64) -> Duration {
     Duration::from_secs_f64((30_000.0 / rate).clamp(60.0, 600.0))
 }
 
 /// What happens besides sending.
 #[derive(Clone, Copy, Debug, Default)]
-struct Trouble {
+struct TurnTrouble {
     /// An envelope in ten leaves up to two seconds late.
     late: bool,
     /// Envelopes are of one to three times the least size.
@@ -37,50 +37,56 @@ struct Trouble {
 }
 
 /// Takes turns until the world ends, and notes when which envelope left.
-async fn sender(
-    gate: Arc<Gate>,
+async fn take_turns(
+    gate: Arc<RateGate>,
     mut size: impl FnMut() -> usize,
-    trouble: Trouble,
-    mut chance: Chance,
+    trouble: TurnTrouble,
+    mut chance: SimulationRandom,
     log: Arc<Mutex<Vec<(Duration, usize)>>>,
 ) {
     loop {
         let size = size();
         if trouble.given_up && chance.once_in(20) {
             let patience = Duration::from_millis(chance.below(3_000));
-            drop(timeout(patience, gate.turn(size)).await);
+            drop(timeout(patience, gate.wait_turn(size)).await);
         }
-        let turn = gate.turn(size).await;
+        let turn = gate.wait_turn(size).await;
         let late = if trouble.late && chance.once_in(10) { Duration::from_secs(2) } else { COMMIT };
         sleep(Duration::from_micros(chance.below(late.as_micros() as u64))).await;
-        turn.leaves();
+        turn.mark_left();
         log.lock().unwrap().push((elapsed(), size));
     }
 }
 
 /// Plays a world: in any window of a second or more no more leaves than the rate and one envelope; and at least 95 % of
 /// the rate are used, unless there is a reason for less.
-async fn world(rate: f64, seed: u64, trouble: Trouble) {
+async fn play_turns(rate: f64, seed: u64, trouble: TurnTrouble) {
     begin_world();
-    let (mut chance, lasts) = (Chance::new(seed), lasts(rate));
+    let (mut chance, lasts) = (SimulationRandom::new(seed), world_duration(rate));
     // The share of the pace of an envelope is longer than a commit.
     let least = (rate * 2.0 * COMMIT.as_secs_f64()) as u64 + 1;
     let even = least + chance.below(least);
-    let (gate, log) = (Arc::new(Gate::new(Some(rate))), Arc::default());
+    let (gate, log) = (Arc::new(RateGate::new(Some(rate))), Arc::default());
     for _ in 0..1 + chance.below(4) {
-        let mut sizes = Chance::new(chance.bits());
+        let mut sizes = SimulationRandom::new(chance.next_bits());
         let size = move || if trouble.mixed { least + sizes.below(2 * least + 1) } else { even } as usize;
-        tokio::spawn(sender(Arc::clone(&gate), size, trouble, Chance::new(chance.bits()), Arc::clone(&log)));
+        tokio::spawn(take_turns(
+            Arc::clone(&gate),
+            size,
+            trouble,
+            SimulationRandom::new(chance.next_bits()),
+            Arc::clone(&log),
+        ));
     }
     while elapsed() < lasts {
         sleep(Duration::from_millis(1 + chance.below(120_000)).min(lasts - elapsed())).await;
         if trouble.slowed {
-            (0..=chance.below(3)).for_each(|_| gate.slow());
+            (0..=chance.below(3)).for_each(|_| gate.slow_down());
         }
     }
     let log = log.lock().unwrap();
     let largest = log.iter().map(|(_, size)| *size).max().expect("something left");
-    let excess = excess(&log, rate);
+    let excess = max_excess(&log, rate);
     let told = format!("at {rate}/s, seed {seed}, {trouble:?}");
     assert!(excess <= largest as f64 + 0.001, "{excess} above the rate in a window, {largest} allowed {told}");
     let sent = log.iter().map(|(_, size)| size).sum::<usize>() + largest;
@@ -89,14 +95,14 @@ async fn world(rate: f64, seed: u64, trouble: Trouble) {
 }
 
 #[test]
-fn whatever_happens_to_envelopes_the_gate_alone_keeps_the_rate_and_uses_it() {
+fn gate_alone_keeps_and_uses_the_rate() {
     for kind in 0..16_u8 {
         let has = |bit: u8| kind & (1 << bit) != 0;
-        let trouble = Trouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };
+        let trouble = TurnTrouble { late: has(0), mixed: has(1), slowed: has(2), given_up: has(3) };
         for (rate, seed) in RATES.into_iter().flat_map(|rate| (0..WORLDS).map(move |seed| (rate, seed))) {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            runtime.block_on(world(rate, seed, trouble));
+            runtime.block_on(play_turns(rate, seed, trouble));
         }
     }
 }

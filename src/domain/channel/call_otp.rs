@@ -2,36 +2,36 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValues, filled};
-use super::{Facts, Field, Values};
-use crate::domain::Extra;
+use super::value::{FieldValueIter, present_values};
+use super::{ChannelFacts, ChannelField, StageValues};
+use crate::domain::ExtraProperties;
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "verification call",
     doc: "A verification call: the last four digits of the caller's number are a one-time code. Cannot be combined \
         with other channels.",
-    fields: &[Field::extra()],
+    fields: &[ChannelField::extra()],
     single: true,
     personal: true,
     price_example: "0.60",
     price_doc: "The price of a verification call.",
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// A code call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallOtp {
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl CallOtp {
-    pub(super) fn of<T>(values: Values<T>) -> Option<Self> {
+    pub(super) fn of<T>(values: StageValues<T>) -> Option<Self> {
         Some(Self { fields: values.fields })
     }
 
-    pub(super) fn values<T>(&self) -> FieldValues<'_, T> {
-        filled([])
+    pub(super) fn values<T>(&self) -> FieldValueIter<'_, T> {
+        present_values([])
     }
 
     pub(super) fn try_map<T, U, E>(&self, _: &mut impl FnMut(T) -> Result<U, E>) -> Result<Self, E> {

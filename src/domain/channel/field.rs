@@ -13,7 +13,7 @@ pub(super) const TEXT_ALONE: &str = "its stages contain only a signature and a m
 
 /// A key of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct ChannelField {
     /// Its name in campaign files.
     pub key: &'static str,
     /// What may stand behind it.
@@ -25,11 +25,11 @@ pub struct Field {
     /// What holds without it, as it would be written.
     pub default: Option<&'static str>,
     /// Where it may not be left out.
-    pub need: Need,
+    pub need: FieldRequirement,
     /// What is accepted of its text.
     pub limit: TextLimit,
     /// The most characters that every account allows, where some allow fewer than the limit.
-    pub everywhere: Option<usize>,
+    pub safe_length: Option<usize>,
     /// How a person calls its text: `button`, `card's caption`.
     pub noun: &'static str,
     flat: WirePlace,
@@ -79,7 +79,7 @@ pub enum FieldKind {
 
 /// Where a key may not be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum FieldRequirement {
     /// Nowhere.
     Never,
     /// Everywhere.
@@ -100,7 +100,7 @@ pub enum WirePlace {
     /// Under this name, once for all channels of the operation.
     Shared(&'static str),
     /// Nowhere, since it is ours and not for the gateway.
-    Ours,
+    LocalOnly,
     /// Nowhere, and why; it is refused.
     Nowhere(&'static str),
 }
@@ -111,12 +111,12 @@ impl WirePlace {
     pub fn property(self) -> Option<&'static str> {
         match self {
             WirePlace::Under(name) | WirePlace::Within(name, _) | WirePlace::Shared(name) => Some(name),
-            WirePlace::Ours | WirePlace::Nowhere(_) => None,
+            WirePlace::LocalOnly | WirePlace::Nowhere(_) => None,
         }
     }
 }
 
-impl Field {
+impl ChannelField {
     /// A key whose value stays with us.
     pub(super) const fn new(key: &'static str, kind: FieldKind) -> Self {
         Self {
@@ -125,133 +125,136 @@ impl Field {
             example: "",
             doc: "",
             default: None,
-            need: Need::Never,
+            need: FieldRequirement::Never,
             limit: TextLimit::NotEmpty,
-            everywhere: None,
+            safe_length: None,
             noun: key,
-            flat: WirePlace::Ours,
-            stage: WirePlace::Ours,
+            flat: WirePlace::LocalOnly,
+            stage: WirePlace::LocalOnly,
             nowhere: &[],
         }
     }
 
     /// The sender name, under this name outside of a pipeline.
     pub(super) const fn signature(flat: &'static str) -> Self {
-        let field = Self::new("signature", FieldKind::Template).about("OlenaCo", "The sender name.").required();
-        field.flat(WirePlace::Under(flat)).stage(WirePlace::Under("signature"))
+        let field = Self::new("signature", FieldKind::Template).with_docs("OlenaCo", "The sender name.").required();
+        field.with_flat_place(WirePlace::Under(flat)).with_stage_place(WirePlace::Under("signature"))
     }
 
     /// The text, under this name outside of a pipeline.
     pub(super) const fn message(flat: &'static str) -> Self {
         Self::new("message", FieldKind::Message)
-            .about(
+            .with_docs(
                 "\"Hello, {{ first_name }}\"",
                 "The message text, or `{ file: NAME }` for a text file in this file's folder or in templates/.",
             )
-            .called("text")
-            .flat(WirePlace::Under(flat))
-            .stage(WirePlace::Under("message"))
+            .with_noun("text")
+            .with_flat_place(WirePlace::Under(flat))
+            .with_stage_place(WirePlace::Under("message"))
     }
 
     /// The address of the image, under this name; a pipeline has no place for it.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
-        Self::new("image", FieldKind::Template).about("https://cdn.example/autumn.png", doc).flat(flat)
+        Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
     }
 
     /// The address that the button opens, under this name; a pipeline has no place for it.
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
-            .about("https://shop.example", "The URL that the button opens.")
-            .limit(TextLimit::WebAddress)
-            .flat(WirePlace::Under(flat))
+            .with_docs("https://shop.example", "The URL that the button opens.")
+            .with_limit(TextLimit::WebAddress)
+            .with_flat_place(WirePlace::Under(flat))
     }
 
     /// The caption of the button, of at most so many characters; a pipeline has no place for it.
     pub(super) const fn button(flat: WirePlace, most: usize) -> Self {
         let doc = "The caption of the button.";
-        Self::new("button", FieldKind::Template).about("Shop now", doc).limit(TextLimit::AtMost(most)).flat(flat)
+        Self::new("button", FieldKind::Template)
+            .with_docs("Shop now", doc)
+            .with_limit(TextLimit::AtMost(most))
+            .with_flat_place(flat)
     }
 
     /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
-            .about("1h", "How long to keep trying to deliver the message on this channel.")
-            .flat(WirePlace::Under(flat))
-            .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
+            .with_docs("1h", "How long to keep trying to deliver the message on this channel.")
+            .with_flat_place(WirePlace::Under(flat))
+            .with_stage_place(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
     /// Whether links are shortened; a pipeline has no place for it.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
-            .about("true", "Shortens and tracks links, if your pricing plan includes this.")
-            .flat(WirePlace::Shared("short_link"))
-            .stage(WirePlace::Nowhere(NO_SUCH_FIELD))
+            .with_docs("true", "Shortens and tracks links, if your pricing plan includes this.")
+            .with_flat_place(WirePlace::Shared("short_link"))
+            .with_stage_place(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
     /// Extra properties.
     pub(super) const fn extra() -> Self {
         let doc = "Additional properties of the operation, sent unchanged.";
-        Self::new("fields", FieldKind::Extra).about("{ unsubscribe_link: true }", doc)
+        Self::new("fields", FieldKind::Extra).with_docs("{ unsubscribe_link: true }", doc)
     }
 
-    pub(super) const fn about(mut self, example: &'static str, doc: &'static str) -> Self {
+    pub(super) const fn with_docs(mut self, example: &'static str, doc: &'static str) -> Self {
         self.example = example;
         self.doc = doc;
         self
     }
 
-    pub(super) const fn default(mut self, value: &'static str) -> Self {
+    pub(super) const fn with_default(mut self, value: &'static str) -> Self {
         self.default = Some(value);
         self
     }
 
     pub(super) const fn required(self) -> Self {
-        self.need(Need::Always)
+        self.with_requirement(FieldRequirement::Always)
     }
 
-    pub(super) const fn need(mut self, need: Need) -> Self {
+    pub(super) const fn with_requirement(mut self, need: FieldRequirement) -> Self {
         self.need = need;
         self
     }
 
-    pub(super) const fn limit(mut self, limit: TextLimit) -> Self {
+    pub(super) const fn with_limit(mut self, limit: TextLimit) -> Self {
         self.limit = limit;
         self
     }
 
     /// With so many characters that every account allows.
-    pub(super) const fn everywhere(mut self, characters: usize) -> Self {
-        self.everywhere = Some(characters);
+    pub(super) const fn with_safe_length(mut self, characters: usize) -> Self {
+        self.safe_length = Some(characters);
         self
     }
 
-    pub(super) const fn called(mut self, noun: &'static str) -> Self {
+    pub(super) const fn with_noun(mut self, noun: &'static str) -> Self {
         self.noun = noun;
         self
     }
 
     /// Where it stands outside of a pipeline.
-    pub(super) const fn flat(mut self, place: WirePlace) -> Self {
+    pub(super) const fn with_flat_place(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
     /// Where it stands in a stage of a pipeline.
-    pub(super) const fn stage(mut self, place: WirePlace) -> Self {
+    pub(super) const fn with_stage_place(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
     }
 
     /// Operations outside of a pipeline that have no place for it, and why.
-    pub(super) const fn nowhere(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
+    pub(super) const fn with_no_place_in(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
         self.nowhere = kinds;
         self
     }
 
     /// Where an operation of `kind` carries it.
     #[must_use]
-    pub fn place(&self, kind: OperationKind) -> WirePlace {
+    pub fn place_in(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
             return self.stage;
         }

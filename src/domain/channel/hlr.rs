@@ -2,34 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValues, filled};
-use super::{Facts, Field, Values};
-use crate::domain::Extra;
+use super::value::{FieldValueIter, present_values};
+use super::{ChannelFacts, ChannelField, StageValues};
+use crate::domain::ExtraProperties;
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "lookup",
     doc: "Looks up the number. Sends no message, and cannot be combined with other channels.",
-    fields: &[Field::extra()],
+    fields: &[ChannelField::extra()],
     single: true,
     price_example: "0.05",
     price_doc: "The price of a lookup.",
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// A lookup of the number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hlr {
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl Hlr {
-    pub(super) fn of<T>(values: Values<T>) -> Option<Self> {
+    pub(super) fn of<T>(values: StageValues<T>) -> Option<Self> {
         Some(Self { fields: values.fields })
     }
 
-    pub(super) fn values<T>(&self) -> FieldValues<'_, T> {
-        filled([])
+    pub(super) fn values<T>(&self) -> FieldValueIter<'_, T> {
+        present_values([])
     }
 
     pub(super) fn try_map<T, U, E>(&self, _: &mut impl FnMut(T) -> Result<U, E>) -> Result<Self, E> {

@@ -20,23 +20,23 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Extra;
+use super::ExtraProperties;
 
 pub use call_otp::CallOtp;
-pub use field::{Field, FieldKind, Need, WirePlace};
+pub use field::{ChannelField, FieldKind, FieldRequirement, WirePlace};
 pub use hlr::Hlr;
 pub use rcs::Rcs;
 pub use sms::Sms;
 pub use telegram::Telegram;
-pub use text_limit::{TextLimit, Violation, text_violation};
-pub use value::{Value, Values};
+pub use text_limit::{TextLimit, TextViolation, find_text_violation};
+pub use value::{FieldValue, StageValues};
 pub use viber::{Card, Carousel, Viber, ViberKind};
 pub use voice::Voice;
 pub use whatsapp::Whatsapp;
 
 /// What is known of a channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct ChannelFacts {
     /// How a person calls it: `SMS`, `code call`.
     pub title: &'static str,
     /// Its keys as somebody would write them.
@@ -44,9 +44,9 @@ pub struct Facts {
     /// What it is.
     pub doc: &'static str,
     /// Its keys, in the order in which documents name them.
-    pub fields: &'static [Field],
+    pub fields: &'static [ChannelField],
     /// The forms of its messages, the one that a pipeline carries first; empty where there is only one.
-    pub forms: &'static [Form],
+    pub forms: &'static [MessageForm],
     /// Whether it is a service on a number: it stands alone, and its answer is a result of its own.
     pub single: bool,
     /// Whether a second message harms beyond being a second one: a repeated code or call confuses or costs a person.
@@ -69,28 +69,28 @@ pub struct Facts {
 
 /// A form of a channel's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct MessageForm {
     /// Its name on the wire and in campaign files.
     pub name: &'static str,
     /// The keys that it needs.
-    pub needs: &'static [&'static str],
+    pub required_keys: &'static [&'static str],
     /// The keys that it may have besides.
-    pub may_have: &'static [&'static str],
+    pub optional_keys: &'static [&'static str],
 }
 
-impl Facts {
+impl ChannelFacts {
     /// The form that the keys which are there make: the smallest that has room for all of them, else the last; nothing if
     /// the channel has but one.
     #[must_use]
-    pub fn form_of(&self, given: &[&str]) -> Option<&'static Form> {
-        let fits = |form: &&Form| given.iter().all(|key| form.has(key));
-        self.forms.iter().filter(fits).min_by_key(|form| form.needs.len()).or(self.forms.last())
+    pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
+        let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
+        self.forms.iter().filter(fits).min_by_key(|form| form.required_keys.len()).or(self.forms.last())
     }
 
     /// The keys that depend on the form.
-    pub fn keys_of_forms(&self) -> impl Iterator<Item = &'static str> {
+    pub fn form_keys(&self) -> impl Iterator<Item = &'static str> {
         let (fields, forms) = (self.fields, self.forms);
-        fields.iter().map(|field| field.key).filter(|key| forms.iter().any(|form| form.needs.contains(key)))
+        fields.iter().map(|field| field.key).filter(|key| forms.iter().any(|form| form.required_keys.contains(key)))
     }
 
     /// A channel of which nothing special is to be said.
@@ -112,11 +112,11 @@ impl Facts {
     };
 }
 
-impl Form {
+impl MessageForm {
     /// Whether a message of this form may have that key.
     #[must_use]
-    pub fn has(&self, key: &str) -> bool {
-        self.needs.contains(&key) || self.may_have.contains(&key)
+    pub fn allows_key(&self, key: &str) -> bool {
+        self.required_keys.contains(&key) || self.optional_keys.contains(&key)
     }
 }
 
@@ -143,7 +143,7 @@ macro_rules! channels {
 
             /// What is known of it.
             #[must_use]
-            pub const fn facts(self) -> &'static Facts {
+            pub const fn facts(self) -> &'static ChannelFacts {
                 match self {
                     $(Channel::$channel => &$facts,)*
                 }
@@ -167,21 +167,21 @@ macro_rules! channels {
 
             /// The stage of a channel whose keys have these values; nothing where one is missing that it cannot do without.
             #[must_use]
-            pub fn of(channel: Channel, values: Values<T>) -> Option<Self> {
+            pub fn of(channel: Channel, values: StageValues<T>) -> Option<Self> {
                 match channel {
                     $(Channel::$channel => <$message>::of(values).map(Stage::$channel),)*
                 }
             }
 
             /// The keys that have a value, in the order in which they are sent; extra properties are not among them.
-            pub fn values(&self) -> impl Iterator<Item = (&'static Field, Value<&T>)> {
+            pub fn values(&self) -> impl Iterator<Item = (&'static ChannelField, FieldValue<&T>)> {
                 match self {
                     $(Stage::$channel(message) => message.values(),)*
                 }
             }
 
             /// The extra properties of this stage.
-            pub fn fields(&self) -> &Extra {
+            pub fn fields(&self) -> &ExtraProperties {
                 match self {
                     $(Stage::$channel(message) => &message.fields,)*
                 }
@@ -235,12 +235,12 @@ impl fmt::Display for Channel {
 
 impl<T> Stage<T> {
     /// Each text of this stage with its key, in the order in which they are sent; those of cards stand where the cards do.
-    pub fn texts(&self) -> impl Iterator<Item = (&'static Field, &T)> {
+    pub fn texts(&self) -> impl Iterator<Item = (&'static ChannelField, &T)> {
         self.values().flat_map(|(field, value)| {
             let (text, cards) = match value {
-                Value::Text(text) => (Some((field, text)), Vec::new()),
-                Value::Cards(cards) => (None, cards),
-                Value::Word(_) | Value::Number(_) | Value::Flag(_) => (None, Vec::new()),
+                FieldValue::Text(text) => (Some((field, text)), Vec::new()),
+                FieldValue::Cards(cards) => (None, cards),
+                FieldValue::Word(_) | FieldValue::Number(_) | FieldValue::Flag(_) => (None, Vec::new()),
             };
             text.into_iter().chain(cards.into_iter().flat_map(Card::into_texts))
         })
@@ -252,20 +252,20 @@ mod tests {
     use super::*;
 
     /// A stage whose every key has a value.
-    fn full(channel: Channel) -> Stage<&'static str> {
-        let mut values = Values::new(Extra::new());
+    fn full_stage(channel: Channel) -> Stage<&'static str> {
+        let mut values = StageValues::new(ExtraProperties::new());
         for field in channel.facts().fields {
             let card = Card { caption: Some("Coats"), image: "image", url: "url", button: "button" };
             match field.kind {
                 FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
-                    values.set(field, Value::Text(field.key));
+                    values.set_value(field, FieldValue::Text(field.key));
                 }
-                FieldKind::Form(words) | FieldKind::Word(words) => values.set(field, Value::Word(words[0])),
+                FieldKind::Form(words) | FieldKind::Word(words) => values.set_value(field, FieldValue::Word(words[0])),
                 FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
-                    values.set(field, Value::Number(least));
+                    values.set_value(field, FieldValue::Number(least));
                 }
-                FieldKind::Flag => values.set(field, Value::Flag(true)),
-                FieldKind::Cards { .. } => values.set(field, Value::Cards(vec![card])),
+                FieldKind::Flag => values.set_value(field, FieldValue::Flag(true)),
+                FieldKind::Cards { .. } => values.set_value(field, FieldValue::Cards(vec![card])),
                 FieldKind::Extra => {}
             }
         }
@@ -273,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_gives_back_every_key_of_its_channel_with_the_value_that_it_got() {
+    fn stage_returns_every_key_of_its_channel() {
         for channel in Channel::ALL {
-            let stage = full(channel);
+            let stage = full_stage(channel);
             assert_eq!(stage.channel(), channel);
             let values: Vec<_> = stage.values().collect();
             let keys = || channel.facts().fields.iter().filter(|field| field.kind != FieldKind::Extra);
@@ -283,12 +283,12 @@ mod tests {
             for field in keys() {
                 let value = values.iter().find(|(given, _)| *given == field).map(|(_, value)| value);
                 match value {
-                    Some(Value::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
-                    Some(Value::Word(word)) => match field.kind {
+                    Some(FieldValue::Text(text)) => assert_eq!(**text, field.key, "{channel}"),
+                    Some(FieldValue::Word(word)) => match field.kind {
                         FieldKind::Word(words) => assert_eq!(*word, words[0], "{channel}"),
                         _ => assert_eq!(*word, channel.facts().forms[0].name, "{channel}"),
                     },
-                    Some(Value::Number(_) | Value::Flag(true) | Value::Cards(_)) => {}
+                    Some(FieldValue::Number(_) | FieldValue::Flag(true) | FieldValue::Cards(_)) => {}
                     other => panic!("`{}` of {channel} is {other:?}", field.key),
                 }
             }
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_follows_from_the_keys_that_are_there() {
+    fn form_follows_from_given_keys() {
         let cases: [(&[&str], &str); 12] = [
             (&["message"], "text"),
             (&["image"], "image"),
@@ -314,20 +314,20 @@ mod tests {
             (&[], "text"),
         ];
         for (keys, name) in cases {
-            let form = Channel::Viber.facts().form_of(keys);
+            let form = Channel::Viber.facts().find_form(keys);
             assert_eq!(form.map(|form| form.name), Some(name), "{keys:?}");
         }
-        assert_eq!(Channel::Sms.facts().form_of(&["message"]), None);
+        assert_eq!(Channel::Sms.facts().find_form(&["message"]), None);
     }
 
     #[test]
-    fn a_channel_has_its_name_in_files_and_records() {
+    fn channel_is_serialized_by_name() {
         for channel in Channel::ALL {
             assert_eq!(serde_json::to_value(channel).unwrap(), channel.name());
             assert_eq!(Channel::from_name(channel.name()), Some(channel));
         }
         let record = |stage: Stage<&'static str>| serde_json::to_value(stage).unwrap();
-        assert_eq!(record(full(Channel::CallOtp)), serde_json::json!({ "callotp": { "fields": {} } }));
-        assert_eq!(record(full(Channel::Hlr)), serde_json::json!({ "hlr": { "fields": {} } }));
+        assert_eq!(record(full_stage(Channel::CallOtp)), serde_json::json!({ "callotp": { "fields": {} } }));
+        assert_eq!(record(full_stage(Channel::Hlr)), serde_json::json!({ "hlr": { "fields": {} } }));
     }
 }

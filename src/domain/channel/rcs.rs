@@ -3,33 +3,36 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
-use super::value::{self, FieldValues, filled, map, optional, text};
-use super::{Facts, Field, Need, TextLimit, Values, WirePlace};
-use crate::domain::Extra;
+use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::{ChannelFacts, ChannelField, FieldRequirement, StageValues, TextLimit, WirePlace};
+use crate::domain::ExtraProperties;
 
-const NEEDED: Need =
-    Need::OutsidePipeline("outside a pipeline, an RCS message needs an image and a button with a link");
+const NEEDED: FieldRequirement =
+    FieldRequirement::OutsidePipeline("outside a pipeline, an RCS message needs an image and a button with a link");
 
-const SIGNATURE: Field = Field::signature("rcs_signature");
-const MESSAGE: Field = Field::message("rcs_message").required().limit(TextLimit::AtMost(3072));
-const IMAGE: Field =
-    Field::image(WirePlace::Under("rcs_image")).limit(TextLimit::WebAddress).need(NEEDED).stage(UNCARRIED);
-const BUTTON: Field = Field::button(WirePlace::Under("rcs_button"), 25).need(NEEDED).stage(UNCARRIED);
-const LINK: Field = Field::link("rcs_link").need(NEEDED).stage(UNCARRIED);
-const LIFETIME: Field = Field::lifetime("rcs_lifetime", 60, u32::MAX);
-const SHORT_LINK: Field = Field::short_link();
+const SIGNATURE: ChannelField = ChannelField::signature("rcs_signature");
+const MESSAGE: ChannelField = ChannelField::message("rcs_message").required().with_limit(TextLimit::AtMost(3072));
+const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("rcs_image"))
+    .with_limit(TextLimit::WebAddress)
+    .with_requirement(NEEDED)
+    .with_stage_place(UNCARRIED);
+const BUTTON: ChannelField =
+    ChannelField::button(WirePlace::Under("rcs_button"), 25).with_requirement(NEEDED).with_stage_place(UNCARRIED);
+const LINK: ChannelField = ChannelField::link("rcs_link").with_requirement(NEEDED).with_stage_place(UNCARRIED);
+const LIFETIME: ChannelField = ChannelField::lifetime("rcs_lifetime", 60, u32::MAX);
+const SHORT_LINK: ChannelField = ChannelField::short_link();
 const UNCARRIED: WirePlace = WirePlace::Nowhere(TEXT_ALONE);
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "RCS",
     example: "{ signature: OlenaCo, message: \"Hello\", … }",
     doc: "A rich message. Image, button and link are required, except in a pipeline, which does not support them.",
-    fields: &[SIGNATURE, MESSAGE, IMAGE, BUTTON, LINK, LIFETIME, SHORT_LINK, Field::extra()],
+    fields: &[SIGNATURE, MESSAGE, IMAGE, BUTTON, LINK, LIFETIME, SHORT_LINK, ChannelField::extra()],
     senders_listed: true,
     price_example: "0.50",
     price_doc: "The price of an RCS message.",
     mobile: true,
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// An RCS message; image, button and link are required outside a pipeline and impossible in one.
@@ -50,32 +53,32 @@ pub struct Rcs<T> {
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl<T> Rcs<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
         Some(Self {
-            signature: values.text(&SIGNATURE)?,
-            message: values.text(&MESSAGE)?,
-            image: values.text(&IMAGE),
-            button: values.text(&BUTTON),
-            link: values.text(&LINK),
-            lifetime: values.number(&LIFETIME),
-            short_link: values.flag(&SHORT_LINK),
+            signature: values.take_text(&SIGNATURE)?,
+            message: values.take_text(&MESSAGE)?,
+            image: values.take_text(&IMAGE),
+            button: values.take_text(&BUTTON),
+            link: values.take_text(&LINK),
+            lifetime: values.take_number(&LIFETIME),
+            short_link: values.take_flag(&SHORT_LINK),
             fields: values.fields,
         })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        filled([
-            text(&SIGNATURE, &self.signature),
-            text(&MESSAGE, &self.message),
-            optional(&IMAGE, &self.image),
-            optional(&BUTTON, &self.button),
-            optional(&LINK, &self.link),
-            value::number(&LIFETIME, self.lifetime),
-            value::flag(&SHORT_LINK, self.short_link),
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([
+            text_value(&SIGNATURE, &self.signature),
+            text_value(&MESSAGE, &self.message),
+            optional_text_value(&IMAGE, &self.image),
+            optional_text_value(&BUTTON, &self.button),
+            optional_text_value(&LINK, &self.link),
+            value::number_value(&LIFETIME, self.lifetime),
+            value::flag_value(&SHORT_LINK, self.short_link),
         ])
     }
 
@@ -83,9 +86,9 @@ impl<T> Rcs<T> {
         Ok(Rcs {
             signature: f(&self.signature)?,
             message: f(&self.message)?,
-            image: map(&self.image, f)?,
-            button: map(&self.button, f)?,
-            link: map(&self.link, f)?,
+            image: try_map_optional(&self.image, f)?,
+            button: try_map_optional(&self.button, f)?,
+            link: try_map_optional(&self.link, f)?,
             lifetime: self.lifetime,
             short_link: self.short_link,
             fields: self.fields.clone(),

@@ -4,40 +4,40 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValues, filled, text};
-use super::{Facts, Field, FieldKind, Stage, TextLimit, Values};
-use crate::domain::{Extra, OperationKind, Plain};
+use super::value::{self, FieldValueIter, present_values, text_value};
+use super::{ChannelFacts, ChannelField, FieldKind, Stage, StageValues, TextLimit};
+use crate::domain::{ExtraProperties, OperationKind, PlainMode};
 
-const SIGNATURE: Field = Field::signature("sms_signature").limit(TextLimit::AlphaName);
-const MESSAGE: Field = Field::message("sms_message").required().limit(TextLimit::Parts);
+const SIGNATURE: ChannelField = ChannelField::signature("sms_signature").with_limit(TextLimit::AlphaName);
+const MESSAGE: ChannelField = ChannelField::message("sms_message").required().with_limit(TextLimit::Parts);
 const NO_LIFETIME: &str = "it has no field for the SMS lifetime";
-const LIFETIME: Field = Field::lifetime("sms_lifetime", 3_600, 259_200).nowhere(&[
+const LIFETIME: ChannelField = ChannelField::lifetime("sms_lifetime", 3_600, 259_200).with_no_place_in(&[
     (OperationKind::ViberSms, NO_LIFETIME),
     (OperationKind::RcsSms, NO_LIFETIME),
     (OperationKind::RcsViberSms, NO_LIFETIME),
 ]);
-const SHORT_LINK: Field = Field::short_link();
-const MAX_PARTS: Field = Field::new("max_parts", FieldKind::Number { least: 1, most: 255 })
-    .about("3", "The maximum number of billed parts. A longer message makes its row invalid.")
-    .default("3");
-const PLAIN: Field = Field::new("plain", FieldKind::Word(&Plain::NAMES)).about(
+const SHORT_LINK: ChannelField = ChannelField::short_link();
+const MAX_PARTS: ChannelField = ChannelField::new("max_parts", FieldKind::Number { least: 1, most: 255 })
+    .with_docs("3", "The maximum number of billed parts. A longer message makes its row invalid.")
+    .with_default("3");
+const PLAIN: ChannelField = ChannelField::new("plain", FieldKind::Word(&PlainMode::NAMES)).with_docs(
     "quotes",
     "Replaces characters that increase the number of billed parts. `quotes` replaces typographic quotation marks, \
      dashes, spaces and ellipses, but not letters. `latin` also replaces letters; it transliterates Cyrillic according \
      to the official Ukrainian table from 2010.",
 );
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "SMS",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "An SMS message.",
-    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, PLAIN, Field::extra()],
+    fields: &[SIGNATURE, MESSAGE, LIFETIME, SHORT_LINK, MAX_PARTS, PLAIN, ChannelField::extra()],
     senders_listed: true,
     billed_by_part: true,
     price_example: "0.80",
     price_doc: "The price of one part of an SMS.",
     mobile: true,
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// An SMS (contract 4.3 `sms`; the fields are in the platform's documentation).
@@ -55,32 +55,32 @@ pub struct Sms<T> {
     pub max_parts: u32,
     /// What is replaced in the text; of a rendered message, what was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plain: Option<Plain>,
+    pub plain: Option<PlainMode>,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl<T> Sms<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
         Some(Self {
-            signature: values.text(&SIGNATURE)?,
-            message: values.text(&MESSAGE)?,
-            lifetime: values.number(&LIFETIME),
-            short_link: values.flag(&SHORT_LINK),
-            max_parts: values.number(&MAX_PARTS)?,
-            plain: values.word(&PLAIN).and_then(Plain::from_name),
+            signature: values.take_text(&SIGNATURE)?,
+            message: values.take_text(&MESSAGE)?,
+            lifetime: values.take_number(&LIFETIME),
+            short_link: values.take_flag(&SHORT_LINK),
+            max_parts: values.take_number(&MAX_PARTS)?,
+            plain: values.take_word(&PLAIN).and_then(PlainMode::from_name),
             fields: values.fields,
         })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        filled([
-            text(&SIGNATURE, &self.signature),
-            text(&MESSAGE, &self.message),
-            value::number(&LIFETIME, self.lifetime),
-            value::flag(&SHORT_LINK, self.short_link),
-            value::number(&MAX_PARTS, Some(self.max_parts)),
-            value::word(&PLAIN, self.plain.map(Plain::name)),
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([
+            text_value(&SIGNATURE, &self.signature),
+            text_value(&MESSAGE, &self.message),
+            value::number_value(&LIFETIME, self.lifetime),
+            value::flag_value(&SHORT_LINK, self.short_link),
+            value::number_value(&MAX_PARTS, Some(self.max_parts)),
+            value::word_value(&PLAIN, self.plain.map(PlainMode::name)),
         ])
     }
 
@@ -116,12 +116,12 @@ impl<T> Stage<T> {
 
     /// A text under that key as it leaves.
     #[must_use]
-    pub fn sent<'t>(&self, field: &Field, text: &'t str) -> Cow<'t, str> {
+    pub fn outgoing_text<'t>(&self, field: &ChannelField, text: &'t str) -> Cow<'t, str> {
         let plain = match self {
             Stage::Sms(sms) if *field == MESSAGE => sms.plain,
             _ => None,
         };
-        plain.and_then(|plain| plain.replaced(text)).map_or(Cow::Borrowed(text), Cow::Owned)
+        plain.and_then(|plain| plain.replace_in_text(text)).map_or(Cow::Borrowed(text), Cow::Owned)
     }
 }
 
@@ -130,7 +130,7 @@ impl Stage<Cow<'_, str>> {
     pub fn make_plain(&mut self) {
         if let Stage::Sms(sms) = self
             && let Some(plain) = sms.plain.take()
-            && let Some(text) = plain.replaced(&sms.message)
+            && let Some(text) = plain.replace_in_text(&sms.message)
         {
             (sms.message, sms.plain) = (Cow::Owned(text), Some(plain));
         }

@@ -2,23 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValues, filled, text};
-use super::{Facts, Field, TextLimit, Values};
-use crate::domain::Extra;
+use super::value::{self, FieldValueIter, present_values, text_value};
+use super::{ChannelFacts, ChannelField, StageValues, TextLimit};
+use crate::domain::ExtraProperties;
 
-const MESSAGE: Field = Field::message("message").required().limit(TextLimit::Digits { least: 4, most: 8 });
-const LIFETIME: Field = Field::lifetime("telegram_lifetime", 60, u32::MAX);
+const MESSAGE: ChannelField =
+    ChannelField::message("message").required().with_limit(TextLimit::Digits { least: 4, most: 8 });
+const LIFETIME: ChannelField = ChannelField::lifetime("telegram_lifetime", 60, u32::MAX);
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "Telegram",
     example: "{ message: \"{{ code }}\" }",
     doc: "A one-time code sent through Telegram.",
-    fields: &[MESSAGE, LIFETIME, Field::extra()],
+    fields: &[MESSAGE, LIFETIME, ChannelField::extra()],
     personal: true,
     price_example: "0.40",
     price_doc: "The price of a one-time code sent through Telegram.",
     mobile: true,
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// A one-time code by Telegram.
@@ -29,17 +30,17 @@ pub struct Telegram<T> {
     /// Seconds for which delivery is tried; at least 60.
     pub lifetime: Option<u32>,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl<T> Telegram<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
-        let (message, lifetime) = (values.text(&MESSAGE)?, values.number(&LIFETIME));
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
+        let (message, lifetime) = (values.take_text(&MESSAGE)?, values.take_number(&LIFETIME));
         Some(Self { message, lifetime, fields: values.fields })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        filled([text(&MESSAGE, &self.message), value::number(&LIFETIME, self.lifetime)])
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([text_value(&MESSAGE, &self.message), value::number_value(&LIFETIME, self.lifetime)])
     }
 
     pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Telegram<U>, E> {

@@ -9,8 +9,8 @@
 
 use std::fmt;
 
-use super::{Channel, Field, Stage};
-use crate::domain::{Encoding, SmsText, plural, sms_text};
+use super::{Channel, ChannelField, Stage};
+use crate::domain::{SmsEncoding, SmsSize, format_count, measure_sms};
 
 /// What a channel accepts of a text; an empty one none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,18 +40,18 @@ pub enum TextLimit {
 
 /// Why a channel would not take a text; `Display` gives the reason in plain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct TextViolation {
     /// The channel whose rule is broken.
     pub channel: Channel,
     /// The key of the text.
-    pub field: &'static Field,
-    reason: Reason,
+    pub field: &'static ChannelField,
+    reason: ViolationReason,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Reason {
+enum ViolationReason {
     Empty,
-    Parts { text: SmsText, max: u32 },
+    Parts { text: SmsSize, max: u32 },
     AlphaNameLength(usize),
     AlphaNameCharacters,
     AlphaNameWithoutLetter,
@@ -66,62 +66,62 @@ enum Reason {
 ///
 /// The stage's own texts do not matter, so a stage of templates will do for a constant text.
 #[must_use]
-pub fn text_violation<T>(stage: &Stage<T>, field: &'static Field, text: &str) -> Option<Violation> {
-    let broken = || field.limit.broken(text, stage.max_parts());
-    let reason = if text.trim().is_empty() { Some(Reason::Empty) } else { broken() };
-    reason.map(|reason| Violation { channel: stage.channel(), field, reason })
+pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
+    let broken = || field.limit.find_broken_rule(text, stage.max_parts());
+    let reason = if text.trim().is_empty() { Some(ViolationReason::Empty) } else { broken() };
+    reason.map(|reason| TextViolation { channel: stage.channel(), field, reason })
 }
 
 impl TextLimit {
-    fn broken(self, text: &str, max_parts: Option<u32>) -> Option<Reason> {
+    fn find_broken_rule(self, text: &str, max_parts: Option<u32>) -> Option<ViolationReason> {
         match self {
             TextLimit::NotEmpty => None,
-            TextLimit::AtMost(max) => too_long(text, max),
-            TextLimit::Parts => max_parts.and_then(|max| too_many_parts(text, max)),
-            TextLimit::AlphaName => bad_alpha_name(text),
-            TextLimit::WebAddress => bad_address(text),
-            TextLimit::Image(formats) => bad_address(text).or_else(|| bad_image(text, formats)),
+            TextLimit::AtMost(max) => check_length(text, max),
+            TextLimit::Parts => max_parts.and_then(|max| check_part_count(text, max)),
+            TextLimit::AlphaName => check_alpha_name(text),
+            TextLimit::WebAddress => check_address(text),
+            TextLimit::Image(formats) => check_address(text).or_else(|| check_image(text, formats)),
             TextLimit::Digits { least, most } => {
                 let digits = (least..=most).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-                (!digits).then_some(Reason::NotDigits { least, most })
+                (!digits).then_some(ViolationReason::NotDigits { least, most })
             }
-            TextLimit::OneOf(words) => (!words.contains(&text)).then_some(Reason::NotOneOf(words)),
+            TextLimit::OneOf(words) => (!words.contains(&text)).then_some(ViolationReason::NotOneOf(words)),
         }
     }
 }
 
-fn too_many_parts(text: &str, max: u32) -> Option<Reason> {
+fn check_part_count(text: &str, max: u32) -> Option<ViolationReason> {
     // A part holds at least so many UTF-16 units, and bytes are at least as many, so most texts need no counting.
     if text.len() <= 66 * max as usize {
         return None;
     }
-    let text = sms_text(text);
-    (text.parts > max as usize).then_some(Reason::Parts { text, max })
+    let text = measure_sms(text);
+    (text.parts > max as usize).then_some(ViolationReason::Parts { text, max })
 }
 
-fn too_long(text: &str, max: usize) -> Option<Reason> {
+fn check_length(text: &str, max: usize) -> Option<ViolationReason> {
     // Bytes are at least as many as characters, so most texts need no counting.
     if text.len() <= max {
         return None;
     }
     let characters = text.chars().count();
-    (characters > max).then_some(Reason::TooLong { characters, max })
+    (characters > max).then_some(ViolationReason::TooLong { characters, max })
 }
 
-fn bad_alpha_name(text: &str) -> Option<Reason> {
+fn check_alpha_name(text: &str) -> Option<ViolationReason> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b' ');
     if !text.bytes().all(allowed) {
-        return Some(Reason::AlphaNameCharacters);
+        return Some(ViolationReason::AlphaNameCharacters);
     }
     if !(3..=11).contains(&text.len()) {
-        return Some(Reason::AlphaNameLength(text.len()));
+        return Some(ViolationReason::AlphaNameLength(text.len()));
     }
     let letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
-    (!letter).then_some(Reason::AlphaNameWithoutLetter)
+    (!letter).then_some(ViolationReason::AlphaNameWithoutLetter)
 }
 
-fn bad_address(text: &str) -> Option<Reason> {
-    (!is_web_address(text)).then_some(Reason::NotAnAddress)
+fn check_address(text: &str) -> Option<ViolationReason> {
+    (!is_web_address(text)).then_some(ViolationReason::NotAnAddress)
 }
 
 fn is_web_address(text: &str) -> bool {
@@ -140,22 +140,22 @@ fn after_scheme(text: &str) -> Option<&str> {
 }
 
 /// Judges the format by the extension in the path; an address without one may be any image.
-fn bad_image(address: &str, formats: &'static [&'static str]) -> Option<Reason> {
+fn check_image(address: &str, formats: &'static [&'static str]) -> Option<ViolationReason> {
     let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
     let known = formats.iter().any(|format| extension.eq_ignore_ascii_case(format));
-    (!known).then_some(Reason::ImageFormat(formats))
+    (!known).then_some(ViolationReason::ImageFormat(formats))
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for TextViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = Noun(self);
         match &self.reason {
-            Reason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
-            Reason::Parts { text, max } => {
+            ViolationReason::Empty => write!(f, "{what} {}", self.channel.facts().empty),
+            ViolationReason::Parts { text, max } => {
                 let ((alone, each), why) = match text.encoding {
-                    Encoding::Gsm7 => ((160, 153), ""),
-                    Encoding::Ucs2 => {
+                    SmsEncoding::Gsm7 => ((160, 153), ""),
+                    SmsEncoding::Ucs2 => {
                         ((70, 67), " because some characters, such as Cyrillic letters, are not in the SMS alphabet")
                     }
                 };
@@ -166,35 +166,37 @@ impl fmt::Display for Violation {
                     "{parts} parts exceed `max_parts: {max}`: {what} has {has} characters, but only {fit} fit{why}"
                 )
             }
-            Reason::AlphaNameLength(length) => {
-                let characters = plural(*length as u64, "character");
+            ViolationReason::AlphaNameLength(length) => {
+                let characters = format_count(*length as u64, "character");
                 write!(f, "{what} has {characters}, but a sender name needs 3 to 11")
             }
-            Reason::AlphaNameCharacters => {
+            ViolationReason::AlphaNameCharacters => {
                 write!(f, "{what} can contain only Latin letters, digits, dots, hyphens, underscores and spaces")
             }
-            Reason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
-            Reason::TooLong { characters, max } => {
+            ViolationReason::AlphaNameWithoutLetter => write!(f, "{what} needs at least one Latin letter"),
+            ViolationReason::TooLong { characters, max } => {
                 write!(f, "{what} has {characters} characters, but at most {max} are allowed")
             }
-            Reason::NotAnAddress => {
+            ViolationReason::NotAnAddress => {
                 write!(f, "{what} is not a URL; a URL starts with `https://` and a host name, and contains no spaces")
             }
-            Reason::ImageFormat(formats) => write!(f, "{what} must be a {} image", either(formats.iter().copied())),
-            Reason::NotDigits { least, most } => {
+            ViolationReason::ImageFormat(formats) => {
+                write!(f, "{what} must be a {} image", join_choices(formats.iter().copied()))
+            }
+            ViolationReason::NotDigits { least, most } => {
                 let title = self.channel.facts().title;
                 write!(f, "{what} is not a code of {least} to {most} digits, and {title} delivers nothing else")
             }
-            Reason::NotOneOf(words) => {
+            ViolationReason::NotOneOf(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-                write!(f, "{what} must be {}", either(words.iter().map(String::as_str)))
+                write!(f, "{what} must be {}", join_choices(words.iter().map(String::as_str)))
             }
         }
     }
 }
 
 /// The words as alternatives: `a, b or c`.
-fn either<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
+fn join_choices<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
     let mut words = words.rev();
     let last = words.next().unwrap_or_default().to_owned();
     let Some(before) = words.next() else { return last };
@@ -202,11 +204,11 @@ fn either<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
 }
 
 /// The text of a violation as a person calls it: `the SMS text`, `the Viber button`.
-struct Noun<'a>(&'a Violation);
+struct Noun<'a>(&'a TextViolation);
 
 impl fmt::Display for Noun<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Violation { channel, field, .. } = self.0;
+        let TextViolation { channel, field, .. } = self.0;
         write!(f, "the {} {}", channel.facts().title, field.noun)
     }
 }
@@ -214,17 +216,17 @@ impl fmt::Display for Noun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Card, Extra, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
+    use crate::domain::{Card, ExtraProperties, Rcs, Sms, Telegram, Viber, ViberKind, Voice, Whatsapp};
 
-    static CARD: [Field; 4] = Card::<()>::FIELDS;
+    static CARD: [ChannelField; 4] = Card::<()>::FIELDS;
 
-    fn sms_of<T>(signature: T, message: T, max_parts: u32) -> Stage<T> {
-        let (lifetime, short_link, plain, fields) = (None, None, None, Extra::new());
+    fn sms_with_parts<T>(signature: T, message: T, max_parts: u32) -> Stage<T> {
+        let (lifetime, short_link, plain, fields) = (None, None, None, ExtraProperties::new());
         Stage::Sms(Sms { signature, message, lifetime, short_link, max_parts, plain, fields })
     }
 
     fn sms() -> Stage<()> {
-        sms_of((), (), 3)
+        sms_with_parts((), (), 3)
     }
 
     fn viber() -> Stage<()> {
@@ -238,7 +240,7 @@ mod tests {
             carousel: Vec::new(),
             lifetime: None,
             short_link: None,
-            fields: Extra::new(),
+            fields: ExtraProperties::new(),
         })
     }
 
@@ -251,36 +253,37 @@ mod tests {
             link: None,
             lifetime: None,
             short_link: None,
-            fields: Extra::new(),
+            fields: ExtraProperties::new(),
         })
     }
 
     fn voice() -> Stage<()> {
         let (gender, language, name) = (None, None, None);
-        Stage::Voice(Voice { message: (), gender, language, name, dtmf: None, fields: Extra::new() })
+        Stage::Voice(Voice { message: (), gender, language, name, dtmf: None, fields: ExtraProperties::new() })
     }
 
     fn telegram() -> Stage<()> {
-        Stage::Telegram(Telegram { message: (), lifetime: None, fields: Extra::new() })
+        Stage::Telegram(Telegram { message: (), lifetime: None, fields: ExtraProperties::new() })
     }
 
     fn whatsapp() -> Stage<()> {
-        Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: Extra::new() })
+        Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: ExtraProperties::new() })
     }
 
     /// The key of that name; the keys of cards are called by `carousel`.
-    fn field(stage: &Stage<()>, key: &str) -> &'static Field {
+    fn find_field(stage: &Stage<()>, key: &str) -> &'static ChannelField {
         let card = key.strip_prefix("carousel.").map(|key| (CARD.as_slice(), key));
         let (fields, key) = card.unwrap_or((stage.channel().facts().fields, key));
         fields.iter().find(|field| field.key == key).expect("a key")
     }
 
-    fn reason(stage: &Stage<()>, key: &'static str, text: &str) -> String {
-        text_violation(stage, field(stage, key), text).map_or_else(String::new, |violation| violation.to_string())
+    fn violation_reason(stage: &Stage<()>, key: &'static str, text: &str) -> String {
+        find_text_violation(stage, find_field(stage, key), text)
+            .map_or_else(String::new, |violation| violation.to_string())
     }
 
     #[test]
-    fn texts_within_the_limits_pass() {
+    fn texts_within_limits_pass() {
         let (viber_text, rcs_text, whatsapp_text) = ("я".repeat(1000), "я".repeat(3072), "я".repeat(4096));
         let table: [(Stage<()>, &'static str, &[&str]); 15] = [
             (sms(), "signature", &["Ola", "Olena-Co.1", "a_b c", "1234567891a"]),
@@ -305,13 +308,13 @@ mod tests {
         ];
         for (stage, key, texts) in table {
             for text in texts {
-                assert_eq!(reason(&stage, key, text), "", "{key}: {text}");
+                assert_eq!(violation_reason(&stage, key, text), "", "{key}: {text}");
             }
         }
     }
 
     #[test]
-    fn a_text_outside_the_limits_says_why() {
+    fn text_outside_limits_gives_reason() {
         let (long, cyrillic) = ("x".repeat(4097), "я".repeat(202));
         let table: [(Stage<()>, &'static str, &str, &str); 31] = [
             (sms(), "message", "", "the SMS text is empty"),
@@ -352,26 +355,26 @@ mod tests {
             (whatsapp(), "signature", "", "the WhatsApp signature is empty, but the gateway would accept it"),
         ];
         for (stage, key, text, expected) in table {
-            let reason = reason(&stage, key, text);
+            let reason = violation_reason(&stage, key, text);
             assert!(reason.contains(expected), "{key}: `{reason}` does not say `{expected}`");
         }
-        assert!(reason(&whatsapp(), "message", &long).contains("at most 4096 are allowed"));
+        assert!(violation_reason(&whatsapp(), "message", &long).contains("at most 4096 are allowed"));
     }
 
     #[test]
-    fn a_violation_shows_nothing_of_the_text() {
-        let shown =
-            text_violation(&telegram(), field(&telegram(), "message"), "380501234567").map(|v| format!("{v} {v:?}"));
+    fn violation_does_not_reveal_text() {
+        let shown = find_text_violation(&telegram(), find_field(&telegram(), "message"), "380501234567")
+            .map(|v| format!("{v} {v:?}"));
         assert!(shown.is_some_and(|shown| !shown.contains("0501234567")));
     }
 
     proptest::proptest! {
         #[test]
-        fn a_text_has_too_many_parts_exactly_when_counting_says_so(
+        fn part_limit_matches_the_part_count(
             text in "(a{50,80}|a{110,160}|\\^{60,90}|(😀){25,40}|я{30,80})(я|€|a|😀){0,9}",
             max in 1_u32..4,
         ) {
-            proptest::prop_assert_eq!(too_many_parts(&text, max).is_some(), sms_text(&text).parts > max as usize);
+            proptest::prop_assert_eq!(check_part_count(&text, max).is_some(), measure_sms(&text).parts > max as usize);
         }
     }
 }

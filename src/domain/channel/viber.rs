@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::TEXT_ALONE;
-use super::value::{self, FieldValues, filled, map, optional, text};
-use super::{Facts, Field, FieldKind, Form, Need, TextLimit, Value, Values, WirePlace};
-use crate::domain::{Extra, OperationKind};
+use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::{
+    ChannelFacts, ChannelField, FieldKind, FieldRequirement, FieldValue, MessageForm, StageValues, TextLimit, WirePlace,
+};
+use crate::domain::{ExtraProperties, OperationKind};
 
 /// The widest limit that is known.
 const BUTTON_CHARACTERS: usize = 30;
@@ -17,65 +19,77 @@ const IMAGES: TextLimit = TextLimit::Image(&["jpg", "jpeg", "png", "gif"]);
 const TWO_DAYS: u32 = 172_800;
 const NO_CARDS: &str = "it has no field for the cards";
 
-const SIGNATURE: Field = Field::signature("viber_signature");
-const MESSAGE: Field =
-    Field::message("viber_message").limit(CHARACTERS).need(Need::InPipeline("a pipeline stage needs a message"));
-const TYPE: Field = Field::new("type", FieldKind::Form(&KINDS))
-    .about("text+image+link", "The type of the message. Defaults to the type that matches the keys.")
-    .flat(WirePlace::Under("viber_type"))
-    .stage(WirePlace::Under("type"));
-const IMAGE: Field = Field::image(WirePlace::Under("viber_image")).limit(IMAGES).stage(WirePlace::Nowhere(TEXT_ALONE));
-const LINK: Field = Field::link("viber_link").stage(WirePlace::Nowhere(TEXT_ALONE));
-const BUTTON: Field = Field::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
-    .everywhere(SAFE_BUTTON)
-    .stage(WirePlace::Nowhere(TEXT_ALONE));
-const CAROUSEL: Field = Field::new("carousel", FieldKind::Cards { least: 2, most: 5 })
-    .about("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
-    .flat(WirePlace::Under("viber_carousel"))
-    .stage(WirePlace::Nowhere(TEXT_ALONE))
-    .nowhere(&[
+const SIGNATURE: ChannelField = ChannelField::signature("viber_signature");
+const MESSAGE: ChannelField = ChannelField::message("viber_message")
+    .with_limit(CHARACTERS)
+    .with_requirement(FieldRequirement::InPipeline("a pipeline stage needs a message"));
+const TYPE: ChannelField = ChannelField::new("type", FieldKind::Form(&KINDS))
+    .with_docs("text+image+link", "The type of the message. Defaults to the type that matches the keys.")
+    .with_flat_place(WirePlace::Under("viber_type"))
+    .with_stage_place(WirePlace::Under("type"));
+const IMAGE: ChannelField = ChannelField::image(WirePlace::Under("viber_image"))
+    .with_limit(IMAGES)
+    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+const LINK: ChannelField = ChannelField::link("viber_link").with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+const BUTTON: ChannelField = ChannelField::button(WirePlace::Under("viber_button"), BUTTON_CHARACTERS)
+    .with_safe_length(SAFE_BUTTON)
+    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE));
+const CAROUSEL: ChannelField = ChannelField::new("carousel", FieldKind::Cards { least: 2, most: 5 })
+    .with_docs("[ { image: …, url: …, button: … }, … ]", "The 2 to 5 cards of a carousel.")
+    .with_flat_place(WirePlace::Under("viber_carousel"))
+    .with_stage_place(WirePlace::Nowhere(TEXT_ALONE))
+    .with_no_place_in(&[
         (OperationKind::ViberSms, NO_CARDS),
         (OperationKind::RcsSms, NO_CARDS),
         (OperationKind::RcsViberSms, NO_CARDS),
     ]);
-const LIFETIME: Field = Field::lifetime("viber_lifetime", 60, TWO_DAYS)
-    .nowhere(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
-const SHORT_LINK: Field = Field::short_link();
+const LIFETIME: ChannelField = ChannelField::lifetime("viber_lifetime", 60, TWO_DAYS)
+    .with_no_place_in(&[(OperationKind::RcsViberSms, "it has no field for the Viber lifetime")]);
+const SHORT_LINK: ChannelField = ChannelField::short_link();
 
-const CAPTION: Field = Field::new("caption", FieldKind::Message)
-    .about("Coats", "The card's text.")
-    .called("card's caption")
-    .limit(CHARACTERS)
-    .flat(WirePlace::Under("caption"));
-const CARD_IMAGE: Field = Field::image(WirePlace::Under("image")).called("card's image").limit(IMAGES).required();
-const CARD_URL: Field = Field::new("url", FieldKind::Template)
-    .about("https://shop.example/1", "The URL that the button opens.")
-    .called("card's link")
-    .limit(TextLimit::WebAddress)
+const CAPTION: ChannelField = ChannelField::new("caption", FieldKind::Message)
+    .with_docs("Coats", "The card's text.")
+    .with_noun("card's caption")
+    .with_limit(CHARACTERS)
+    .with_flat_place(WirePlace::Under("caption"));
+const CARD_IMAGE: ChannelField =
+    ChannelField::image(WirePlace::Under("image")).with_noun("card's image").with_limit(IMAGES).required();
+const CARD_URL: ChannelField = ChannelField::new("url", FieldKind::Template)
+    .with_docs("https://shop.example/1", "The URL that the button opens.")
+    .with_noun("card's link")
+    .with_limit(TextLimit::WebAddress)
     .required()
-    .flat(WirePlace::Under("url"));
-const CARD_BUTTON: Field = Field::button(WirePlace::Under("button"), BUTTON_CHARACTERS)
-    .everywhere(SAFE_BUTTON)
-    .called("card's button")
+    .with_flat_place(WirePlace::Under("url"));
+const CARD_BUTTON: ChannelField = ChannelField::button(WirePlace::Under("button"), BUTTON_CHARACTERS)
+    .with_safe_length(SAFE_BUTTON)
+    .with_noun("card's button")
     .required();
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "Viber",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "A Viber message. Its keys determine its type.",
-    fields: &[SIGNATURE, MESSAGE, TYPE, IMAGE, LINK, BUTTON, CAROUSEL, LIFETIME, SHORT_LINK, Field::extra()],
+    fields: &[SIGNATURE, MESSAGE, TYPE, IMAGE, LINK, BUTTON, CAROUSEL, LIFETIME, SHORT_LINK, ChannelField::extra()],
     forms: &[
-        Form { name: ViberKind::Text.name(), needs: &["message"], may_have: &[] },
-        Form { name: ViberKind::Image.name(), needs: &["image"], may_have: &[] },
-        Form { name: ViberKind::TextLink.name(), needs: &["message", "link", "button"], may_have: &[] },
-        Form { name: ViberKind::TextImageLink.name(), needs: &["message", "image", "link", "button"], may_have: &[] },
-        Form { name: ViberKind::Carousel.name(), needs: &["carousel"], may_have: &["message"] },
+        MessageForm { name: ViberKind::Text.name(), required_keys: &["message"], optional_keys: &[] },
+        MessageForm { name: ViberKind::Image.name(), required_keys: &["image"], optional_keys: &[] },
+        MessageForm {
+            name: ViberKind::TextLink.name(),
+            required_keys: &["message", "link", "button"],
+            optional_keys: &[],
+        },
+        MessageForm {
+            name: ViberKind::TextImageLink.name(),
+            required_keys: &["message", "image", "link", "button"],
+            optional_keys: &[],
+        },
+        MessageForm { name: ViberKind::Carousel.name(), required_keys: &["carousel"], optional_keys: &["message"] },
     ],
     senders_listed: true,
     price_example: "0.50",
     price_doc: "The price of a Viber message.",
     mobile: true,
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// The form of a Viber message (contract 4.3 `viber`).
@@ -155,7 +169,7 @@ pub struct Viber<T> {
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 /// The cards of a Viber carousel.
@@ -175,33 +189,33 @@ pub struct Card<T> {
 }
 
 impl<T> Viber<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
         Some(Self {
-            kind: ViberKind::from_name(values.word(&TYPE)?)?,
-            signature: values.text(&SIGNATURE)?,
-            message: values.text(&MESSAGE),
-            image: values.text(&IMAGE),
-            link: values.text(&LINK),
-            button: values.text(&BUTTON),
-            carousel: values.cards(&CAROUSEL),
-            lifetime: values.number(&LIFETIME),
-            short_link: values.flag(&SHORT_LINK),
+            kind: ViberKind::from_name(values.take_word(&TYPE)?)?,
+            signature: values.take_text(&SIGNATURE)?,
+            message: values.take_text(&MESSAGE),
+            image: values.take_text(&IMAGE),
+            link: values.take_text(&LINK),
+            button: values.take_text(&BUTTON),
+            carousel: values.take_cards(&CAROUSEL),
+            lifetime: values.take_number(&LIFETIME),
+            short_link: values.take_flag(&SHORT_LINK),
             fields: values.fields,
         })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        let cards = || Value::Cards(self.carousel.iter().map(Card::as_ref).collect());
-        filled([
-            Some((&TYPE, Value::Word(self.kind.name()))),
-            text(&SIGNATURE, &self.signature),
-            optional(&MESSAGE, &self.message),
-            optional(&IMAGE, &self.image),
-            optional(&LINK, &self.link),
-            optional(&BUTTON, &self.button),
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        let cards = || FieldValue::Cards(self.carousel.iter().map(Card::as_ref).collect());
+        present_values([
+            Some((&TYPE, FieldValue::Word(self.kind.name()))),
+            text_value(&SIGNATURE, &self.signature),
+            optional_text_value(&MESSAGE, &self.message),
+            optional_text_value(&IMAGE, &self.image),
+            optional_text_value(&LINK, &self.link),
+            optional_text_value(&BUTTON, &self.button),
             (!self.carousel.is_empty()).then(|| (&CAROUSEL, cards())),
-            value::number(&LIFETIME, self.lifetime),
-            value::flag(&SHORT_LINK, self.short_link),
+            value::number_value(&LIFETIME, self.lifetime),
+            value::flag_value(&SHORT_LINK, self.short_link),
         ])
     }
 
@@ -209,10 +223,10 @@ impl<T> Viber<T> {
         Ok(Viber {
             kind: self.kind,
             signature: f(&self.signature)?,
-            message: map(&self.message, f)?,
-            image: map(&self.image, f)?,
-            link: map(&self.link, f)?,
-            button: map(&self.button, f)?,
+            message: try_map_optional(&self.message, f)?,
+            image: try_map_optional(&self.image, f)?,
+            link: try_map_optional(&self.link, f)?,
+            button: try_map_optional(&self.button, f)?,
             carousel: self.carousel.iter().map(|card| card.try_map(f)).collect::<Result<_, E>>()?,
             lifetime: self.lifetime,
             short_link: self.short_link,
@@ -223,7 +237,7 @@ impl<T> Viber<T> {
 
 impl<T> Card<T> {
     /// The keys of a card.
-    pub const FIELDS: [Field; 4] = [CAPTION, CARD_IMAGE, CARD_URL, CARD_BUTTON];
+    pub const FIELDS: [ChannelField; 4] = [CAPTION, CARD_IMAGE, CARD_URL, CARD_BUTTON];
 
     /// The card over borrowed texts.
     fn as_ref(&self) -> Card<&T> {
@@ -231,14 +245,14 @@ impl<T> Card<T> {
     }
 
     /// Each text of the card with its key, in the order in which they are sent.
-    pub fn into_texts(self) -> impl Iterator<Item = (&'static Field, T)> {
+    pub fn into_texts(self) -> impl Iterator<Item = (&'static ChannelField, T)> {
         let (image, url, button) = ((&CARD_IMAGE, self.image), (&CARD_URL, self.url), (&CARD_BUTTON, self.button));
         self.caption.map(|caption| (&CAPTION, caption)).into_iter().chain([image, url, button])
     }
 
     fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Card<U>, E> {
         Ok(Card {
-            caption: map(&self.caption, f)?,
+            caption: try_map_optional(&self.caption, f)?,
             image: f(&self.image)?,
             url: f(&self.url)?,
             button: f(&self.button)?,

@@ -2,40 +2,42 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValues, filled, map, optional, text};
-use super::{Facts, Field, FieldKind, Need, TextLimit, Values, WirePlace};
-use crate::domain::Extra;
+use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::{ChannelFacts, ChannelField, FieldKind, FieldRequirement, StageValues, TextLimit, WirePlace};
+use crate::domain::ExtraProperties;
 
 const GENDERS: &[&str] = &["male", "female"];
 
-const MESSAGE: Field = Field::message("message").required();
-const GENDER: Field = speaker("gender", FieldKind::Choice(GENDERS))
-    .about("female", "The voice's gender, `male` or `female`.")
-    .limit(TextLimit::OneOf(GENDERS));
-const LANGUAGE: Field = speaker("language", FieldKind::Template).about("uk-UA", "The spoken language.");
-const NAME: Field = speaker("name", FieldKind::Template).about("uk-UA-Standard-A", "The name of the voice.");
-const DTMF: Field = Field::new("dtmf", FieldKind::Flag)
-    .about("true", "Records the digit that the recipient presses.")
-    .flat(WirePlace::Under("dtmf"))
-    .stage(WirePlace::Nowhere("its voice stage has no such field"));
+const MESSAGE: ChannelField = ChannelField::message("message").required();
+const GENDER: ChannelField = speaker_field("gender", FieldKind::Choice(GENDERS))
+    .with_docs("female", "The voice's gender, `male` or `female`.")
+    .with_limit(TextLimit::OneOf(GENDERS));
+const LANGUAGE: ChannelField =
+    speaker_field("language", FieldKind::Template).with_docs("uk-UA", "The spoken language.");
+const NAME: ChannelField =
+    speaker_field("name", FieldKind::Template).with_docs("uk-UA-Standard-A", "The name of the voice.");
+const DTMF: ChannelField = ChannelField::new("dtmf", FieldKind::Flag)
+    .with_docs("true", "Records the digit that the recipient presses.")
+    .with_flat_place(WirePlace::Under("dtmf"))
+    .with_stage_place(WirePlace::Nowhere("its voice stage has no such field"));
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "voice",
     example: "{ message: \"Your code is {{ code }}\", … }",
     doc: "A spoken message.",
-    fields: &[MESSAGE, GENDER, LANGUAGE, NAME, DTMF, Field::extra()],
+    fields: &[MESSAGE, GENDER, LANGUAGE, NAME, DTMF, ChannelField::extra()],
     personal: true,
     price_example: "1.20",
     price_doc: "The price of a spoken message.",
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// Who speaks: an object of its own, but in a pipeline beside the text.
-const fn speaker(key: &'static str, kind: FieldKind) -> Field {
-    Field::new(key, kind)
-        .need(Need::OutsidePipeline("a voice message needs a speaker"))
-        .flat(WirePlace::Within("voice", key))
-        .stage(WirePlace::Under(key))
+const fn speaker_field(key: &'static str, kind: FieldKind) -> ChannelField {
+    ChannelField::new(key, kind)
+        .with_requirement(FieldRequirement::OutsidePipeline("a voice message needs a speaker"))
+        .with_flat_place(WirePlace::Within("voice", key))
+        .with_stage_place(WirePlace::Under(key))
 }
 
 /// A spoken message.
@@ -52,37 +54,37 @@ pub struct Voice<T> {
     /// Whether the digits that the recipient presses are collected.
     pub dtmf: Option<bool>,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl<T> Voice<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
         Some(Self {
-            message: values.text(&MESSAGE)?,
-            gender: values.text(&GENDER),
-            language: values.text(&LANGUAGE),
-            name: values.text(&NAME),
-            dtmf: values.flag(&DTMF),
+            message: values.take_text(&MESSAGE)?,
+            gender: values.take_text(&GENDER),
+            language: values.take_text(&LANGUAGE),
+            name: values.take_text(&NAME),
+            dtmf: values.take_flag(&DTMF),
             fields: values.fields,
         })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        filled([
-            text(&MESSAGE, &self.message),
-            optional(&GENDER, &self.gender),
-            optional(&LANGUAGE, &self.language),
-            optional(&NAME, &self.name),
-            value::flag(&DTMF, self.dtmf),
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([
+            text_value(&MESSAGE, &self.message),
+            optional_text_value(&GENDER, &self.gender),
+            optional_text_value(&LANGUAGE, &self.language),
+            optional_text_value(&NAME, &self.name),
+            value::flag_value(&DTMF, self.dtmf),
         ])
     }
 
     pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Voice<U>, E> {
         Ok(Voice {
             message: f(&self.message)?,
-            gender: map(&self.gender, f)?,
-            language: map(&self.language, f)?,
-            name: map(&self.name, f)?,
+            gender: try_map_optional(&self.gender, f)?,
+            language: try_map_optional(&self.language, f)?,
+            name: try_map_optional(&self.name, f)?,
             dtmf: self.dtmf,
             fields: self.fields.clone(),
         })

@@ -2,24 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValues, filled, text};
-use super::{Facts, Field, TextLimit, Values};
-use crate::domain::Extra;
+use super::value::{FieldValueIter, present_values, text_value};
+use super::{ChannelFacts, ChannelField, StageValues, TextLimit};
+use crate::domain::ExtraProperties;
 
-const SIGNATURE: Field = Field::signature("signature");
-const MESSAGE: Field = Field::message("message").required().limit(TextLimit::AtMost(4096));
+const SIGNATURE: ChannelField = ChannelField::signature("signature");
+const MESSAGE: ChannelField = ChannelField::message("message").required().with_limit(TextLimit::AtMost(4096));
 
-pub(super) const FACTS: Facts = Facts {
+pub(super) const FACTS: ChannelFacts = ChannelFacts {
     title: "WhatsApp",
     example: "{ signature: OlenaCo, message: \"Hello\" }",
     doc: "A WhatsApp message, always sent as a stage of a pipeline.",
-    fields: &[SIGNATURE, MESSAGE, Field::extra()],
+    fields: &[SIGNATURE, MESSAGE, ChannelField::extra()],
     empty: "is empty, but the gateway would accept it, charge for it and deliver a message without text",
     enabled_by_hand: true,
     price_example: "1.00",
     price_doc: "The price of a WhatsApp message.",
     mobile: true,
-    ..Facts::PLAIN
+    ..ChannelFacts::PLAIN
 };
 
 /// A WhatsApp message. An empty one is charged and arrives empty, so both texts are required here.
@@ -30,17 +30,17 @@ pub struct Whatsapp<T> {
     /// The text.
     pub message: T,
     /// Extra properties.
-    pub fields: Extra,
+    pub fields: ExtraProperties,
 }
 
 impl<T> Whatsapp<T> {
-    pub(super) fn of(mut values: Values<T>) -> Option<Self> {
-        let (signature, message) = (values.text(&SIGNATURE)?, values.text(&MESSAGE)?);
+    pub(super) fn of(mut values: StageValues<T>) -> Option<Self> {
+        let (signature, message) = (values.take_text(&SIGNATURE)?, values.take_text(&MESSAGE)?);
         Some(Self { signature, message, fields: values.fields })
     }
 
-    pub(super) fn values(&self) -> FieldValues<'_, T> {
-        filled([text(&SIGNATURE, &self.signature), text(&MESSAGE, &self.message)])
+    pub(super) fn values(&self) -> FieldValueIter<'_, T> {
+        present_values([text_value(&SIGNATURE, &self.signature), text_value(&MESSAGE, &self.message)])
     }
 
     pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Whatsapp<U>, E> {

@@ -8,19 +8,19 @@ use crate::domain::Purpose;
 const CORPUS: &str = include_str!("../../../tests/opt_outs/replies/corpus.csv");
 
 /// The least part of the clear opt-outs that is found, in percent.
-const RECALL: [(&str, usize); 2] = [("known", 97), ("held_out", 95)];
+const MIN_RECALL: [(&str, usize); 2] = [("known", 97), ("held_out", 95)];
 /// The least part of the ambiguous replies that a person is shown, in percent.
-const SHOWN: usize = 90;
+const MIN_SHOWN: usize = 90;
 
 /// A reply of the corpus to a message with one purpose.
-struct Labelled {
+struct LabelledReply {
     reply: String,
     purpose: Purpose,
     label: String,
     set: String,
 }
 
-fn corpus() -> Vec<Labelled> {
+fn load_corpus() -> Vec<LabelledReply> {
     let mut reader = csv::Reader::from_reader(CORPUS.as_bytes());
     let records = reader.records().map(|record| record.expect("a record of the corpus"));
     let labelled = records.flat_map(|record| {
@@ -29,15 +29,15 @@ fn corpus() -> Vec<Labelled> {
             one => vec![Purpose::from_name(one).expect("a purpose")],
         };
         let [reply, label, set] = [0, 2, 4].map(|column| record[column].to_owned());
-        let of = move |purpose| Labelled { reply: reply.clone(), purpose, label: label.clone(), set: set.clone() };
+        let of = move |purpose| LabelledReply { reply: reply.clone(), purpose, label: label.clone(), set: set.clone() };
         purposes.into_iter().map(of).collect::<Vec<_>>()
     });
     labelled.collect()
 }
 
-fn reading(labelled: &Labelled) -> ReplyReading<'static> {
+fn read_labelled(labelled: &LabelledReply) -> ReplyReading<'static> {
     static WORDS: std::sync::LazyLock<OptOutWords> = std::sync::LazyLock::new(OptOutWords::default);
-    WORDS.read(&labelled.reply, labelled.purpose)
+    WORDS.read_reply(&labelled.reply, labelled.purpose)
 }
 
 #[test]
@@ -58,41 +58,46 @@ fn clear_opt_outs_are_read_for_every_purpose() {
         "🛑",
     ] {
         for purpose in [Purpose::Marketing, Purpose::Service] {
-            let reading = OptOutWords::default().read(reply, purpose).opt_out().is_some();
+            let reading = OptOutWords::default().read_reply(reply, purpose).into_opt_out().is_some();
             assert!(reading, "{reply} ({})", purpose.name());
         }
     }
     for (reply, purpose) in
         [("Скасувати", Purpose::Marketing), ("Скасувати", Purpose::Service), ("Cancel", Purpose::Service)]
     {
-        assert!(OptOutWords::default().read(reply, purpose).opt_out().is_none(), "{reply} ({})", purpose.name());
+        assert!(
+            OptOutWords::default().read_reply(reply, purpose).into_opt_out().is_none(),
+            "{reply} ({})",
+            purpose.name()
+        );
     }
 }
 
 /// The replies of a set with a label, and those of them that a condition holds for.
-fn share<'c>(
-    corpus: &'c [Labelled],
+fn filter_replies<'c>(
+    corpus: &'c [LabelledReply],
     set: &str,
     label: &str,
-    holds: impl Fn(&Labelled) -> bool,
-) -> (usize, Vec<&'c Labelled>) {
-    let all: Vec<&Labelled> = corpus.iter().filter(|labelled| labelled.set == set && labelled.label == label).collect();
+    holds: impl Fn(&LabelledReply) -> bool,
+) -> (usize, Vec<&'c LabelledReply>) {
+    let all: Vec<&LabelledReply> =
+        corpus.iter().filter(|labelled| labelled.set == set && labelled.label == label).collect();
     (all.len(), all.into_iter().filter(|labelled| holds(labelled)).collect())
 }
 
-fn opts_out(labelled: &Labelled) -> bool {
-    reading(labelled).opt_out().is_some()
+fn opts_out(labelled: &LabelledReply) -> bool {
+    read_labelled(labelled).into_opt_out().is_some()
 }
 
 /// The replies of the known set; those that are held out are not shown.
-fn shown(set: &str, replies: &[&Labelled]) -> String {
+fn list_replies(set: &str, replies: &[&LabelledReply]) -> String {
     let replies = replies.iter().map(|labelled| format!("{:?} ({})", labelled.reply, labelled.purpose.name()));
     if set == "known" { replies.collect::<Vec<_>>().join("\n") } else { String::new() }
 }
 
 #[test]
 fn corpus_is_divided_by_a_hash() {
-    let corpus = corpus();
+    let corpus = load_corpus();
     assert!(corpus.len() > 900, "{}", corpus.len());
     for labelled in &corpus {
         let even = Sha256::digest(&labelled.reply)[0].is_multiple_of(2);
@@ -103,15 +108,15 @@ fn corpus_is_divided_by_a_hash() {
 
 #[test]
 fn no_other_or_ambiguous_reply_opts_anyone_out() {
-    let corpus = corpus();
-    for (set, _) in RECALL {
+    let corpus = load_corpus();
+    for (set, _) in MIN_RECALL {
         for label in ["ambiguous", "other"] {
-            let (all, wrong) = share(&corpus, set, label, opts_out);
+            let (all, wrong) = filter_replies(&corpus, set, label, opts_out);
             assert!(
                 wrong.is_empty(),
                 "{} of {all} {label} replies ({set}) opt out\n{}",
                 wrong.len(),
-                shown(set, &wrong)
+                list_replies(set, &wrong)
             );
         }
     }
@@ -119,34 +124,34 @@ fn no_other_or_ambiguous_reply_opts_anyone_out() {
 
 #[test]
 fn clear_opt_outs_are_found() {
-    let corpus = corpus();
-    for (set, least) in RECALL {
-        let (all, missed) = share(&corpus, set, "opt_out", |labelled| !opts_out(labelled));
+    let corpus = load_corpus();
+    for (set, least) in MIN_RECALL {
+        let (all, missed) = filter_replies(&corpus, set, "opt_out", |labelled| !opts_out(labelled));
         let found = all - missed.len();
-        assert!(found * 100 >= all * least, "{found} of {all} ({set})\n{}", shown(set, &missed));
+        assert!(found * 100 >= all * least, "{found} of {all} ({set})\n{}", list_replies(set, &missed));
     }
 }
 
 #[test]
 fn ambiguous_and_missed_replies_are_shown_to_a_person() {
-    let corpus = corpus();
-    for (set, _) in RECALL {
-        let hidden = |labelled: &Labelled| reading(labelled) == ReplyReading::Other;
-        let (all, missed) = share(&corpus, set, "ambiguous", hidden);
+    let corpus = load_corpus();
+    for (set, _) in MIN_RECALL {
+        let hidden = |labelled: &LabelledReply| read_labelled(labelled) == ReplyReading::Other;
+        let (all, missed) = filter_replies(&corpus, set, "ambiguous", hidden);
         assert!(
-            (all - missed.len()) * 100 >= all * SHOWN,
+            (all - missed.len()) * 100 >= all * MIN_SHOWN,
             "{} of {all} ambiguous replies ({set}) are not shown\n{}",
             missed.len(),
-            shown(set, &missed)
+            list_replies(set, &missed)
         );
-        let (all, silent) = share(&corpus, set, "opt_out", hidden);
+        let (all, silent) = filter_replies(&corpus, set, "opt_out", hidden);
         assert!(
             silent.len() * 100 <= all * 3,
             "{} of {all} opt-outs ({set}) are neither taken nor shown\n{}",
             silent.len(),
-            shown(set, &silent)
+            list_replies(set, &silent)
         );
-        let (all, noise) = share(&corpus, set, "other", |labelled| !hidden(labelled));
+        let (all, noise) = filter_replies(&corpus, set, "other", |labelled| !hidden(labelled));
         assert!(noise.len() * 2 <= all, "{} of {all} other replies ({set}) are shown", noise.len());
     }
 }

@@ -1,8 +1,8 @@
 //! Opt-outs in English.
 
-use super::grammar::Language;
+use super::grammar::PhraseTable;
 
-pub(super) static ENGLISH: Language = Language {
+pub(super) static ENGLISH: PhraseTable = PhraseTable {
     classes: &[
         ("stop", "STOP QUIT CEASE"),
         ("mixed-stop", "СTOP STOП"),

@@ -1,8 +1,8 @@
 //! Opt-outs in other languages of the European Union: the usual single words, and short requests.
 
-use super::grammar::Language;
+use super::grammar::PhraseTable;
 
-pub(super) static EUROPE: Language = Language {
+pub(super) static EUROPE: PhraseTable = PhraseTable {
     classes: &[
         ("german", "ABMELDEN ABBESTELLEN AUSTRAGEN STOPPEN"),
         ("dutch", "AFMELDEN UITSCHRIJVEN STOPPEN"),

@@ -9,18 +9,18 @@ use strsim::osa_distance;
 
 use super::english::ENGLISH;
 use super::europe::EUROPE;
-use super::tokens::{Token, table_word, tokens};
+use super::tokens::{ReplyToken, normalize_table_word, split_tokens};
 use super::ukrainian_russian::UKRAINIAN_RUSSIAN;
 
 /// The most parts of a reply that can be an opt-out.
-const MOST_TOKENS: usize = 40;
+const MAX_TOKENS: usize = 40;
 /// How many of the first letters of a word with a typing error must be right.
 const FIRST_LETTERS: usize = 3;
 
 /// The words and phrases of opt-outs in some languages.
 ///
 /// A phrase is words in their order; `{name}` is any word of a class, and `,` and `?` are punctuation.
-pub(super) struct Language {
+pub(super) struct PhraseTable {
     /// Words with the same part in phrases, by name.
     pub(super) classes: &'static [(&'static str, &'static str)],
     /// Phrases that are clear opt-outs.
@@ -51,7 +51,7 @@ pub(super) struct Language {
 
 /// What the built-in words make of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ReplyVerdict {
     /// An opt-out by this phrase, as the tables write it.
     OptOut(String),
     /// An opt-out by this phrase if it answers marketing.
@@ -94,17 +94,18 @@ pub(super) struct Grammar {
     stems: Vec<String>,
 }
 
-pub(super) static GRAMMAR: LazyLock<Grammar> = LazyLock::new(|| Grammar::of(&[&ENGLISH, &UKRAINIAN_RUSSIAN, &EUROPE]));
+pub(super) static GRAMMAR: LazyLock<Grammar> =
+    LazyLock::new(|| Grammar::from_tables(&[&ENGLISH, &UKRAINIAN_RUSSIAN, &EUROPE]));
 
 impl Grammar {
-    fn of(languages: &[&Language]) -> Self {
-        let mut words = Words::default();
+    fn from_tables(languages: &[&PhraseTable]) -> Self {
+        let mut words = WordTable::default();
         let (mut phrases, mut marketing, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         let (mut neutral, mut requests, mut exceptions, mut review) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut polite, mut about) = (FxHashSet::default(), FxHashSet::default());
         for language in languages {
             let mut add = |to: &mut Vec<Phrase>, texts: &[&str]| {
-                to.extend(texts.iter().map(|text| words.phrase(text, language.classes)));
+                to.extend(texts.iter().map(|text| words.parse_phrase(text, language.classes)));
             };
             add(&mut phrases, language.opt_outs);
             add(&mut marketing, language.marketing_opt_outs);
@@ -113,15 +114,15 @@ impl Grammar {
             add(&mut requests, language.requests);
             add(&mut exceptions, language.exceptions);
             add(&mut review, language.review);
-            polite.extend(language.polite.split_whitespace().map(|word| words.id(word)));
-            about.extend(language.about.split_whitespace().map(|word| words.id(word)));
+            polite.extend(language.polite.split_whitespace().map(|word| words.word_id(word)));
+            about.extend(language.about.split_whitespace().map(|word| words.word_id(word)));
         }
         let clear = phrases.len();
         phrases.extend(marketing);
         let beside_words = phrases.len();
         phrases.extend(alone);
-        let table = |words: fn(&Language) -> &str| {
-            languages.iter().flat_map(move |language| words(language).split_whitespace()).map(table_word)
+        let table = |words: fn(&PhraseTable) -> &str| {
+            languages.iter().flat_map(move |language| words(language).split_whitespace()).map(normalize_table_word)
         };
         let misspelt = table(|language| language.misspelt).collect();
         let near_misses = table(|language| language.near_misses).collect();
@@ -131,9 +132,9 @@ impl Grammar {
             .filter(|phrase| phrase.0.len() == 1)
             .flat_map(|phrase| phrase.0[0].clone())
             .collect();
-        let Words { ids, written } = words;
+        let WordTable { ids, written } = words;
         let commands = ids.iter().filter(|(_, id)| single.contains(id)).map(|(word, _)| word.clone()).collect();
-        let stops = ["STOP", "СТОП"].map(table_word).into();
+        let stops = ["STOP", "СТОП"].map(normalize_table_word).into();
         Self {
             ids,
             written,
@@ -155,9 +156,11 @@ impl Grammar {
     }
 
     /// The built-in opt-out of one word that a text is.
-    pub(super) fn command(&self, text: &str) -> Option<&str> {
-        match tokens(text, MOST_TOKENS, |_| false).as_slice() {
-            [Token::Word(word)] if self.commands.contains(word) => Some(&self.written[usize::from(self.ids[word])]),
+    pub(super) fn find_command(&self, text: &str) -> Option<&str> {
+        match split_tokens(text, MAX_TOKENS, |_| false).as_slice() {
+            [ReplyToken::Word(word)] if self.commands.contains(word) => {
+                Some(&self.written[usize::from(self.ids[word])])
+            }
             _ => None,
         }
     }
@@ -169,28 +172,28 @@ impl Grammar {
     }
 
     /// What a reply is.
-    pub(super) fn judge(&self, reply: &str) -> Verdict {
-        let tokens = tokens(reply, MOST_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
-        let words: Vec<WordId> = tokens.iter().map(|token| self.read(token)).collect();
+    pub(super) fn judge_reply(&self, reply: &str) -> ReplyVerdict {
+        let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
+        let words: Vec<WordId> = tokens.iter().map(|token| self.read_token(token)).collect();
         let is_exception = || {
             let ended = [words.as_slice(), &[BREAK]].concat();
-            self.exceptions.iter().any(|phrase| self.stands_in(phrase, &ended, false))
+            self.exceptions.iter().any(|phrase| self.contains_phrase(phrase, &ended, false))
         };
-        if words.len() <= MOST_TOKENS && !is_exception() {
+        if words.len() <= MAX_TOKENS && !is_exception() {
             let words = self.without_question(&words);
-            let cover = Cover { grammar: self, words: &words };
-            if let Some(phrase) = cover.first_phrase(self.clear, true) {
-                return Verdict::OptOut(phrase);
+            let cover = PhraseCover { grammar: self, words: &words };
+            if let Some(phrase) = cover.find_first_phrase(self.clear, true) {
+                return ReplyVerdict::OptOut(phrase);
             }
-            let beside_words = cover.first_phrase(self.beside_words, true);
-            if let Some(phrase) = beside_words.or_else(|| cover.first_phrase(self.phrases.len(), false)) {
-                return Verdict::MarketingOptOut(phrase);
+            let beside_words = cover.find_first_phrase(self.beside_words, true);
+            if let Some(phrase) = beside_words.or_else(|| cover.find_first_phrase(self.phrases.len(), false)) {
+                return ReplyVerdict::MarketingOptOut(phrase);
             }
         }
-        let stem = |token: &Token| matches!(token, Token::Word(word) if self.has_stem(word));
-        match tokens.iter().any(stem) || self.review.iter().any(|phrase| self.stands_in(phrase, &words, true)) {
-            true => Verdict::Unclear,
-            false => Verdict::Other,
+        let stem = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if self.has_stem(word));
+        match tokens.iter().any(stem) || self.review.iter().any(|phrase| self.contains_phrase(phrase, &words, true)) {
+            true => ReplyVerdict::Unclear,
+            false => ReplyVerdict::Other,
         }
     }
 
@@ -198,19 +201,19 @@ impl Grammar {
         self.near_misses.contains(word) || self.stems.iter().any(|stem| word.starts_with(stem.as_str()))
     }
 
-    fn read(&self, token: &Token) -> WordId {
+    fn read_token(&self, token: &ReplyToken) -> WordId {
         match token {
-            Token::Break => BREAK,
-            Token::Question => QUESTION,
-            Token::Word(word) => {
-                let known = self.ids.get(word).or_else(|| self.ids.get(self.misspelt(word)?));
+            ReplyToken::Break => BREAK,
+            ReplyToken::Question => QUESTION,
+            ReplyToken::Word(word) => {
+                let known = self.ids.get(word).or_else(|| self.ids.get(self.find_misspelt(word)?));
                 known.copied().unwrap_or(UNKNOWN)
             }
         }
     }
 
     /// The opt-out of one word that this word is with one typing error.
-    fn misspelt(&self, word: &str) -> Option<&str> {
+    fn find_misspelt(&self, word: &str) -> Option<&str> {
         if self.near_misses.contains(word) {
             return None;
         }
@@ -222,18 +225,18 @@ impl Grammar {
     /// A request without its question mark: "can you stop?".
     fn without_question(&self, words: &[WordId]) -> Vec<WordId> {
         let begin = words.iter().position(|word| !self.is_skipped(*word, false)).unwrap_or(0);
-        let asks = self.requests.iter().any(|phrase| self.ends(phrase, words, begin, false) != 0);
+        let asks = self.requests.iter().any(|phrase| self.find_phrase_ends(phrase, words, begin, false) != 0);
         words.iter().copied().filter(|word| !asks || *word != QUESTION).collect()
     }
 
     /// Whether a phrase stands anywhere in a reply.
-    fn stands_in(&self, phrase: &Phrase, words: &[WordId], about: bool) -> bool {
-        let words = &words[..words.len().min(MOST_TOKENS + 1)];
-        (0..words.len()).any(|begin| self.ends(phrase, words, begin, about) != 0)
+    fn contains_phrase(&self, phrase: &Phrase, words: &[WordId], about: bool) -> bool {
+        let words = &words[..words.len().min(MAX_TOKENS + 1)];
+        (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, about) != 0)
     }
 
     /// Where a phrase that begins at a word can end, as bits; words that change nothing can stand within it.
-    fn ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
+    fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
         let begins = words.get(begin).zip(phrase.0.first()).is_some_and(|(word, first)| first.contains(word));
         let mut places = u64::from(begins) << begin;
         for (position, alternatives) in phrase.0.iter().enumerate() {
@@ -255,7 +258,7 @@ impl Grammar {
     }
 
     /// The words of a phrase that begins at the first of these words, as the tables write them.
-    fn written(&self, phrase: &Phrase, words: &[WordId]) -> String {
+    fn write_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
         let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
         found.map(|word| self.written[usize::from(*word)].as_str()).collect::<Vec<_>>().join(" ")
@@ -267,14 +270,14 @@ impl Grammar {
 }
 
 /// A reply that phrases and neutral words may cover.
-struct Cover<'g> {
+struct PhraseCover<'g> {
     grammar: &'g Grammar,
     words: &'g [WordId],
 }
 
-impl Cover<'_> {
+impl PhraseCover<'_> {
     /// The first of these phrases in a cover of the whole reply, as the tables write it; nothing if there is no cover with one.
-    fn first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
+    fn find_first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
         let Self { grammar, words } = self;
         // For each place: whether the words before it are covered without a phrase, and the first phrase of a cover with
         // one, with the place where it begins.
@@ -286,59 +289,59 @@ impl Cover<'_> {
             if !covered && found.is_none() {
                 continue;
             }
-            let neutral = grammar.neutral.iter().map(|phrase| grammar.ends(phrase, words, index, about));
+            let neutral = grammar.neutral.iter().map(|phrase| grammar.find_phrase_ends(phrase, words, index, about));
             let mut skipped = neutral.fold(0, |all, ends| all | ends);
             if grammar.is_skipped(words[index], about) {
                 skipped |= 1 << (index + 1);
             }
-            for end in places(skipped) {
+            for end in set_bits(skipped) {
                 plain[end] |= covered;
                 with_phrase[end] = with_phrase[end].or(found);
             }
             for (number, phrase) in grammar.phrases[..phrases].iter().enumerate() {
-                for end in places(grammar.ends(phrase, words, index, about)) {
+                for end in set_bits(grammar.find_phrase_ends(phrase, words, index, about)) {
                     with_phrase[end] = with_phrase[end].or(found).or(Some((number, index)));
                 }
             }
         }
-        with_phrase[words.len()].map(|(number, begin)| grammar.written(&grammar.phrases[number], &words[begin..]))
+        with_phrase[words.len()].map(|(number, begin)| grammar.write_phrase(&grammar.phrases[number], &words[begin..]))
     }
 }
 
 /// The places whose bits are set.
-fn places(bits: u64) -> impl Iterator<Item = usize> {
+fn set_bits(bits: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |place| bits & (1 << place) != 0)
 }
 
 /// Whether two neighbouring letters of a word are swapped: no other word looks like `STPO`.
 fn is_swapped(word: &str, correct: &str) -> bool {
-    sorted(word) == sorted(correct) && osa_distance(word, correct) == 1
+    sort_letters(word) == sort_letters(correct) && osa_distance(word, correct) == 1
 }
 
-fn sorted(word: &str) -> Vec<char> {
+fn sort_letters(word: &str) -> Vec<char> {
     let mut letters: Vec<char> = word.chars().collect();
     letters.sort_unstable();
     letters
 }
 
 /// The words of the tables, numbered.
-struct Words {
+struct WordTable {
     ids: FxHashMap<String, WordId>,
     /// Each word as it is written first.
     written: Vec<String>,
 }
 
-impl Default for Words {
+impl Default for WordTable {
     fn default() -> Self {
         let ids = [(",", BREAK), ("?", QUESTION)].map(|(sign, id)| (sign.to_owned(), id));
         Self { ids: ids.into_iter().collect(), written: vec![String::new(); 3] }
     }
 }
 
-impl Words {
-    fn id(&mut self, word: &str) -> WordId {
+impl WordTable {
+    fn word_id(&mut self, word: &str) -> WordId {
         let is_sign = !word.contains(char::is_alphanumeric);
-        let key = if is_sign { word.to_owned() } else { table_word(word) };
+        let key = if is_sign { word.to_owned() } else { normalize_table_word(word) };
         let next = WordId::try_from(self.written.len()).unwrap_or(UNKNOWN);
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
@@ -347,13 +350,13 @@ impl Words {
         id
     }
 
-    fn phrase(&mut self, text: &str, classes: &[(&str, &str)]) -> Phrase {
+    fn parse_phrase(&mut self, text: &str, classes: &[(&str, &str)]) -> Phrase {
         let mut words = Vec::new();
         for part in text.split_whitespace() {
             let class = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
             let of_class = |name| classes.iter().find(|(known, _)| *known == name).map_or("", |(_, words)| words);
             let alternatives = class.map_or(part, of_class).split_whitespace();
-            words.push(alternatives.map(|word| self.id(word)).collect());
+            words.push(alternatives.map(|word| self.word_id(word)).collect());
         }
         Phrase(words)
     }

@@ -13,12 +13,12 @@ mod ukrainian_russian;
 
 use std::borrow::Cow;
 
-use self::grammar::{GRAMMAR, Verdict};
-use self::tokens::plain_words;
+use self::grammar::{GRAMMAR, ReplyVerdict};
+use self::tokens::split_plain_words;
 use super::Purpose;
 
 /// The most words of a reply that only begins with a further word, and of such a word.
-pub const MOST_OPT_OUT_WORDS: usize = 3;
+pub const MAX_OPT_OUT_WORDS: usize = 3;
 
 /// The opt-outs that a receiver of replies knows: the built-in ones, and further words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum ReplyReading<'w> {
 impl<'w> ReplyReading<'w> {
     /// The word or phrase of an opt-out.
     #[must_use]
-    pub fn opt_out(self) -> Option<Cow<'w, str>> {
+    pub fn into_opt_out(self) -> Option<Cow<'w, str>> {
         match self {
             Self::OptOut(phrase) => Some(phrase),
             Self::Unclear | Self::Other => None,
@@ -52,46 +52,46 @@ impl<'w> ReplyReading<'w> {
 impl OptOutWords {
     /// The same with these words; a word without a letter or a digit is left out.
     #[must_use]
-    pub fn with(mut self, words: impl IntoIterator<Item = String>) -> Self {
-        let compared = words.into_iter().map(|word| (plain_words(&word).collect::<Vec<_>>(), word));
+    pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
+        let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
         self.further.extend(compared.filter(|(words, _)| !words.is_empty()).map(|(words, word)| (word, words)));
         self
     }
 
     /// The number of words of a text, as further words are compared.
     #[must_use]
-    pub fn count(text: &str) -> usize {
-        plain_words(text).count()
+    pub fn count_words(text: &str) -> usize {
+        split_plain_words(text).count()
     }
 
     /// What a reply is to a message with this purpose.
     ///
     /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
     #[must_use]
-    pub fn read(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
-        if let Some(word) = self.further(reply) {
+    pub fn read_reply(&self, reply: &str, purpose: Purpose) -> ReplyReading<'_> {
+        if let Some(word) = self.find_further_word(reply) {
             return ReplyReading::OptOut(word.into());
         }
-        match GRAMMAR.judge(reply) {
-            Verdict::OptOut(phrase) => ReplyReading::OptOut(phrase.into()),
-            Verdict::MarketingOptOut(phrase) if purpose.is_marketing() => ReplyReading::OptOut(phrase.into()),
-            Verdict::MarketingOptOut(_) | Verdict::Unclear => ReplyReading::Unclear,
-            Verdict::Other => ReplyReading::Other,
+        match GRAMMAR.judge_reply(reply) {
+            ReplyVerdict::OptOut(phrase) => ReplyReading::OptOut(phrase.into()),
+            ReplyVerdict::MarketingOptOut(phrase) if purpose.is_marketing() => ReplyReading::OptOut(phrase.into()),
+            ReplyVerdict::MarketingOptOut(_) | ReplyVerdict::Unclear => ReplyReading::Unclear,
+            ReplyVerdict::Other => ReplyReading::Other,
         }
     }
 
     /// The word that makes another further word needless: one of those, or a built-in opt-out of one word.
     #[must_use]
-    pub fn covering(&self, word: &str) -> Option<&str> {
-        self.further(word).or_else(|| GRAMMAR.command(word))
+    pub fn find_covering_word(&self, word: &str) -> Option<&str> {
+        self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))
     }
 
     /// The further word that a reply is, or that it begins with if it is short.
-    fn further(&self, reply: &str) -> Option<&str> {
+    fn find_further_word(&self, reply: &str) -> Option<&str> {
         let longest = self.further.iter().map(|(_, words)| words.len()).max()?;
-        let reply: Vec<String> = plain_words(reply).take(longest.max(MOST_OPT_OUT_WORDS) + 1).collect();
+        let reply: Vec<String> = split_plain_words(reply).take(longest.max(MAX_OPT_OUT_WORDS) + 1).collect();
         let is_it =
-            |words: &Vec<String>| reply == *words || reply.len() <= MOST_OPT_OUT_WORDS && reply.starts_with(words);
+            |words: &Vec<String>| reply == *words || reply.len() <= MAX_OPT_OUT_WORDS && reply.starts_with(words);
         self.further.iter().find(|(_, words)| is_it(words)).map(|(word, _)| word.as_str())
     }
 }
@@ -100,15 +100,15 @@ impl OptOutWords {
 mod tests {
     use proptest::prelude::*;
 
-    use super::tokens::latin;
+    use super::tokens::latin_lookalike;
     use super::*;
 
     fn is_opt_out(reply: &str) -> bool {
-        OptOutWords::default().read(reply, Purpose::Marketing).opt_out().is_some()
+        OptOutWords::default().read_reply(reply, Purpose::Marketing).into_opt_out().is_some()
     }
 
     #[test]
-    fn requests_to_stop_opt_out_and_sentences_about_else_do_not() {
+    fn requests_to_stop_opt_out_and_other_sentences_do_not() {
         for reply in [
             "STOP",
             " sTop!!! ",
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn opt_outs_that_can_mean_an_order_do_not_count_for_service() {
         let words = OptOutWords::default();
-        let read = |reply, purpose| words.read(reply, purpose);
+        let read = |reply, purpose| words.read_reply(reply, purpose);
         for (reply, phrase) in [("Cancel", "CANCEL"), ("відміна", "ВІДМІНА"), ("END", "END"), ("CANCELLA", "CANCELLA")]
         {
             assert_eq!(read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn opt_out_is_named_as_the_tables_have_it() {
+    fn opt_out_is_named_as_in_the_tables() {
         for (reply, phrase) in [
             ("cтоп, дякую", "СТОП"),
             ("opt-out", "OPT OUT"),
@@ -184,28 +184,33 @@ mod tests {
             ("unsubcribe", "UNSUBSCRIBE"),
         ] {
             let words = OptOutWords::default();
-            assert_eq!(words.read(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
+            assert_eq!(words.read_reply(reply, Purpose::Marketing), ReplyReading::OptOut(phrase.into()));
         }
     }
 
     #[test]
     fn further_words_opt_out_at_the_beginning_of_short_replies() {
-        let words = OptOutWords::default().with(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
-        let found = |reply| words.read(reply, Purpose::Service).opt_out();
+        let words = OptOutWords::default().with_words(["Godi".to_owned(), "не пишіть".to_owned(), " … ".to_owned()]);
+        let found = |reply| words.read_reply(reply, Purpose::Service).into_opt_out();
         assert_eq!(found("GODI").as_deref(), Some("Godi"));
         assert_eq!(found("Godi, my friend").as_deref(), Some("Godi"));
         assert_eq!(found("Godi, my dear friend"), None);
         assert_eq!(found("НЕ ПИШІТЬ нам").as_deref(), Some("не пишіть"));
         assert_eq!((found("STOP"), found(""), found("хочу")), (Some("STOP".into()), None, None));
         assert_eq!(
-            (words.covering("Стоп"), words.covering("GODI now"), words.covering("cancel")),
+            (
+                words.find_covering_word("Стоп"),
+                words.find_covering_word("GODI now"),
+                words.find_covering_word("cancel")
+            ),
             (Some("СТОП"), Some("Godi"), None)
         );
     }
 
     /// A letter as it is, in the other case, or as one that looks the same.
-    fn disguises(letter: char) -> Vec<char> {
-        let same = (' '..='\u{52f}').filter(|other| latin(*other) == latin(letter) && other.is_alphabetic());
+    fn disguise_word(letter: char) -> Vec<char> {
+        let same = (' '..='\u{52f}')
+            .filter(|other| latin_lookalike(*other) == latin_lookalike(letter) && other.is_alphabetic());
         let same: Vec<char> = same.chain([letter]).collect();
         let lower =
             same.iter().flat_map(|letter| letter.to_lowercase()).filter(|lower| lower.to_uppercase().count() == 1);
@@ -214,13 +219,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_command_is_found_however_its_letters_are_written(
+        fn each_command_is_found_in_any_spelling(
             chosen in any::<prop::sample::Index>(), picks in prop::collection::vec(any::<prop::sample::Index>(), 64),
             before in "[ .,!\"«(-]{0,4}", behind in "[ .,!\"»)-]{0,4}",
         ) {
             let all: Vec<&str> = GRAMMAR.commands().collect();
             let word = chosen.get(&all);
-            let written: String = word.chars().zip(&picks).map(|(letter, pick)| *pick.get(&disguises(letter))).collect();
+            let written: String = word.chars().zip(&picks).map(|(letter, pick)| *pick.get(&disguise_word(letter))).collect();
             let reply = format!("{before}{written}{behind}");
             prop_assert!(is_opt_out(&reply), "{:?} for {}", reply, word);
         }
@@ -229,11 +234,11 @@ mod tests {
         fn unknown_word_beside_an_opt_out_leaves_it_to_a_person(word in "[qxz]{3,9}", before: bool) {
             let reply = if before { format!("{word} stop") } else { format!("stop {word}") };
             let words = OptOutWords::default();
-            prop_assert_eq!(words.read(&reply, Purpose::Marketing), ReplyReading::Unclear);
+            prop_assert_eq!(words.read_reply(&reply, Purpose::Marketing), ReplyReading::Unclear);
         }
 
         #[test]
-        fn any_text_is_read(reply in "\\PC{0,400}") {
+        fn any_text_can_be_read(reply in "\\PC{0,400}") {
             let _ = is_opt_out(&reply);
         }
     }

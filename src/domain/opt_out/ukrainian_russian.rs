@@ -1,8 +1,8 @@
 //! Opt-outs in Ukrainian and Russian, whose words people mix, also in Latin letters.
 
-use super::grammar::Language;
+use super::grammar::PhraseTable;
 
-pub(super) static UKRAINIAN_RUSSIAN: Language = Language {
+pub(super) static UKRAINIAN_RUSSIAN: PhraseTable = PhraseTable {
     classes: &[
         (
             "write",

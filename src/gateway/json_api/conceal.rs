@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::cut::end_of_kept;
-use crate::domain::Outcome;
-use crate::gateway::{Envelope, Reply, Signal};
+use super::cut::find_cut;
+use crate::domain::OperationOutcome;
+use crate::gateway::{Envelope, GatewayReply, Signal};
 
 /// What stands where the key stood.
 const CONCEALED: &str = "[key]";
@@ -13,17 +13,17 @@ const CONCEALED: &str = "[key]";
 /// Takes the key out of every text of a reply that may quote the request.
 ///
 /// A key shorter than eight characters is no secret, and taking it out would garble our own words.
-pub(super) fn conceal(reply: &mut Reply, key: &str) {
-    spellings(key).iter().for_each(|key| conceal_spelling(reply, key));
+pub(super) fn conceal_key(reply: &mut GatewayReply, key: &str) {
+    key_spellings(key).iter().for_each(|key| conceal_spelling(reply, key));
 }
 
 /// Takes the key out of one text, on the same terms.
 pub(super) fn conceal_text(text: &mut String, key: &str) {
-    spellings(key).iter().for_each(|key| replace(text, key));
+    key_spellings(key).iter().for_each(|key| replace_key(text, key));
 }
 
 /// How the key may stand in an answer; not at all when it is no secret.
-fn spellings(key: &str) -> Vec<String> {
+fn key_spellings(key: &str) -> Vec<String> {
     const SHORTEST: usize = 8;
     if key.len() < SHORTEST {
         return Vec::new();
@@ -34,17 +34,17 @@ fn spellings(key: &str) -> Vec<String> {
 }
 
 /// Takes the numbers of an envelope out of what a person or the log is told of it; outcomes keep the gateway's words.
-pub(super) fn conceal_numbers(reply: &mut Reply, envelope: &Envelope) {
-    let Some(text) = words(&mut reply.signal) else { return };
+pub(super) fn conceal_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
+    let Some(text) = signal_text(&mut reply.signal) else { return };
     for operation in envelope.operations() {
-        if let Cow::Owned(hidden) = operation.phone.hidden_in(text, &operation.phone.hinted()) {
+        if let Cow::Owned(hidden) = operation.phone.hide_in_text(text, &operation.phone.format_hint()) {
             *text = hidden;
         }
     }
 }
 
 /// The words of a signal.
-fn words(signal: &mut Signal) -> Option<&mut String> {
+fn signal_text(signal: &mut Signal) -> Option<&mut String> {
     match signal {
         Signal::Go => None,
         Signal::Warn(text)
@@ -57,78 +57,80 @@ fn words(signal: &mut Signal) -> Option<&mut String> {
     }
 }
 
-fn conceal_spelling(reply: &mut Reply, key: &str) {
+fn conceal_spelling(reply: &mut GatewayReply, key: &str) {
     reply.outcomes.iter_mut().for_each(|outcome| match outcome {
-        Outcome::Accepted { answer: Some(text), .. } | Outcome::Rejected { error: text } => replace(text, key),
-        Outcome::NotSent { reason } | Outcome::InDoubt { reason } => {
+        OperationOutcome::Accepted { answer: Some(text), .. } | OperationOutcome::Rejected { error: text } => {
+            replace_key(text, key)
+        }
+        OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => {
             let mut text = reason.to_string();
-            replace(&mut text, key);
+            replace_key(&mut text, key);
             if *text != **reason {
                 *reason = Arc::from(text);
             }
         }
-        Outcome::Accepted { .. } | Outcome::Queued { .. } => {}
+        OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. } => {}
     });
-    if let Some(text) = words(&mut reply.signal) {
-        replace(text, key);
+    if let Some(text) = signal_text(&mut reply.signal) {
+        replace_key(text, key);
     }
     if let Some(evidence) = &mut reply.evidence {
-        replace(evidence, key);
+        replace_key(evidence, key);
         // A long body was cut somewhere, and maybe within the key.
-        evidence.truncate(evidence.len() - begun(evidence, key));
+        evidence.truncate(evidence.len() - count_key_prefix(evidence, key));
     }
 }
 
 /// How many bytes at the end of a text begin the key.
-fn begun(text: &str, key: &str) -> usize {
+fn count_key_prefix(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }
 
-fn replace(text: &mut String, key: &str) {
+fn replace_key(text: &mut String, key: &str) {
     if text.contains(key) {
         *text = text.replace(key, CONCEALED);
     }
-    if let Some(end) = end_of_kept(text) {
-        text.replace_range(end - begun(&text[..end], key)..end, "");
+    if let Some(end) = find_cut(text) {
+        text.replace_range(end - count_key_prefix(&text[..end], key)..end, "");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::cut::cut;
+    use super::super::cut::truncate;
     use super::*;
     use crate::gateway::StopCause;
 
     #[test]
-    fn a_body_that_was_cut_within_the_key_keeps_nothing_of_it() {
+    fn truncated_body_keeps_no_part_of_the_key() {
         for (body, kept) in [("x s3cr", "x "), ("x s", "x "), ("x s3cret/key", "x [key]"), ("x y", "x y")] {
-            let mut reply = Reply {
+            let mut reply = GatewayReply {
                 outcomes: Vec::new(),
                 signal: Signal::Go,
                 evidence: Some(body.to_owned()),
-                oddities: Vec::new(),
+                deviations: Vec::new(),
             };
-            conceal(&mut reply, "s3cret/key");
+            conceal_key(&mut reply, "s3cret/key");
             assert_eq!(reply.evidence.as_deref(), Some(kept));
         }
     }
 
     #[test]
-    fn a_text_that_was_cut_within_the_key_keeps_nothing_of_it() {
-        let mut text = cut(format!("{} s3cret/key", "x".repeat(494)));
+    fn truncated_text_keeps_no_part_of_the_key() {
+        let mut text = truncate(format!("{} s3cret/key", "x".repeat(494)));
         assert!(text.contains("s3cre"), "{text}");
         conceal_text(&mut text, "s3cret/key");
         assert_eq!(text, format!("{} … (cut, 505 characters)", "x".repeat(494)));
     }
 
     #[test]
-    fn no_text_of_a_reply_keeps_the_key() {
+    fn reply_texts_never_contain_the_key() {
         let quoting = || "wrong key `s3cret/key`".to_owned();
         let outcomes = vec![
-            Outcome::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
-            Outcome::Rejected { error: quoting() },
-            Outcome::NotSent { reason: quoting().into() },
-            Outcome::InDoubt { reason: quoting().into() },
+            OperationOutcome::Accepted { msg_id: None, parts: None, answer: Some(quoting()) },
+            OperationOutcome::Rejected { error: quoting() },
+            OperationOutcome::NotSent { reason: quoting().into() },
+            OperationOutcome::InDoubt { reason: quoting().into() },
         ];
         for signal in [
             Signal::Warn(quoting()),
@@ -136,8 +138,8 @@ mod tests {
             Signal::Stop(StopCause::EnvelopeRefused, quoting()),
         ] {
             let mut reply =
-                Reply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), oddities: Vec::new() };
-            conceal(&mut reply, "s3cret/key");
+                GatewayReply { outcomes: outcomes.clone(), signal, evidence: Some(quoting()), deviations: Vec::new() };
+            conceal_key(&mut reply, "s3cret/key");
             let told = format!("{reply:?}");
             assert!(!told.contains("s3cret/key"), "{told}");
             assert_eq!(told.matches("wrong key `[key]`").count(), 6, "{told}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The end of one HTTP exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Exchange {
+pub(crate) enum HttpExchange {
     /// No connection was made: refused, name not found, or the connect time-out. No byte was sent.
     NotConnected(String),
     /// The TLS handshake failed. No byte of the request was sent.

@@ -13,30 +13,30 @@ use crate::gateway::MayLeave;
 /// A body that ends the request instead of being sent, if it may not leave when the connection takes it.
 ///
 /// Making a connection can take seconds, and a process may be suspended in them.
-pub(super) struct HeldBody {
+pub(super) struct GuardedBody {
     bytes: Option<Bytes>,
     may_leave: MayLeave,
-    withheld: Withheld,
+    withheld: WithheldFlag,
 }
 
 /// Whether a body was withheld.
 #[derive(Clone, Default)]
-pub(super) struct Withheld(Arc<AtomicBool>);
+pub(super) struct WithheldFlag(Arc<AtomicBool>);
 
-impl Withheld {
-    pub(super) fn get(&self) -> bool {
+impl WithheldFlag {
+    pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
-impl HeldBody {
-    pub(super) fn new(bytes: Vec<u8>, may_leave: MayLeave) -> (Self, Withheld) {
-        let withheld = Withheld::default();
+impl GuardedBody {
+    pub(super) fn new(bytes: Vec<u8>, may_leave: MayLeave) -> (Self, WithheldFlag) {
+        let withheld = WithheldFlag::default();
         (Self { bytes: Some(bytes.into()), may_leave, withheld: withheld.clone() }, withheld)
     }
 }
 
-impl Body for HeldBody {
+impl Body for GuardedBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -64,20 +64,20 @@ mod tests {
 
     use super::*;
 
-    fn asked(may_leave: bool) -> (Poll<Option<io::Result<Bytes>>>, bool) {
-        let (body, withheld) = HeldBody::new(b"[1]".to_vec(), Arc::new(move || may_leave));
+    fn poll_body(may_leave: bool) -> (Poll<Option<io::Result<Bytes>>>, bool) {
+        let (body, withheld) = GuardedBody::new(b"[1]".to_vec(), Arc::new(move || may_leave));
         let mut body = Box::pin(body);
         assert_eq!(body.size_hint().exact(), Some(3));
         let frame = body.as_mut().poll_frame(&mut Context::from_waker(Waker::noop()));
         assert!(body.is_end_stream());
-        (frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.into_data().unwrap()))), withheld.get())
+        (frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.into_data().unwrap()))), withheld.is_set())
     }
 
     #[test]
-    fn a_body_leaves_whole_or_not_at_all() {
-        let (frame, withheld) = asked(true);
+    fn body_is_sent_whole_or_not_at_all() {
+        let (frame, withheld) = poll_body(true);
         assert!(matches!(frame, Poll::Ready(Some(Ok(bytes))) if bytes == "[1]".as_bytes()) && !withheld);
-        let (frame, withheld) = asked(false);
+        let (frame, withheld) = poll_body(false);
         assert!(matches!(frame, Poll::Ready(Some(Err(_)))) && withheld);
     }
 }

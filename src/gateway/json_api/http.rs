@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::Words;
-use super::conceal::{conceal, conceal_numbers};
-use super::exchange::Exchange;
-use super::held_body::HeldBody;
-use super::read::{Rules, read};
+use super::RedactingReader;
+use super::conceal::{conceal_key, conceal_numbers};
+use super::exchange::HttpExchange;
+use super::held_body::GuardedBody;
+use super::read::{AnswerRules, read_reply};
 use super::{encode, status_answer};
 use crate::domain::{Endpoint, MessageId};
-use crate::gateway::{BoxFuture, Envelope, Gateway, MayLeave, Reply, StatusAnswer};
+use crate::gateway::{BoxFuture, Envelope, Gateway, GatewayReply, MayLeave, StatusAnswer};
 use crate::http_client;
 
 /// The largest answer that is read, in bytes.
-const LARGEST_ANSWER: usize = 8 << 20;
+const MAX_ANSWER: usize = 8 << 20;
 /// A connection that was idle for longer is not used again: the other side may be closing it.
-const LONGEST_IDLE: Duration = Duration::from_secs(1);
+const MAX_IDLE: Duration = Duration::from_secs(1);
 
 /// Where a gateway is and how it is reached.
 #[derive(Clone, Debug)]
-pub struct Address {
+pub struct GatewayAddress {
     /// Base address of the synchronous endpoint (contract 4.1), without a slash at its end.
     pub base_url: String,
     /// Base address of the asynchronous endpoint (contract 4.2), without a slash at its end.
@@ -40,7 +40,7 @@ pub struct Address {
     pub embedded: bool,
 }
 
-impl Address {
+impl GatewayAddress {
     /// Whether no request needs TLS: both endpoints are plain HTTP, and no proxy is used.
     fn is_plain(&self) -> bool {
         let plain =
@@ -56,7 +56,7 @@ pub enum JsonApiError {
     #[error(
         "cannot create an HTTP client: {reason}; install certificates (`ca-certificates`) or raise `ulimit -n`; nothing was \
          sent",
-        reason = cause(.0)
+        reason = innermost_cause(.0)
     )]
     Client(#[source] reqwest::Error),
 }
@@ -68,7 +68,7 @@ pub struct JsonApi {
     async_url: String,
     pub(super) key: SecretString,
     endpoint: Endpoint,
-    pub(super) rules: Rules,
+    pub(super) rules: AnswerRules,
     timeout: Duration,
     embedded: bool,
 }
@@ -78,7 +78,12 @@ impl JsonApi {
     ///
     /// # Errors
     /// When the proxy's address is no address, or the system's certificates cannot be read.
-    pub fn new(address: &Address, endpoint: Endpoint, key: SecretString, rules: Rules) -> Result<Self, JsonApiError> {
+    pub fn new(
+        address: &GatewayAddress,
+        endpoint: Endpoint,
+        key: SecretString,
+        rules: AnswerRules,
+    ) -> Result<Self, JsonApiError> {
         let mut headers = HeaderMap::new();
         // Without it the gateway treats a request as incorrect (contract 4.1).
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -89,7 +94,7 @@ impl JsonApi {
             .http1_only()
             .timeout(address.timeout)
             .connect_timeout(connect_timeout(address.timeout))
-            .pool_idle_timeout(LONGEST_IDLE)
+            .pool_idle_timeout(MAX_IDLE)
             .tcp_nodelay(true);
         if let Some(proxy) = &address.proxy {
             builder = builder.proxy(reqwest::Proxy::all(proxy).map_err(JsonApiError::Client)?);
@@ -119,118 +124,124 @@ impl JsonApi {
         }
     }
 
-    pub(super) async fn post<'a>(&self, url: &str, operations: impl Iterator<Item = &'a [u8]> + Clone) -> Exchange {
+    pub(super) async fn post_operations<'a>(
+        &self,
+        url: &str,
+        operations: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> HttpExchange {
         let count = operations.clone().count();
-        let body = encode::body(self.key.expose_secret(), operations);
+        let body = encode::build_body(self.key.expose_secret(), operations);
         let (began, bytes) = (Instant::now(), body.len());
-        let exchange = self.exchange(url, body.into()).await;
-        told(&exchange, bytes, count, began);
+        let exchange = self.send_request(url, body.into()).await;
+        log_exchange(&exchange, bytes, count, began);
         exchange
     }
 
     /// Posts an envelope, unless it may not leave any more when the connection takes its first byte.
-    async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<Exchange> {
+    async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<HttpExchange> {
         let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
-        let body = encode::body(self.key.expose_secret(), operations);
+        let body = encode::build_body(self.key.expose_secret(), operations);
         let (began, bytes) = (Instant::now(), body.len());
-        let (body, withheld) = HeldBody::new(body, may_leave);
-        let exchange = self.exchange(url, reqwest::Body::wrap(body)).await;
-        if withheld.get() {
+        let (body, withheld) = GuardedBody::new(body, may_leave);
+        let exchange = self.send_request(url, reqwest::Body::wrap(body)).await;
+        if withheld.is_set() {
             tracing::info!(operations = envelope.operations().len(), "request withheld");
             return None;
         }
-        told(&exchange, bytes, envelope.operations().len(), began);
+        log_exchange(&exchange, bytes, envelope.operations().len(), began);
         Some(exchange)
     }
 
-    async fn exchange(&self, url: &str, body: reqwest::Body) -> Exchange {
+    async fn send_request(&self, url: &str, body: reqwest::Body) -> HttpExchange {
         match self.client.post(url).body(body).send().await {
-            Ok(response) => self.receive(response).await,
-            Err(error) => self.failed(&error),
+            Ok(response) => self.receive_answer(response).await,
+            Err(error) => self.classify_error(&error),
         }
     }
 
-    async fn receive(&self, mut response: reqwest::Response) -> Exchange {
+    async fn receive_answer(&self, mut response: reqwest::Response) -> HttpExchange {
         let status = response.status().as_u16();
         let retry_after =
-            response.headers().get(RETRY_AFTER).and_then(|value| retry_after(value.to_str().ok()?.trim()));
+            response.headers().get(RETRY_AFTER).and_then(|value| parse_retry_after(value.to_str().ok()?.trim()));
         let mut body = Vec::new();
         loop {
             match response.chunk().await {
-                Ok(Some(chunk)) if body.len() + chunk.len() > LARGEST_ANSWER => return Exchange::TooLong { status },
+                Ok(Some(chunk)) if body.len() + chunk.len() > MAX_ANSWER => return HttpExchange::TooLong { status },
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-                Ok(None) => return Exchange::Answer { status, retry_after, body },
-                Err(error) => return self.failed(&error),
+                Ok(None) => return HttpExchange::Answer { status, retry_after, body },
+                Err(error) => return self.classify_error(&error),
             }
         }
     }
 
     /// Sorts an error of the client library by what it proves.
-    fn failed(&self, error: &reqwest::Error) -> Exchange {
+    fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {
-                Exchange::TimedOut(self.timeout)
+                HttpExchange::TimedOut(self.timeout)
             } else {
-                Exchange::Broken(format!("the connection was lost: {}", cause(error)))
+                HttpExchange::Broken(format!("the connection was lost: {}", innermost_cause(error)))
             };
         }
-        let cause = cause(error);
+        let cause = innermost_cause(error);
         if is_handshake(error) {
-            return Exchange::Handshake(format!("the TLS handshake failed: {cause}"));
+            return HttpExchange::Handshake(format!("the TLS handshake failed: {cause}"));
         }
         if is_refused(error) && self.embedded {
-            return Exchange::NotConnected("the built-in sandbox refused the connection".to_owned());
+            return HttpExchange::NotConnected("the built-in sandbox refused the connection".to_owned());
         }
-        if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local) {
-            return Exchange::NotConnected(format!("connection refused by {address}"));
+        if let Some(address) = error.url().filter(|_| is_refused(error)).and_then(local_host) {
+            return HttpExchange::NotConnected(format!("connection refused by {address}"));
         }
         let host = error.url().and_then(|url| url.host_str()).unwrap_or("the gateway").to_owned();
-        Exchange::NotConnected(format!("cannot connect to {host}: {cause}"))
+        HttpExchange::NotConnected(format!("cannot connect to {host}: {cause}"))
     }
 }
 
 impl Gateway for JsonApi {
-    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<Reply>> {
+    fn submit<'a>(&'a self, envelope: &'a Envelope, may_leave: MayLeave) -> BoxFuture<'a, Option<GatewayReply>> {
         Box::pin(async move {
             let url = match self.endpoint {
                 Endpoint::Sync => &self.sync_url,
                 Endpoint::Async => &self.async_url,
             };
             let exchange = self.post_envelope(url, envelope, may_leave).await?;
-            let mut reply = read(&self.rules, self.endpoint, envelope, &exchange);
-            conceal(&mut reply, self.key.expose_secret());
+            let mut reply = read_reply(&self.rules, self.endpoint, envelope, &exchange);
+            conceal_key(&mut reply, self.key.expose_secret());
             conceal_numbers(&mut reply, envelope);
             Some(reply)
         })
     }
 
-    fn statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
+    fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
         Box::pin(async move {
-            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status_answer::question(id)).collect();
+            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status_answer::status_operation(id)).collect();
             // The asynchronous endpoint answers with a `request_id` alone, so questions go to the other one.
-            let exchange = self.post(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
-            status_answer::answers(ids, &exchange, &Words::new(self.key.expose_secret()))
+            let exchange = self.post_operations(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
+            status_answer::read_status_answers(ids, &exchange, &RedactingReader::new(self.key.expose_secret()))
         })
     }
 }
 
 /// Logs a request in figures alone: what was sent and answered stays out of the log.
-fn told(exchange: &Exchange, bytes: usize, operations: usize, began: Instant) {
+fn log_exchange(exchange: &HttpExchange, bytes: usize, operations: usize, began: Instant) {
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     match exchange {
-        Exchange::Answer { status, body, .. } => {
+        HttpExchange::Answer { status, body, .. } => {
             tracing::info!(operations, http = status, ms, "request");
             tracing::trace!(sent = bytes, received = body.len(), "bytes");
         }
-        Exchange::TooLong { status } => tracing::info!(operations, http = status, ms, "request: response too long"),
-        Exchange::NotConnected(_) | Exchange::Handshake(_) => tracing::info!(operations, ms, "request: not connected"),
-        Exchange::TimedOut(_) => tracing::info!(operations, ms, "request: no response in time"),
-        Exchange::Broken(_) => tracing::info!(operations, ms, "request: connection lost"),
+        HttpExchange::TooLong { status } => tracing::info!(operations, http = status, ms, "request: response too long"),
+        HttpExchange::NotConnected(_) | HttpExchange::Handshake(_) => {
+            tracing::info!(operations, ms, "request: not connected")
+        }
+        HttpExchange::TimedOut(_) => tracing::info!(operations, ms, "request: no response in time"),
+        HttpExchange::Broken(_) => tracing::info!(operations, ms, "request: connection lost"),
     }
 }
 
 /// The wait that `Retry-After` asks for: seconds, or the time until a date (RFC 9110, 10.2.3).
-fn retry_after(value: &str) -> Option<Duration> {
+fn parse_retry_after(value: &str) -> Option<Duration> {
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));
     }
@@ -246,7 +257,7 @@ fn connect_timeout(total: Duration) -> Duration {
 /// Whether the TLS handshake failed.
 pub(in crate::gateway) fn is_handshake(error: &reqwest::Error) -> bool {
     // The connector knows three steps: the name, the TCP connection, the handshake.
-    let reached = !error.is_timeout() && !error.is_dns() && !chain(error).any(|step| step == "tcp connect error");
+    let reached = !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
     error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
 }
 
@@ -258,7 +269,7 @@ fn is_refused(error: &reqwest::Error) -> bool {
 }
 
 /// Host and port, if they are on this machine.
-fn local(url: &reqwest::Url) -> Option<String> {
+fn local_host(url: &reqwest::Url) -> Option<String> {
     let host = url.host_str()?;
     let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
     let is_local = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
@@ -266,11 +277,11 @@ fn local(url: &reqwest::Url) -> Option<String> {
 }
 
 /// The innermost reason of an error; the outer ones repeat the address.
-pub(in crate::gateway) fn cause(error: &reqwest::Error) -> String {
-    chain(error).last().unwrap_or_else(|| error.to_string())
+pub(in crate::gateway) fn innermost_cause(error: &reqwest::Error) -> String {
+    error_chain(error).last().unwrap_or_else(|| error.to_string())
 }
 
-fn chain(error: &reqwest::Error) -> impl Iterator<Item = String> {
+fn error_chain(error: &reqwest::Error) -> impl Iterator<Item = String> {
     std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string)
 }
 
@@ -279,16 +290,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
-        assert_eq!(retry_after("120"), Some(Duration::from_secs(120)));
-        assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
-        let later = retry_after("Thu, 06 Nov 2994 08:49:37 GMT");
+    fn retry_after_is_seconds_or_a_date() {
+        assert_eq!(parse_retry_after("120"), Some(Duration::from_secs(120)));
+        assert_eq!(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::ZERO));
+        let later = parse_retry_after("Thu, 06 Nov 2994 08:49:37 GMT");
         assert!(later.is_some_and(|wait| wait > Duration::from_secs(86_400)), "{later:?}");
-        assert_eq!(retry_after("soon"), None);
+        assert_eq!(parse_retry_after("soon"), None);
     }
 
     #[test]
-    fn making_a_connection_is_given_less_time_than_the_whole() {
+    fn connect_timeout_is_shorter_than_the_total() {
         for seconds in [1, 3, 30, 600] {
             let total = Duration::from_secs(seconds);
             assert!(connect_timeout(total) < total);

@@ -3,30 +3,30 @@
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::cut::cut;
-use crate::domain::MsgId;
+use super::cut::truncate;
+use crate::domain::GatewayMessageId;
 
 /// The `success` member, which has to be a boolean (contract 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Success {
+pub(super) enum SuccessFlag {
     True,
     False,
     /// Missing, or anything but a boolean.
     Unclear,
 }
 
-impl Success {
-    pub(super) fn of(raw: Option<&RawValue>) -> Self {
+impl SuccessFlag {
+    pub(super) fn read(raw: Option<&RawValue>) -> Self {
         match raw.map(RawValue::get) {
-            Some("true") => Success::True,
-            Some("false") => Success::False,
-            _ => Success::Unclear,
+            Some("true") => SuccessFlag::True,
+            Some("false") => SuccessFlag::False,
+            _ => SuccessFlag::Unclear,
         }
     }
 }
 
 /// A whole number given as a number, as digits in a string, or as a float without a fraction.
-pub(super) fn whole(raw: &RawValue) -> Option<u64> {
+pub(super) fn read_whole_number(raw: &RawValue) -> Option<u64> {
     let text = raw.get();
     if let Ok(number) = text.parse() {
         return Some(number);
@@ -40,39 +40,42 @@ pub(super) fn whole(raw: &RawValue) -> Option<u64> {
 }
 
 /// Whether a member is there and not `null`.
-pub(super) fn present(raw: Option<&RawValue>) -> Option<&RawValue> {
+pub(super) fn non_null(raw: Option<&RawValue>) -> Option<&RawValue> {
     raw.filter(|raw| raw.get() != "null")
 }
 
 /// An identifier of the gateway; nothing when it is absent, empty, or neither string nor number.
-pub(super) fn msg_id(raw: Option<&RawValue>) -> Option<MsgId> {
-    let raw = present(raw)?;
+pub(super) fn read_msg_id(raw: Option<&RawValue>) -> Option<GatewayMessageId> {
+    let raw = non_null(raw)?;
     if raw.get().starts_with('"') {
         let text: String = serde_json::from_str(raw.get()).ok()?;
-        return (!text.trim().is_empty()).then(|| MsgId::Text(cut(text)));
+        return (!text.trim().is_empty()).then(|| GatewayMessageId::Text(truncate(text)));
     }
     if !raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit()) {
         return None;
     }
-    Some(whole(raw).map_or_else(|| MsgId::Text(cut(raw.get().to_owned())), MsgId::Number))
+    Some(
+        read_whole_number(raw)
+            .map_or_else(|| GatewayMessageId::Text(truncate(raw.get().to_owned())), GatewayMessageId::Number),
+    )
 }
 
 /// A text, cut where it is too long to be kept; nothing when the member is absent or blank. A value that is no string is
 /// kept as JSON.
-pub(super) fn text(raw: Option<&RawValue>) -> Option<String> {
-    whole_text(raw).map(cut)
+pub(super) fn read_text(raw: Option<&RawValue>) -> Option<String> {
+    read_whole_text(raw).map(truncate)
 }
 
 /// The same, however long it is.
-pub(super) fn whole_text(raw: Option<&RawValue>) -> Option<String> {
-    let raw = present(raw)?;
+pub(super) fn read_whole_text(raw: Option<&RawValue>) -> Option<String> {
+    let raw = non_null(raw)?;
     let text = serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned());
     (!text.trim().is_empty()).then_some(text)
 }
 
 /// An instant with an offset (contract 2.4 and 2.5), in whole milliseconds.
-pub(super) fn instant(raw: Option<&RawValue>) -> Option<Timestamp> {
-    let instant: Timestamp = text(raw)?.trim().parse().ok()?;
+pub(super) fn read_timestamp(raw: Option<&RawValue>) -> Option<Timestamp> {
+    let instant: Timestamp = read_text(raw)?.trim().parse().ok()?;
     Timestamp::from_millisecond(instant.as_millisecond()).ok()
 }
 
@@ -98,7 +101,7 @@ mod tests {
         ];
         for (json, expected) in table {
             let raw: Box<RawValue> = serde_json::from_str(json).unwrap();
-            assert_eq!(whole(&raw), expected, "{json}");
+            assert_eq!(read_whole_number(&raw), expected, "{json}");
         }
     }
 }

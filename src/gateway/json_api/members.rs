@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 /// The top level of an answer (contract 2.2 and 2.3).
 #[derive(Deserialize)]
-pub(super) struct Top<'a> {
+pub(super) struct AnswerBody<'a> {
     #[serde(borrow)]
     pub(super) success: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -18,7 +18,7 @@ pub(super) struct Top<'a> {
 
 /// One result item (contract 2.2).
 #[derive(Default, Deserialize)]
-pub(super) struct Item<'a> {
+pub(super) struct AnswerItem<'a> {
     #[serde(borrow)]
     pub(super) success: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -27,22 +27,22 @@ pub(super) struct Item<'a> {
     pub(super) data: Option<&'a RawValue>,
 }
 
-impl<'a> Top<'a> {
+impl<'a> AnswerBody<'a> {
     /// Reads a body; nothing when it is no JSON object.
     pub(super) fn read(body: &'a [u8]) -> Option<Self> {
-        object(std::str::from_utf8(body).ok()?)
+        read_object(std::str::from_utf8(body).ok()?)
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> AnswerItem<'a> {
     /// Reads an item; nothing when it is no JSON object, or names a member twice.
     pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
-        object(raw.get())
+        read_object(raw.get())
     }
 }
 
 /// Reads a record from a JSON object alone: left to itself the library takes a list for one, its members in their order.
-pub(super) fn object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
+pub(super) fn read_object<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     let json = json.trim_ascii_start();
     if json.starts_with('{') { serde_json::from_str(json).ok() } else { None }
 }

@@ -20,21 +20,21 @@ mod search;
 mod status_answer;
 mod words;
 
-pub use encode::encode;
-pub(in crate::gateway) use encode::write;
+pub use encode::encode_operation;
+pub(in crate::gateway) use encode::write_operation;
 #[cfg(test)]
-pub(crate) use exchange::Exchange;
-pub use http::{Address, JsonApi, JsonApiError};
-pub(super) use http::{cause, is_handshake};
+pub(crate) use exchange::HttpExchange;
+pub use http::{GatewayAddress, JsonApi, JsonApiError};
+pub(super) use http::{innermost_cause, is_handshake};
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
-    Sender, SmsTemplate, ViberTemplate,
+    SenderName, SmsTemplate, ViberTemplate,
 };
-pub use read::Rules;
+pub use read::AnswerRules;
 #[cfg(test)]
-pub(crate) use read::read;
-pub use receipt::{ToldReceipt, UnreadableReceipt, read_receipts};
+pub(crate) use read::read_reply;
+pub use receipt::{IdentifiedReceipt, UnreadableReceipt, read_receipts};
 #[cfg(test)]
-pub(crate) use status_answer::answers;
-pub use words::Words;
+pub(crate) use status_answer::read_status_answers;
+pub use words::RedactingReader;

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 
-use super::exchange::Exchange;
-use super::loose::{Success, text};
-use super::members::Top;
+use super::exchange::HttpExchange;
+use super::loose::{SuccessFlag, read_text};
+use super::members::AnswerBody;
 use super::read_items::read_items;
 use super::search::has_key;
-use crate::domain::{Endpoint, OperationKind, Outcome};
-use crate::gateway::{Envelope, Oddity, Reply, Signal, StopCause};
+use crate::domain::{Endpoint, OperationKind, OperationOutcome};
+use crate::gateway::{ContractDeviation, Envelope, GatewayReply, Signal, StopCause};
 
 /// What a profile says about the meaning of answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct AnswerRules {
     /// HTTP statuses that the provider confirmed to mean "not executed".
     pub trust_status: Vec<u16>,
     /// Item errors after which a run must stop.
@@ -25,25 +25,30 @@ pub struct Rules {
 }
 
 /// The longest wait that a gateway can ask for; more than that stops the run.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(600);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// Reads the end of an exchange in which `envelope` was sent to `endpoint`.
-pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen: &Exchange) -> Reply {
+pub(crate) fn read_reply(
+    rules: &AnswerRules,
+    endpoint: Endpoint,
+    envelope: &Envelope,
+    seen: &HttpExchange,
+) -> GatewayReply {
     let count = envelope.operations().len();
     match seen {
-        Exchange::NotConnected(why) => not_sent(count, why, Signal::Unreachable(why.clone())),
-        Exchange::Handshake(why) => not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
-        Exchange::TimedOut(after) => {
+        HttpExchange::NotConnected(why) => all_not_sent(count, why, Signal::Unreachable(why.clone())),
+        HttpExchange::Handshake(why) => all_not_sent(count, why, Signal::Stop(StopCause::Connection, why.clone())),
+        HttpExchange::TimedOut(after) => {
             let why = format!("no answer within {} s", after.as_secs_f64());
-            doubt(count, &why, Signal::Broken(why.clone()))
+            all_in_doubt(count, &why, Signal::Broken(why.clone()))
         }
-        Exchange::Broken(why) => doubt(count, why, Signal::Broken(why.clone())),
-        Exchange::TooLong { status } => {
+        HttpExchange::Broken(why) => all_in_doubt(count, why, Signal::Broken(why.clone())),
+        HttpExchange::TooLong { status } => {
             let why = format!("HTTP {status}: the response is too long");
-            doubt(count, &why, Signal::Strange(why.clone()))
+            all_in_doubt(count, &why, Signal::Strange(why.clone()))
         }
-        Exchange::Answer { status: 200, body, .. } => read_body(rules, endpoint, envelope, body),
-        Exchange::Answer { status, retry_after, body } => {
+        HttpExchange::Answer { status: 200, body, .. } => read_answer(rules, endpoint, envelope, body),
+        HttpExchange::Answer { status, retry_after, body } => {
             let mut reply = read_status(rules, count, *status, *retry_after);
             reply.evidence = Some(excerpt(body));
             reply
@@ -52,7 +57,7 @@ pub(crate) fn read(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, seen:
 }
 
 /// Every HTTP status but 200, which is the only one that the contract knows (contract 4.1 and 7).
-fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Duration>) -> Reply {
+fn read_status(rules: &AnswerRules, count: usize, status: u16, retry_after: Option<Duration>) -> GatewayReply {
     let trusted = rules.trust_status.contains(&status);
     let why = format!("HTTP {status}");
     let signal = match status {
@@ -60,7 +65,7 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
             let why = format!("HTTP {status}: campaign does not follow redirects");
             Signal::Stop(StopCause::Connection, why)
         }
-        429 | 503 if retry_after.is_some_and(|wait| wait > LONGEST_WAIT) => {
+        429 | 503 if retry_after.is_some_and(|wait| wait > MAX_WAIT) => {
             let wait = retry_after.unwrap_or_default().as_secs();
             let why = format!("HTTP {status}: the gateway asks campaign to wait {wait} s, which is too long for a run");
             Signal::Stop(StopCause::OffContract, why)
@@ -70,31 +75,31 @@ fn read_status(rules: &Rules, count: usize, status: u16, retry_after: Option<Dur
         _ => Signal::Strange(why.clone()),
     };
     if trusted {
-        return not_sent(count, &why, signal);
+        return all_not_sent(count, &why, signal);
     }
     let slows = matches!(signal, Signal::Slow { .. });
-    let mut reply = doubt(count, &why, signal);
+    let mut reply = all_in_doubt(count, &why, signal);
     if slows {
-        reply.oddities = vec![Oddity::UntrustedStatus(status); count];
+        reply.deviations = vec![ContractDeviation::UntrustedStatus(status); count];
     }
     reply
 }
 
-fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> Reply {
+fn read_answer(rules: &AnswerRules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
-    let Some(top) = Top::read(body) else {
+    let Some(top) = AnswerBody::read(body) else {
         let what = if body.is_empty() { "the response is empty" } else { "the response is not the expected JSON" };
-        let mut reply = doubt(count, what, Signal::Strange(what.to_owned()));
+        let mut reply = all_in_doubt(count, what, Signal::Strange(what.to_owned()));
         reply.evidence = Some(excerpt(body));
         return reply;
     };
-    let mut reply = match Success::of(top.success) {
-        Success::False => read_refusal(envelope, &top, body),
-        Success::Unclear => {
+    let mut reply = match SuccessFlag::read(top.success) {
+        SuccessFlag::False => read_rejection(envelope, &top, body),
+        SuccessFlag::Unclear => {
             let why = "`success` in the response is neither true nor false";
-            doubt(count, why, Signal::Warn(why.to_owned()))
+            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
         }
-        Success::True => match endpoint {
+        SuccessFlag::True => match endpoint {
             Endpoint::Sync => read_items(rules, envelope, top.data),
             Endpoint::Async => read_queued(count, top.request_id),
         },
@@ -106,60 +111,61 @@ fn read_body(rules: &Rules, endpoint: Endpoint, envelope: &Envelope, body: &[u8]
 }
 
 /// A top-level failure: proof that nothing was sent, if it tells an error and no `msg_id` anywhere.
-fn read_refusal(envelope: &Envelope, top: &Top<'_>, body: &[u8]) -> Reply {
+fn read_rejection(envelope: &Envelope, top: &AnswerBody<'_>, body: &[u8]) -> GatewayReply {
     let count = envelope.operations().len();
     if has_key(body, "msg_id") {
         let why = "the response reports a failure but contains a `msg_id`";
-        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     }
     // Words, not a number or a list: what is no text by the contract proves nothing.
     let words = top.error.filter(|raw| raw.get().starts_with('"'));
-    let Some(error) = text(words) else {
+    let Some(error) = read_text(words) else {
         let why = "the response reports a failure without an error";
-        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
     match error.trim() {
         "Access denied" => {
             let why = "the gateway refused the API key: `Access denied`".to_owned();
-            not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, why))
+            all_not_sent(count, &error, Signal::Stop(StopCause::KeyRefused, why))
         }
         "Operator not supported" if envelope.kind() == OperationKind::CallOtp => {
             if count == 1 {
-                return Reply::all(1, &Outcome::Rejected { error }, Signal::Go);
+                return GatewayReply::for_all(1, &OperationOutcome::Rejected { error }, Signal::Go);
             }
-            not_sent(count, &error, Signal::Split(error.clone()))
+            all_not_sent(count, &error, Signal::Split(error.clone()))
         }
         _ => {
             let why = format!("the gateway rejected the whole request: `{error}`");
-            not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
+            all_not_sent(count, &error, Signal::Stop(StopCause::EnvelopeRefused, why))
         }
     }
 }
 
 /// The asynchronous answer (contract 2.3).
-fn read_queued(count: usize, request_id: Option<&RawValue>) -> Reply {
+fn read_queued(count: usize, request_id: Option<&RawValue>) -> GatewayReply {
     // A string by the contract; a number names a request as well, anything else names nothing.
     let named = request_id.filter(|raw| raw.get().starts_with(|first: char| first == '"' || first.is_ascii_digit()));
-    match text(named) {
+    match read_text(named) {
         Some(request_id) => {
-            let mut reply = Reply::all(count, &Outcome::Queued { request_id: request_id.into() }, Signal::Go);
+            let mut reply =
+                GatewayReply::for_all(count, &OperationOutcome::Queued { request_id: request_id.into() }, Signal::Go);
             let is_text = named.is_some_and(|raw| raw.get().starts_with('"'));
-            reply.oddities.extend((!is_text).then_some(Oddity::NumericRequestId));
+            reply.deviations.extend((!is_text).then_some(ContractDeviation::NumericRequestId));
             reply
         }
         None => {
             let why = "the response has no `request_id`";
-            doubt(count, why, Signal::Warn(why.to_owned()))
+            all_in_doubt(count, why, Signal::Warn(why.to_owned()))
         }
     }
 }
 
-pub(super) fn not_sent(count: usize, why: &str, signal: Signal) -> Reply {
-    Reply::all(count, &Outcome::NotSent { reason: Arc::from(why) }, signal)
+pub(super) fn all_not_sent(count: usize, why: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::NotSent { reason: Arc::from(why) }, signal)
 }
 
-pub(super) fn doubt(count: usize, why: &str, signal: Signal) -> Reply {
-    Reply::all(count, &Outcome::InDoubt { reason: Arc::from(why) }, signal)
+pub(super) fn all_in_doubt(count: usize, why: &str, signal: Signal) -> GatewayReply {
+    GatewayReply::for_all(count, &OperationOutcome::InDoubt { reason: Arc::from(why) }, signal)
 }
 
 /// The beginning of a body, for a person to look at.

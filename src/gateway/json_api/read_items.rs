@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::cut::answer;
-use super::loose::{Success, msg_id, present, text, whole};
-use super::members::Item;
-use super::read::{Rules, doubt};
-use crate::domain::{MsgId, Outcome, plural};
-use crate::gateway::{EncodedOperation, Envelope, Oddity, Reply, Signal, StopCause};
+use super::cut::truncate_answer;
+use super::loose::{SuccessFlag, non_null, read_msg_id, read_text, read_whole_number};
+use super::members::AnswerItem;
+use super::read::{AnswerRules, all_in_doubt};
+use crate::domain::{GatewayMessageId, OperationOutcome, format_count};
+use crate::gateway::{ContractDeviation, EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 
 /// The members of a payload that are looked at.
 #[derive(Default, Deserialize)]
-struct Payload<'a> {
+struct ItemPayload<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -27,12 +27,12 @@ struct Payload<'a> {
 }
 
 /// One result item as far as it can be understood.
-struct Result<'a> {
-    success: Success,
+struct ItemResult<'a> {
+    success: SuccessFlag,
     error: Option<String>,
     /// The identifier in the payload; `Some(None)` for one that is no whole number.
     id: Option<Option<u64>>,
-    msg_id: Option<MsgId>,
+    msg_id: Option<GatewayMessageId>,
     /// Whether the `msg_id` is a negative number.
     negative: bool,
     parts: Option<u32>,
@@ -41,27 +41,27 @@ struct Result<'a> {
     object: Option<&'a RawValue>,
 }
 
-impl<'a> Result<'a> {
+impl<'a> ItemResult<'a> {
     /// Reads an item; nothing when it, or its payload, names a member twice.
-    fn of(raw: &'a RawValue) -> Option<Self> {
-        let item: Item<'a> = record(Some(raw))?;
+    fn read(raw: &'a RawValue) -> Option<Self> {
+        let item: AnswerItem<'a> = read_members(Some(raw))?;
         let object = item.data.filter(|data| data.get().starts_with('{'));
-        let payload: Payload<'a> = record(object)?;
+        let payload: ItemPayload<'a> = read_members(object)?;
         Some(Self {
-            success: Success::of(item.success),
-            error: text(item.error),
-            id: present(payload.id).map(whole),
-            msg_id: msg_id(payload.msg_id),
+            success: SuccessFlag::read(item.success),
+            error: read_text(item.error),
+            id: non_null(payload.id).map(read_whole_number),
+            msg_id: read_msg_id(payload.msg_id),
             negative: payload.msg_id.is_some_and(|raw| raw.get().starts_with('-')),
-            parts: payload.parts.and_then(whole).and_then(|parts| u32::try_from(parts).ok()),
-            phone: present(payload.phone).map(whole),
+            parts: payload.parts.and_then(read_whole_number).and_then(|parts| u32::try_from(parts).ok()),
+            phone: non_null(payload.phone).map(read_whole_number),
             object,
         })
     }
 }
 
 /// The members of a record, which are all absent from what is no record; nothing when one is named twice.
-fn record<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
+fn read_members<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     match raw {
         Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get()).ok(),
         _ => Some(T::default()),
@@ -69,7 +69,7 @@ fn record<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option
 }
 
 /// The items of a list; nothing when it is none, or when one of them contradicts itself: it may be about anybody.
-fn results(data: &RawValue, inquiry: bool) -> Option<Vec<Result<'_>>> {
+fn read_results(data: &RawValue, inquiry: bool) -> Option<Vec<ItemResult<'_>>> {
     // A list within the list may be a record to the library, though never to the contract.
     let flat = !data.get().get(1..)?.contains('[');
     if flat
@@ -79,7 +79,7 @@ fn results(data: &RawValue, inquiry: bool) -> Option<Vec<Result<'_>>> {
         return Some(plain.into_iter().map(PlainItem::into_result).collect());
     }
     let items: Vec<&RawValue> = serde_json::from_str(data.get()).ok()?;
-    items.into_iter().map(Result::of).collect()
+    items.into_iter().map(ItemResult::read).collect()
 }
 
 /// An item as nearly all are: a message that was taken, with whole numbers and nothing unusual.
@@ -112,13 +112,13 @@ fn never<'de, D: serde::Deserializer<'de>>(_: D) -> std::result::Result<(), D::E
 }
 
 impl PlainItem {
-    fn into_result<'a>(self) -> Result<'a> {
+    fn into_result<'a>(self) -> ItemResult<'a> {
         let PlainPayload { id, msg_id, parts, .. } = self.data;
-        Result {
-            success: Success::True,
+        ItemResult {
+            success: SuccessFlag::True,
             error: None,
             id: Some(Some(id)),
-            msg_id: Some(MsgId::Number(msg_id)),
+            msg_id: Some(GatewayMessageId::Number(msg_id)),
             negative: false,
             parts: Some(parts),
             phone: None,
@@ -128,7 +128,7 @@ impl PlainItem {
 }
 
 /// How the items belong to the operations.
-enum Match {
+enum ItemMatch {
     /// Each by its position.
     Positions,
     /// Each by its identifier: for each operation the item that names it.
@@ -138,54 +138,55 @@ enum Match {
 }
 
 /// Reads the `data` of an answer whose top level says true.
-pub(super) fn read_items(rules: &Rules, envelope: &Envelope, data: Option<&RawValue>) -> Reply {
+pub(super) fn read_items(rules: &AnswerRules, envelope: &Envelope, data: Option<&RawValue>) -> GatewayReply {
     let count = envelope.operations().len();
-    let Some(results) = data.and_then(|data| results(data, envelope.kind().is_single())) else {
+    let Some(results) = data.and_then(|data| read_results(data, envelope.kind().is_single())) else {
         let why = "the response reports success without a readable list in `data`";
-        return doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
+        return all_in_doubt(count, why, Signal::Stop(StopCause::OffContract, why.to_owned()));
     };
     if results.len() != count {
-        return miscounted(envelope, &results);
+        return read_miscounted(envelope, &results);
     }
-    let mut reply = match belonging(envelope, &results) {
-        Match::Positions => {
-            let outcomes = results.iter().map(|result| outcome(envelope, result)).collect();
-            judged(rules, outcomes)
+    let mut reply = match match_items(envelope, &results) {
+        ItemMatch::Positions => {
+            let outcomes = results.iter().map(|result| read_outcome(envelope, result)).collect();
+            build_reply(rules, outcomes)
         }
-        Match::Ids(items) => {
-            let mut reply = judged(rules, by_id(envelope, &results, &items));
+        ItemMatch::Ids(items) => {
+            let mut reply = build_reply(rules, outcomes_by_id(envelope, &results, &items));
             if reply.signal == Signal::Go {
                 reply.signal = Signal::Warn("the items in the response are in a different order".to_owned());
             }
             reply
         }
-        Match::Foreign(items) => {
+        ItemMatch::Foreign(items) => {
             let why = "the response contains an `id` that was not sent, or the same `id` twice";
-            let outcomes = by_id(envelope, &results, &items);
-            Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
+            let outcomes = outcomes_by_id(envelope, &results, &items);
+            GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why.to_owned()))
         }
     };
-    reply.oddities = results.iter().filter(|result| result.negative).map(|_| Oddity::NegativeMsgId).collect();
+    reply.deviations =
+        results.iter().filter(|result| result.negative).map(|_| ContractDeviation::NegativeMsgId).collect();
     reply
 }
 
 /// Finds out how the items, as many as the operations, belong to them.
-fn belonging(envelope: &Envelope, results: &[Result<'_>]) -> Match {
+fn match_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> ItemMatch {
     let operations = envelope.operations();
-    let agrees = |(operation, result): (&EncodedOperation, &Result<'_>)| {
+    let agrees = |(operation, result): (&EncodedOperation, &ItemResult<'_>)| {
         result.id.is_none_or(|id| id == Some(operation.id.get())) && phone_agrees(envelope, operation, result)
     };
     if operations.iter().zip(results).all(agrees) {
-        return Match::Positions;
+        return ItemMatch::Positions;
     }
-    let (items, foreign) = index(envelope, results);
-    if foreign { Match::Foreign(items) } else { Match::Ids(items) }
+    let (items, foreign) = index_items(envelope, results);
+    if foreign { ItemMatch::Foreign(items) } else { ItemMatch::Ids(items) }
 }
 
 /// For each operation the item with its identifier, and whether any identifier was foreign or repeated.
 ///
 /// An identifier that came twice names neither item.
-fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bool) {
+fn index_items(envelope: &Envelope, results: &[ItemResult<'_>]) -> (Vec<Option<usize>>, bool) {
     let operations = envelope.operations();
     let positions: HashMap<u64, usize> =
         operations.iter().enumerate().map(|(position, operation)| (operation.id.get(), position)).collect();
@@ -214,62 +215,69 @@ fn index(envelope: &Envelope, results: &[Result<'_>]) -> (Vec<Option<usize>>, bo
 }
 
 /// Whether a lookup or a code call is about this number, as far as the item tells (contract 4.3 names no `id` in it).
-fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &Result<'_>) -> bool {
-    !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.get()))
+fn phone_agrees(envelope: &Envelope, operation: &EncodedOperation, result: &ItemResult<'_>) -> bool {
+    !envelope.kind().is_single() || result.phone.is_none_or(|phone| phone == Some(operation.phone.to_u64()))
 }
 
-fn by_id(envelope: &Envelope, results: &[Result<'_>], items: &[Option<usize>]) -> Vec<Outcome> {
-    let unmatched = || Outcome::InDoubt { reason: Arc::from("no item in the response refers to this message") };
-    items.iter().map(|item| item.map_or_else(unmatched, |item| outcome(envelope, &results[item]))).collect()
+fn outcomes_by_id(envelope: &Envelope, results: &[ItemResult<'_>], items: &[Option<usize>]) -> Vec<OperationOutcome> {
+    let unmatched =
+        || OperationOutcome::InDoubt { reason: Arc::from("no item in the response refers to this message") };
+    items.iter().map(|item| item.map_or_else(unmatched, |item| read_outcome(envelope, &results[item]))).collect()
 }
 
 /// Too few or too many items: only what names itself and has a `msg_id` is proven.
-fn miscounted(envelope: &Envelope, results: &[Result<'_>]) -> Reply {
-    let (items, _) = index(envelope, results);
-    let outcomes = by_id(envelope, results, &items)
+fn read_miscounted(envelope: &Envelope, results: &[ItemResult<'_>]) -> GatewayReply {
+    let (items, _) = index_items(envelope, results);
+    let outcomes = outcomes_by_id(envelope, results, &items)
         .into_iter()
         .map(|outcome| match outcome {
-            Outcome::Accepted { msg_id: Some(_), .. } | Outcome::InDoubt { .. } => outcome,
-            _ => {
-                Outcome::InDoubt { reason: Arc::from("the response has a different number of items than the request") }
-            }
+            OperationOutcome::Accepted { msg_id: Some(_), .. } | OperationOutcome::InDoubt { .. } => outcome,
+            _ => OperationOutcome::InDoubt {
+                reason: Arc::from("the response has a different number of items than the request"),
+            },
         })
         .collect();
-    let items = plural(results.len() as u64, "item");
-    let why = format!("the response has {items} for {}", plural(envelope.operations().len() as u64, "operation"));
-    Reply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
+    let items = format_count(results.len() as u64, "item");
+    let why = format!("the response has {items} for {}", format_count(envelope.operations().len() as u64, "operation"));
+    GatewayReply::new(outcomes, Signal::Stop(StopCause::OffContract, why))
 }
 
 /// What one item proves of the operation that it belongs to.
-fn outcome(envelope: &Envelope, result: &Result<'_>) -> Outcome {
-    let doubt = |reason: &str| Outcome::InDoubt { reason: Arc::from(reason) };
+fn read_outcome(envelope: &Envelope, result: &ItemResult<'_>) -> OperationOutcome {
+    let doubt = |reason: &str| OperationOutcome::InDoubt { reason: Arc::from(reason) };
     match result.success {
-        Success::True if envelope.kind().is_single() => match result.object {
-            Some(object) => {
-                Outcome::Accepted { msg_id: result.msg_id.clone(), parts: result.parts, answer: Some(answer(object)) }
-            }
+        SuccessFlag::True if envelope.kind().is_single() => match result.object {
+            Some(object) => OperationOutcome::Accepted {
+                msg_id: result.msg_id.clone(),
+                parts: result.parts,
+                answer: Some(truncate_answer(object)),
+            },
             None => doubt("an item reports success but contains no result"),
         },
-        Success::True => match &result.msg_id {
-            Some(msg_id) => Outcome::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None },
+        SuccessFlag::True => match &result.msg_id {
+            Some(msg_id) => {
+                OperationOutcome::Accepted { msg_id: Some(msg_id.clone()), parts: result.parts, answer: None }
+            }
             None => doubt("an item reports success without a `msg_id`"),
         },
-        Success::False if result.msg_id.is_some() => doubt("an item reports a failure but contains a `msg_id`"),
-        Success::False => Outcome::Rejected {
+        SuccessFlag::False if result.msg_id.is_some() => doubt("an item reports a failure but contains a `msg_id`"),
+        SuccessFlag::False => OperationOutcome::Rejected {
             error: result.error.clone().unwrap_or_else(|| "rejected without an error message".to_owned()),
         },
-        Success::Unclear => doubt("an item in the response has a `success` that is neither true nor false"),
+        SuccessFlag::Unclear => doubt("an item in the response has a `success` that is neither true nor false"),
     }
 }
 
 /// The reply of outcomes that belong to their operations: go on, unless an error is fatal or something is unclear.
-fn judged(rules: &Rules, outcomes: Vec<Outcome>) -> Reply {
+fn build_reply(rules: &AnswerRules, outcomes: Vec<OperationOutcome>) -> GatewayReply {
     let fatal = outcomes.iter().find_map(|outcome| match outcome {
-        Outcome::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => Some(error),
+        OperationOutcome::Rejected { error } if rules.fatal_errors.iter().any(|fatal| fatal == error.trim()) => {
+            Some(error)
+        }
         _ => None,
     });
     let unclear = outcomes.iter().find_map(|outcome| match outcome {
-        Outcome::InDoubt { reason } => Some(reason),
+        OperationOutcome::InDoubt { reason } => Some(reason),
         _ => None,
     });
     let signal = match (fatal, unclear) {
@@ -279,5 +287,5 @@ fn judged(rules: &Rules, outcomes: Vec<Outcome>) -> Reply {
         (None, Some(reason)) => Signal::Warn(reason.to_string()),
         (None, None) => Signal::Go,
     };
-    Reply::new(outcomes, signal)
+    GatewayReply::new(outcomes, signal)
 }

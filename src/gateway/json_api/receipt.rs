@@ -9,16 +9,16 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::loose::{Success, instant, msg_id, text, whole};
-use super::members::object;
-use crate::domain::{Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
+use super::loose::{SuccessFlag, read_msg_id, read_text, read_timestamp, read_whole_number};
+use super::members::read_object;
+use crate::domain::{GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 
 /// The most receipts of one webhook.
-const MOST: usize = 1_000;
+const MAX_RECEIPTS: usize = 1_000;
 
 /// A receipt with the message that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldReceipt {
+pub struct IdentifiedReceipt {
     /// The client's identifier, if it is named as a whole number; `Some(None)` for anything else.
     pub id: Option<Option<u64>>,
     /// What is told.
@@ -32,7 +32,7 @@ pub struct UnreadableReceipt(&'static str);
 
 /// The members of a webhook's payload.
 #[derive(Deserialize)]
-struct Payload<'a> {
+struct ReceiptPayload<'a> {
     #[serde(borrow)]
     success: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -80,7 +80,7 @@ struct WireMedia<'a> {
 
 /// Receipts under one name.
 #[derive(Deserialize)]
-struct Wrapped<'a> {
+struct WrappedReceipts<'a> {
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
@@ -89,7 +89,7 @@ struct Wrapped<'a> {
 ///
 /// # Errors
 /// When it holds none.
-pub fn read_receipts(body: &[u8]) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
+pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
     if !body.starts_with(['{', '[']) {
@@ -99,12 +99,12 @@ pub fn read_receipts(body: &[u8]) -> Result<Vec<ToldReceipt>, UnreadableReceipt>
     from_json(body)
 }
 
-fn from_json(json: &str) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
+fn from_json(json: &str) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let items: Vec<&RawValue> = match json.starts_with('[') {
         true => serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?,
         false => {
             let whole: &RawValue = serde_json::from_str(json).map_err(|_| UnreadableReceipt("it is not JSON"))?;
-            let within = object::<Wrapped<'_>>(json).and_then(|wrapped| wrapped.data);
+            let within = read_object::<WrappedReceipts<'_>>(json).and_then(|wrapped| wrapped.data);
             match within.map(|data| (data, data.get().starts_with('['))) {
                 Some((data, true)) => {
                     serde_json::from_str(data.get()).map_err(|_| UnreadableReceipt("it is not JSON"))?
@@ -114,62 +114,63 @@ fn from_json(json: &str) -> Result<Vec<ToldReceipt>, UnreadableReceipt> {
             }
         }
     };
-    if items.is_empty() || items.len() > MOST {
+    if items.is_empty() || items.len() > MAX_RECEIPTS {
         return Err(UnreadableReceipt("it contains no receipt, or too many"));
     }
-    items.into_iter().map(|item| told(item.get())).collect()
+    items.into_iter().map(|item| read_receipt(item.get())).collect()
 }
 
-fn told(json: &str) -> Result<ToldReceipt, UnreadableReceipt> {
-    let payload: Payload<'_> =
-        object(json).ok_or(UnreadableReceipt("it is not a JSON object, or it repeats a member"))?;
-    let (error, named) = (text(payload.error), text(payload.status));
+fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
+    let payload: ReceiptPayload<'_> =
+        read_object(json).ok_or(UnreadableReceipt("it is not a JSON object, or it repeats a member"))?;
+    let (error, named) = (read_text(payload.error), read_text(payload.status));
     let success = match payload.success.map(|success| success.get().trim_matches('"')) {
-        Some("true" | "1") => Success::True,
-        Some("false" | "0") => Success::False,
-        _ => Success::Unclear,
+        Some("true" | "1") => SuccessFlag::True,
+        Some("false" | "0") => SuccessFlag::False,
+        _ => SuccessFlag::Unclear,
     };
     let status = match (named, success) {
         (Some(word), _) => Status::from_name(&word),
         // It says only that it was delivered or read (contract 2.4), and of the two that is the lesser.
-        (None, Success::True) => Status::Delivered,
-        (None, Success::False) if error.is_some() => Status::Rejected,
-        (None, Success::False) => Status::Unknown,
-        (None, Success::Unclear) => return Err(UnreadableReceipt("it has neither `status` nor `success`")),
+        (None, SuccessFlag::True) => Status::Delivered,
+        (None, SuccessFlag::False) if error.is_some() => Status::Rejected,
+        (None, SuccessFlag::False) => Status::Unknown,
+        (None, SuccessFlag::Unclear) => return Err(UnreadableReceipt("it has neither `status` nor `success`")),
     };
-    let channel = text(payload.channel).and_then(|word| ReportedChannel::from_word(&word));
+    let channel = read_text(payload.channel).and_then(|word| ReportedChannel::parse(&word));
     let receipt = Receipt {
         source: ReceiptSource::Webhook,
         status,
         channel,
-        updated: instant(payload.updated),
-        msg_id: msg_id(payload.msg_id).map(MsgId::plain),
-        request_id: text(payload.request_id),
+        updated: read_timestamp(payload.updated),
+        msg_id: read_msg_id(payload.msg_id).map(GatewayMessageId::normalize),
+        request_id: read_text(payload.request_id),
         error,
-        digit: text(payload.reply),
-        duration: payload.duration.and_then(seconds),
-        replies: replies(payload.replies),
+        digit: read_text(payload.reply),
+        duration: payload.duration.and_then(read_seconds),
+        replies: read_replies(payload.replies),
     };
-    Ok(ToldReceipt { id: payload.id.filter(|id| id.get() != "null").map(whole), receipt })
+    Ok(IdentifiedReceipt { id: payload.id.filter(|id| id.get() != "null").map(read_whole_number), receipt })
 }
 
-fn seconds(raw: &RawValue) -> Option<u64> {
+fn read_seconds(raw: &RawValue) -> Option<u64> {
     let seconds: f64 = raw.get().trim_matches('"').parse().ok()?;
     (0.0..4_294_967_296.0).contains(&seconds).then_some(seconds as u64)
 }
 
-fn replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
+fn read_replies(raw: Option<&RawValue>) -> Vec<RecipientReply> {
     let items: Vec<&RawValue> = raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    items.into_iter().filter_map(|item| reply(item.get())).collect()
+    items.into_iter().filter_map(|item| read_reply(item.get())).collect()
 }
 
-fn reply(json: &str) -> Option<RecipientReply> {
-    let wire: WireReply<'_> = object(json)?;
-    let media = wire.media.and_then(|media| object::<WireMedia<'_>>(media.get())).and_then(|media| {
-        let filesize = media.filesize.and_then(whole);
-        Some(Media { url: text(media.url)?, filename: text(media.filename), filesize })
+fn read_reply(json: &str) -> Option<RecipientReply> {
+    let wire: WireReply<'_> = read_object(json)?;
+    let media = wire.media.and_then(|media| read_object::<WireMedia<'_>>(media.get())).and_then(|media| {
+        let filesize = media.filesize.and_then(read_whole_number);
+        Some(Media { url: read_text(media.url)?, filename: read_text(media.filename), filesize })
     });
-    let reply = RecipientReply { at: instant(wire.datetime), text: text(wire.message).unwrap_or_default(), media };
+    let reply =
+        RecipientReply { at: read_timestamp(wire.datetime), text: read_text(wire.message).unwrap_or_default(), media };
     (!reply.text.is_empty() || reply.media.is_some()).then_some(reply)
 }
 
@@ -181,7 +182,7 @@ fn from_form(body: &str) -> Option<String> {
         if matches!(key.as_ref(), "data" | "data[0]") && value.trim_start().starts_with(['{', '[']) {
             return Some(value.into_owned());
         }
-        let (item, name) = member(&key)?;
+        let (item, name) = parse_member(&key)?;
         let members = match item {
             Some(item) => items.entry(item).or_default(),
             None => &mut whole,
@@ -202,7 +203,7 @@ fn from_form(body: &str) -> Option<String> {
 }
 
 /// Which item a key of a form is of, and its name in it: `data[0][id]`, `data[id]`, `id`.
-fn member(key: &str) -> Option<(Option<u32>, &str)> {
+fn parse_member(key: &str) -> Option<(Option<u32>, &str)> {
     let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
     let path = path.strip_suffix(']')?;
     match path.split_once("][") {
@@ -218,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    fn one(body: &str) -> ToldReceipt {
+    fn one(body: &str) -> IdentifiedReceipt {
         let mut told = read_receipts(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"));
         assert_eq!(told.len(), 1, "{body}");
         told.remove(0)
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_the_contract_shows_is_read() {
+    fn every_member_of_the_contract_is_read() {
         let body = r#"{"success":true,"id":"10017","msg_id":"42","type":"viber","status":"REPLIED","error":"none",
             "updated":"2026-11-22T12:00:00.123456+02:00","reply":"5","duration":12.7,"request_id":"cf-1",
             "replies":[{"datetime":"2026-11-22T12:01:00+02:00","message":"Так",
@@ -239,20 +240,20 @@ mod tests {
         let expected = Receipt {
             source: ReceiptSource::Webhook,
             status: Status::Replied,
-            channel: ReportedChannel::from_word("viber"),
+            channel: ReportedChannel::parse("viber"),
             updated: at("2026-11-22T10:00:00.123Z"),
-            msg_id: Some(MsgId::Number(42)),
+            msg_id: Some(GatewayMessageId::Number(42)),
             request_id: Some("cf-1".into()),
             error: Some("none".into()),
             digit: Some("5".into()),
             duration: Some(12),
             replies: vec![RecipientReply { at: at("2026-11-22T10:01:00Z"), text: "Так".into(), media: Some(media) }],
         };
-        assert_eq!(one(body), ToldReceipt { id: Some(Some(10_017)), receipt: expected });
+        assert_eq!(one(body), IdentifiedReceipt { id: Some(Some(10_017)), receipt: expected });
     }
 
     #[test]
-    fn the_same_is_read_from_whatever_form_gateways_send() {
+    fn receipt_is_read_from_every_known_format() {
         let plain = one(r#"{"id":"17","status":"DELIVERED","msg_id":"42"}"#);
         for body in [
             r#"{"id":17,"status":"DELIVERED","msg_id":42}"#,
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_is_not_told_is_taken_from_success() {
+    fn missing_status_is_taken_from_success() {
         for (body, status) in [
             (r#"{"success":true}"#, Status::Delivered),
             (r#"{"success":"true"}"#, Status::Delivered),
@@ -287,21 +288,21 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_many_replies_is_read_too() {
+    fn last_of_many_replies_is_read() {
         let replies = vec![r#"{"message":"?"}"#; 40].join(",");
         let told = one(&format!(r#"{{"status":"REPLIED","replies":[{replies},{{"message":"STOP"}}]}}"#));
         assert_eq!(told.receipt.replies.last().map(|reply| reply.text.as_str()), Some("STOP"));
     }
 
     #[test]
-    fn a_member_of_a_wrong_type_hides_no_other() {
+    fn member_of_a_wrong_type_hides_no_other() {
         let told = one(r#"{"id":true,"msg_id":[1],"status":"READ","updated":"yesterday","duration":-1,"replies":7}"#);
         assert_eq!(told.id, Some(None));
         assert_eq!(told.receipt, Receipt::new(ReceiptSource::Webhook, Status::Read));
     }
 
     #[test]
-    fn what_is_no_webhook_is_refused() {
+    fn unreadable_webhook_is_rejected() {
         for body in
             ["", "{}", "[]", "null", "17", "[1]", "{\"status\":", "<xml/>", r#"{"id":1,"id":2,"status":"READ"}"#]
         {
@@ -309,17 +310,20 @@ mod tests {
         }
         assert!(read_receipts(b"{\"status\":\"\xff\"}").is_err());
         assert!(read_receipts("[".repeat(200_000).as_bytes()).is_err());
-        assert!(read_receipts(format!("[{}]", vec![r#"{"status":"READ"}"#; MOST + 1].join(",")).as_bytes()).is_err());
+        assert!(
+            read_receipts(format!("[{}]", vec![r#"{"status":"READ"}"#; MAX_RECEIPTS + 1].join(",")).as_bytes())
+                .is_err()
+        );
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(body: Vec<u8>) {
+        fn any_bytes_are_read_or_rejected(body: Vec<u8>) {
             let _ = read_receipts(&body);
         }
 
         #[test]
-        fn any_json_is_read_or_refused(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
+        fn any_json_is_read_or_rejected(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
             let _ = read_receipts(format!(r#"{{"status":"READ","replies":{value}}}"#).as_bytes());
             let _ = read_receipts(format!("data[{value}]=1").as_bytes());
         }

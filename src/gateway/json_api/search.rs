@@ -10,13 +10,13 @@ use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 pub(super) fn has_key(body: &[u8], key: &str) -> bool {
     // A body that cannot be read in depth (nested too deep) proves nothing: treat it as if it had the key.
     let mut json = serde_json::Deserializer::from_slice(body);
-    Search(key).deserialize(&mut json).unwrap_or(true)
+    KeySearch(key).deserialize(&mut json).unwrap_or(true)
 }
 
 /// Looks for a key in a JSON value, in each of several members of one name too.
-struct Search<'k>(&'k str);
+struct KeySearch<'k>(&'k str);
 
-impl<'de> DeserializeSeed<'de> for Search<'_> {
+impl<'de> DeserializeSeed<'de> for KeySearch<'_> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<bool, D::Error> {
@@ -24,7 +24,7 @@ impl<'de> DeserializeSeed<'de> for Search<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Search<'_> {
+impl<'de> Visitor<'de> for KeySearch<'_> {
     type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,14 +35,14 @@ impl<'de> Visitor<'de> for Search<'_> {
         let mut found = false;
         while let Some(name) = members.next_key::<Cow<'de, str>>()? {
             found |= name == self.0;
-            found |= members.next_value_seed(Search(self.0))?;
+            found |= members.next_value_seed(KeySearch(self.0))?;
         }
         Ok(found)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<bool, A::Error> {
         let mut found = false;
-        while let Some(within) = items.next_element_seed(Search(self.0))? {
+        while let Some(within) = items.next_element_seed(KeySearch(self.0))? {
             found |= within;
         }
         Ok(found)
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_found_wherever_it_stands_and_however_it_is_written() {
+    fn key_is_found_at_any_depth_and_in_any_spelling() {
         for json in [
             r#"{"msg_id":1}"#,
             r#"[[{"a":{"msg_id":null}}]]"#,

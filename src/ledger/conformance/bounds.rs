@@ -7,164 +7,196 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::scene::{Scene, accepted, doubt, event, found, granted, new_run, not_sent, not_sent_after_all, rejected};
-use crate::calendar::PerDay;
+use crate::calendar::DailyLimits;
 use crate::domain::{Amount, Budget};
-use crate::ledger::{Allowance, Bound, Bounds, Heed, Intent, Ledger, NewRun, Permit};
+use crate::ledger::{Allowance, Bound, Bounds, Intent, Ledger, NewRun, Permit, SuppressionPolicy};
 
-fn amount(text: &str) -> Amount {
+fn parse_amount(text: &str) -> Amount {
     text.parse().unwrap()
 }
 
 fn budget(cost: Option<&str>, recipients: Option<u64>) -> Option<Arc<Bounds>> {
-    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(amount), recipients }, ..Bounds::default() }))
+    Some(Arc::new(Bounds { budget: Budget { cost: cost.map(parse_amount), recipients }, ..Bounds::default() }))
 }
 
 /// An envelope of two rows that cost so much, within a budget.
-fn within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
-    Intent { costs: costs.map(amount).to_vec(), bounds, ..scene.intent(envelope, scene.mine) }
+fn intent_within<L: Ledger>(scene: &Scene<L>, envelope: u32, costs: [&str; 2], bounds: Option<Arc<Bounds>>) -> Intent {
+    Intent { costs: costs.map(parse_amount).to_vec(), bounds, ..scene.new_intent(envelope, scene.mine) }
 }
 
-fn too_many(fits: usize, limit: u64) -> Permit {
-    Permit::Over { fits, bound: Bound::Recipients { limit } }
+fn recipients_exceeded(fits: usize, limit: u64) -> Permit {
+    Permit::BoundExceeded { fits, bound: Bound::Recipients { limit } }
 }
 
-fn too_dear(fits: usize, limit: &str, used: &str) -> Permit {
-    Permit::Over { fits, bound: Bound::Cost { limit: amount(limit), used: amount(used) } }
+fn cost_exceeded(fits: usize, limit: &str, used: &str) -> Permit {
+    Permit::BoundExceeded { fits, bound: Bound::Cost { limit: parse_amount(limit), used: parse_amount(used) } }
 }
 
-pub(super) async fn an_intent_that_would_go_over_a_budget_is_not_recorded_and_tells_how_much_fits<L: Ledger>(
-    scene: Scene<L>,
-) {
+pub(super) async fn intent_over_budget_is_refused_with_what_fits<L: Ledger>(scene: Scene<L>) {
     let (few, dear) = (budget(None, Some(3)), budget(Some("5.00"), None));
-    let begin = |envelope, costs, bounds| scene.ledger.begin(within(&scene, envelope, costs, bounds));
+    let begin = |envelope, costs, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, costs, bounds));
     assert_eq!(begin(1, ["0.80", "1.60"], few.clone()).await.unwrap(), granted(1));
-    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), too_many(1, 3));
-    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), too_dear(1, "5.00", "3.40"));
-    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), too_dear(0, "5.00", "2.40"));
-    assert_eq!(scene.ledger.envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
+    assert_eq!(begin(2, ["0.80", "0.80"], few.clone()).await.unwrap(), recipients_exceeded(1, 3));
+    assert_eq!(begin(2, ["1.00", "1.61"], dear.clone()).await.unwrap(), cost_exceeded(1, "5.00", "3.40"));
+    assert_eq!(begin(2, ["2.61", "0.10"], dear.clone()).await.unwrap(), cost_exceeded(0, "5.00", "2.40"));
+    assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
     assert_eq!(begin(2, ["1.00", "1.60"], dear.clone()).await.unwrap(), granted(2), "exactly as much as it may be");
-    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), too_dear(0, "5.00", "5.00"));
+    assert_eq!(begin(3, ["0.01", "0"], dear).await.unwrap(), cost_exceeded(0, "5.00", "5.00"));
     assert_eq!(begin(3, ["9", "9"], budget(Some("23"), Some(6))).await.unwrap(), granted(3), "a higher one");
     assert_eq!(begin(4, ["9", "9"], None).await.unwrap(), granted(4), "without one");
 }
 
-pub(super) async fn what_was_refused_or_not_sent_is_given_back_and_doubt_is_not<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn budget_refunds_rejected_rows_but_not_doubt<L: Ledger>(scene: Scene<L>) {
     let bounds = budget(Some("8"), Some(4));
-    let begin = |envelope, bounds| scene.ledger.begin(within(&scene, envelope, ["1", "3"], bounds));
+    let begin = |envelope, bounds| scene.ledger.begin_envelope(intent_within(&scene, envelope, ["1", "3"], bounds));
     assert_eq!(begin(1, bounds.clone()).await.unwrap(), granted(1));
     assert_eq!(begin(2, bounds.clone()).await.unwrap(), granted(2));
-    assert_eq!(begin(3, bounds.clone()).await.unwrap(), too_many(0, 4));
-    scene.settle(1, [accepted(), rejected()]).await;
-    assert_eq!(begin(3, bounds.clone()).await.unwrap(), too_many(1, 4));
-    scene.settle(2, [doubt(), not_sent()]).await;
-    assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), too_dear(1, "5.99", "3"));
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
+    scene.settle_envelope(1, [accepted(), rejected()]).await;
+    assert_eq!(begin(3, bounds.clone()).await.unwrap(), recipients_exceeded(1, 4));
+    scene.settle_envelope(2, [doubt(), not_sent()]).await;
+    assert_eq!(begin(3, budget(Some("5.99"), None)).await.unwrap(), cost_exceeded(1, "5.99", "3"));
     assert_eq!(begin(3, bounds.clone()).await.unwrap(), granted(3));
-    assert_eq!(begin(4, bounds.clone()).await.unwrap(), too_many(0, 4));
-    scene.record(scene.mine, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
+    assert_eq!(begin(4, bounds.clone()).await.unwrap(), recipients_exceeded(0, 4));
+    scene.record_events(scene.mine, vec![event(4, 2, not_sent_after_all()), event(6, 3, found("REJECTED"))]).await;
     assert_eq!(begin(4, bounds.clone()).await.unwrap(), granted(4), "as it was decided and learnt");
-    assert_eq!(begin(5, bounds).await.unwrap(), too_many(0, 4));
+    assert_eq!(begin(5, bounds).await.unwrap(), recipients_exceeded(0, 4));
 }
 
-pub(super) async fn all_runs_of_an_edition_use_one_budget_whoever_sends_them<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn runs_of_an_edition_share_one_budget<L: Ledger>(scene: Scene<L>) {
     // Without bounds nobody counts, and whoever has them counts it all.
-    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
     let bounds = budget(Some("4.5"), Some(5));
-    let scene = beside(scene, NewRun { gateway: "other".into(), account: "other".into(), ..new_run(7) }).await;
-    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
+    let scene = with_second_run(scene, NewRun { gateway: "other".into(), account: "other".into(), ..new_run(7) }).await;
     assert_eq!(
-        scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
-        too_dear(0, "4.5", "4")
+        scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(1)
     );
     assert_eq!(
-        scene.ledger.begin(within(&scene, 2, ["0", "0"], bounds.clone())).await.unwrap(),
-        too_many(1, 5),
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+        cost_exceeded(0, "4.5", "4")
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], bounds.clone())).await.unwrap(),
+        recipients_exceeded(1, 5),
         "both runs together"
     );
     let others = [
         NewRun { edition: "tomorrow".into(), ..new_run(8) },
-        NewRun { heed: Heed { loopback: true, ..Heed::default() }, ..new_run(9) },
+        NewRun { suppression: SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() }, ..new_run(9) },
         NewRun { live: false, ..new_run(10) },
         NewRun { live: false, ..new_run(11) },
     ];
     let mut scene = scene;
     for other in others {
-        scene = beside(scene, other).await;
-        assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
-        assert_eq!(scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(), granted(2));
-        assert_eq!(scene.ledger.begin(within(&scene, 3, ["0", "0"], bounds.clone())).await.unwrap(), too_many(1, 5));
+        scene = with_second_run(scene, other).await;
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+            granted(1)
+        );
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+            granted(2)
+        );
+        assert_eq!(
+            scene.ledger.begin_envelope(intent_within(&scene, 3, ["0", "0"], bounds.clone())).await.unwrap(),
+            recipients_exceeded(1, 5)
+        );
     }
 }
 
-pub(super) async fn a_budget_is_kept_by_whoever_takes_a_run_next<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn budget_holds_after_a_claim<L: Ledger>(scene: Scene<L>) {
     let bounds = budget(Some("4"), None);
-    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(), granted(1));
-    let mine = scene.take().await;
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(1)
+    );
+    let mine = scene.claim_again().await;
     let scene = Scene { mine, ..scene };
     // What was begun may have gone out.
     assert_eq!(
-        scene.ledger.begin(within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
-        too_dear(1, "4", "3")
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1.5"], bounds.clone())).await.unwrap(),
+        cost_exceeded(1, "4", "3")
     );
-    assert_eq!(scene.ledger.begin(within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(), granted(2));
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["1", "1"], bounds.clone())).await.unwrap(),
+        granted(2)
+    );
     // A late answer proves that one of those in doubt was refused, and the other went out.
-    scene.settle(1, [rejected(), accepted()]).await;
-    assert_eq!(scene.ledger.begin(within(&scene, 3, ["1", "1"], bounds)).await.unwrap(), too_dear(1, "4", "4"));
+    scene.settle_envelope(1, [rejected(), accepted()]).await;
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 3, ["1", "1"], bounds)).await.unwrap(),
+        cost_exceeded(1, "4", "4")
+    );
 }
 
 /// Another run beside the scene's.
-pub(super) async fn beside<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
+pub(super) async fn with_second_run<L: Ledger>(scene: Scene<L>, new: NewRun) -> Scene<L> {
     drop(scene.hold);
-    Scene::of(scene.ledger, &new).await
+    Scene::with_run(scene.ledger, &new).await
 }
 
 /// An envelope of two rows, where so many leave on a day.
-fn today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
-    let per_day = PerDay::new(counts.to_vec(), TimeZone::UTC);
+fn intent_for_today<L: Ledger>(scene: &Scene<L>, envelope: u32, counts: &[u32]) -> Intent {
+    let per_day = DailyLimits::new(counts.to_vec(), TimeZone::UTC);
     let bounds = Some(Arc::new(Bounds { per_day, ..Bounds::default() }));
-    Intent { bounds, ..scene.intent(envelope, scene.mine) }
+    Intent { bounds, ..scene.new_intent(envelope, scene.mine) }
 }
 
 /// How many leave of an intent that is more than may leave today, and how many may.
-fn over_today(permit: Permit) -> (usize, u64) {
-    let Permit::Over { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
+fn day_bound(permit: Permit) -> (usize, u64) {
+    let Permit::BoundExceeded { fits, bound: Bound::Day { limit, until, wait } } = permit else { panic!("{permit:?}") };
     let now = Timestamp::now();
     assert!(until.timestamp() > now && until.timestamp() <= now + Duration::from_hours(24), "{until}");
     assert!(wait <= Duration::from_hours(24) && now + wait + Duration::from_mins(1) > until.timestamp(), "{wait:?}");
     (fits, limit)
 }
 
-pub(super) async fn so_many_messages_of_an_edition_leave_on_a_day<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn daily_limit_bounds_the_messages_of_an_edition<L: Ledger>(scene: Scene<L>) {
     // Nobody counted yet, and it counts.
-    assert_eq!(scene.ledger.begin(within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
-    assert_eq!(over_today(scene.ledger.begin(today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
-    assert_eq!(scene.ledger.begin(today(&scene, 2, &[4, 9])).await.unwrap(), granted(2));
-    assert_eq!(over_today(scene.ledger.begin(today(&scene, 3, &[4, 9])).await.unwrap()), (0, 4));
-    scene.settle(2, [not_sent(), doubt()]).await;
-    assert_eq!(over_today(scene.ledger.begin(today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
-    assert_eq!(scene.ledger.begin(today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
-    scene.record(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;
-    assert_eq!(over_today(scene.ledger.begin(today(&scene, 4, &[5])).await.unwrap()), (1, 5));
-    let scene = beside(scene, NewRun { account: "other".into(), gateway: "other".into(), ..new_run(7) }).await;
-    assert_eq!(over_today(scene.ledger.begin(today(&scene, 1, &[5])).await.unwrap()), (1, 5), "of the edition");
-    assert_eq!(scene.ledger.begin(today(&scene, 1, &[6])).await.unwrap(), granted(1));
-    let scene = beside(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;
-    assert_eq!(scene.ledger.begin(today(&scene, 1, &[2])).await.unwrap(), granted(1));
+    assert_eq!(scene.ledger.begin_envelope(intent_within(&scene, 1, ["1", "1"], None)).await.unwrap(), granted(1));
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[3, 9])).await.unwrap()), (1, 3));
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 2, &[4, 9])).await.unwrap(), granted(2));
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (0, 4));
+    scene.settle_envelope(2, [not_sent(), doubt()]).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[4, 9])).await.unwrap()), (1, 4));
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 3, &[5, 9])).await.unwrap(), granted(3));
+    scene.record_events(scene.mine, vec![event(5, 2, not_sent_after_all())]).await;
+    assert_eq!(day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 4, &[5])).await.unwrap()), (1, 5));
+    let scene = with_second_run(scene, NewRun { account: "other".into(), gateway: "other".into(), ..new_run(7) }).await;
+    assert_eq!(
+        day_bound(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[5])).await.unwrap()),
+        (1, 5),
+        "of the edition"
+    );
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[6])).await.unwrap(), granted(1));
+    let scene = with_second_run(scene, NewRun { edition: "tomorrow".into(), ..new_run(8) }).await;
+    assert_eq!(scene.ledger.begin_envelope(intent_for_today(&scene, 1, &[2])).await.unwrap(), granted(1));
     // Of two bounds the nearer one holds back, and of a budget that is used up no day gives more.
-    let per_day = PerDay::new(vec![3], TimeZone::UTC);
+    let per_day = DailyLimits::new(vec![3], TimeZone::UTC);
     let both = |recipients| {
         let budget = Budget { cost: None, recipients: Some(recipients) };
         Some(Arc::new(Bounds { budget, per_day: per_day.clone(), ..Bounds::default() }))
     };
-    assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(2))).await.unwrap(), too_many(0, 2));
-    assert_eq!(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(3))).await.unwrap(), too_many(1, 3));
-    assert_eq!(over_today(scene.ledger.begin(within(&scene, 2, ["0", "0"], both(9))).await.unwrap()), (1, 3));
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(2))).await.unwrap(),
+        recipients_exceeded(0, 2)
+    );
+    assert_eq!(
+        scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(3))).await.unwrap(),
+        recipients_exceeded(1, 3)
+    );
+    assert_eq!(
+        day_bound(scene.ledger.begin_envelope(intent_within(&scene, 2, ["0", "0"], both(9))).await.unwrap()),
+        (1, 3)
+    );
 }
 
-pub(super) async fn what_would_leave_tomorrow_is_none_of_today<L: Ledger>(scene: Scene<L>) {
+pub(super) async fn message_that_leaves_tomorrow_is_refused_today<L: Ledger>(scene: Scene<L>) {
     // Two messages take two days of this account.
     let account = Allowance::new("account", Some(1.0 / 86_400.0));
-    let slow = |envelope| Intent { account: account.clone(), ..today(&scene, envelope, &[9]) };
-    let first = scene.ledger.begin(slow(1)).await.unwrap();
+    let slow = |envelope| Intent { account: account.clone(), ..intent_for_today(&scene, envelope, &[9]) };
+    let first = scene.ledger.begin_envelope(slow(1)).await.unwrap();
     assert!(matches!(first, Permit::Granted { envelope: 1, .. }), "{first:?}");
-    assert_eq!(over_today(scene.ledger.begin(slow(2)).await.unwrap()), (0, 9));
+    assert_eq!(day_bound(scene.ledger.begin_envelope(slow(2)).await.unwrap()), (0, 9));
 }

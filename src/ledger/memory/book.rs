@@ -7,22 +7,24 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use roaring::{RoaringBitmap, RoaringTreemap};
 
-use super::shares::DrawnRows;
-use crate::calendar::PerDay;
+use super::shares::DrawnShard;
+use crate::calendar::DailyLimits;
 use crate::domain::{Addressee, Row, Spending};
-use crate::ledger::rules::{Guard, contacts, counts_for_caps, doubt, merge, owns, spent};
+use crate::ledger::rules::{
+    Guard, counted_messages, counts_for_caps, envelope_spending, in_doubt_outcomes, merge_outcomes, owns_rows,
+};
 use crate::ledger::{
-    Activity, AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, KeptReceipt, Lease, LedgerError, LeftOut,
-    NewRowEvent, NumberKey, RowEvent, RowEvents, RowStates, Rows, Run, SentRow, Settlement,
+    AskedRow, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, KeptReceipt, Lease, LedgerError,
+    NewRowEvent, NumberKey, RowEvent, RowEvents, RowSpan, RowStates, Run, RunActivity, SentRow, Settlement,
 };
 
 /// A run with everything that belongs to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Book {
+pub(crate) struct StoredRun {
     pub(crate) run: Run,
     /// Whether its copies are in place.
     pub(super) opened: bool,
-    pub(crate) left_out: LeftOut,
+    pub(crate) excluded: ExcludedRows,
     pub(crate) envelopes: BTreeMap<u32, EnvelopeRecord>,
     pub(crate) evidence: BTreeMap<u32, String>,
     pub(crate) events: Vec<RowEvent>,
@@ -31,24 +33,24 @@ pub(crate) struct Book {
     /// The block that each place drew last, until it draws another.
     pub(super) blocks: BTreeMap<u32, Lease>,
     /// The shares that were drawn since the run was shared out, in the order of their rows.
-    pub(super) shares: Vec<DrawnRows>,
+    pub(super) shares: Vec<DrawnShard>,
     /// The rows whose people are forgotten, and those of them that copies and results have still.
     pub(super) forgotten: RoaringBitmap,
-    pub(super) to_be_forgotten: RoaringBitmap,
+    pub(super) rows_to_forget: RoaringBitmap,
     /// What stays of the numbers that were cancelled in it.
     pub(super) cancelled: RoaringTreemap,
     /// What it was when it was purged, with what stays of the numbers: for what goes by numbers and counts alone.
-    remains: Option<Box<Book>>,
+    remains: Option<Box<StoredRun>>,
     /// When its blocks were drawn, in microseconds since 1970.
     pub(super) drawn_at: Vec<i64>,
 }
 
-impl Book {
-    pub(super) fn new(run: Run, left_out: LeftOut) -> Self {
+impl StoredRun {
+    pub(super) fn new(run: Run, left_out: ExcludedRows) -> Self {
         Self {
             run,
             opened: false,
-            left_out,
+            excluded: left_out,
             envelopes: BTreeMap::new(),
             evidence: BTreeMap::new(),
             events: Vec::new(),
@@ -57,7 +59,7 @@ impl Book {
             blocks: BTreeMap::new(),
             shares: Vec::new(),
             forgotten: RoaringBitmap::new(),
-            to_be_forgotten: RoaringBitmap::new(),
+            rows_to_forget: RoaringBitmap::new(),
             cancelled: RoaringTreemap::new(),
             remains: None,
             drawn_at: Vec::new(),
@@ -65,56 +67,57 @@ impl Book {
     }
 
     /// Has nothing left of it but what goes by what stays of numbers.
-    pub(super) fn purge(&mut self, key: &NumberKey) {
-        let mut empty = Self::new(self.run.clone(), LeftOut::default());
+    pub(super) fn purge_records(&mut self, key: &NumberKey) {
+        let mut empty = Self::new(self.run.clone(), ExcludedRows::default());
         (empty.opened, empty.drawn_at) = (self.opened, mem::take(&mut self.drawn_at));
         empty.cancelled = mem::take(&mut self.cancelled);
         let mut remains = mem::replace(self, empty);
         for sent in remains.envelopes.values_mut().flat_map(|envelope| &mut envelope.rows) {
-            sent.to = key.stays_of(sent.to);
+            sent.to = key.forget_addressee(sent.to);
         }
         self.remains = Some(Box::new(remains));
     }
 
     /// What is known of its numbers and counts.
-    fn known(&self) -> &Self {
+    fn retained(&self) -> &Self {
         self.remains.as_deref().unwrap_or(self)
     }
 
     /// Takes the run but for the rows that somebody else has; tells how many envelopes are in doubt from here on.
-    pub(super) fn claim(&mut self, at: Timestamp, epoch: Epoch, others: &[Rows]) -> usize {
-        self.run.claim(epoch);
+    pub(super) fn claim_run(&mut self, at: Timestamp, epoch: Epoch, others: &[RowSpan]) -> usize {
+        self.run.start_claim(epoch);
         self.blocks.retain(|_, block| others.contains(&block.rows));
-        self.close_shares(others);
-        self.doubt(at, |rows| !others.iter().any(|block| owns(*block, rows)))
+        self.close_shards(others);
+        self.mark_in_doubt(at, |rows| !others.iter().any(|block| owns_rows(*block, rows)))
     }
 
     /// Gives a block to a place that has none.
-    pub(super) fn give(&mut self, place: u32, block: Lease) {
+    pub(super) fn assign_block(&mut self, place: u32, block: Lease) {
         self.blocks.insert(place, block);
     }
 
     /// Takes its block from a place where nobody is any more: what was begun of it is in doubt from here on.
-    pub(super) fn give_up(&mut self, at: Timestamp, place: u32) {
+    pub(super) fn release_block(&mut self, at: Timestamp, place: u32) {
         if let Some(block) = self.blocks.remove(&place) {
-            self.doubt(at, |rows| owns(block.rows, rows));
+            self.mark_in_doubt(at, |rows| owns_rows(block.rows, rows));
         }
     }
 
     /// Has intents fall into doubt.
-    pub(super) fn doubt(&mut self, at: Timestamp, falls: impl Fn(Rows) -> bool) -> usize {
+    pub(super) fn mark_in_doubt(&mut self, at: Timestamp, falls: impl Fn(RowSpan) -> bool) -> usize {
         let open = self.envelopes.values_mut().filter(|envelope| envelope.settled.is_none());
-        let fallen = open.filter(|envelope| rows_of(&envelope.rows).is_none_or(&falls));
-        fallen.map(|envelope| envelope.settled = Some((at, doubt(envelope.rows.len())))).count()
+        let fallen = open.filter(|envelope| covering_span(&envelope.rows).is_none_or(&falls));
+        fallen.map(|envelope| envelope.settled = Some((at, in_doubt_outcomes(envelope.rows.len())))).count()
     }
 
     /// Whether somebody has the rows of an intent by its right still.
     pub(super) fn is_leased(&self, intent: &Intent) -> bool {
-        let holds =
-            |block: &Lease| *block == intent.lease && rows_of(&intent.rows).is_some_and(|rows| owns(block.rows, rows));
-        let shares = |rows| self.has_share(intent.lease.epoch, rows);
-        let has = self.blocks.values().any(holds) || rows_of(&intent.rows).is_some_and(shares);
-        self.run.sends_whole(intent.lease) || self.run.sends_drawn() && has
+        let holds = |block: &Lease| {
+            *block == intent.lease && covering_span(&intent.rows).is_some_and(|rows| owns_rows(block.rows, rows))
+        };
+        let shares = |rows| self.has_shard_rows(intent.lease.epoch, rows);
+        let has = self.blocks.values().any(holds) || covering_span(&intent.rows).is_some_and(shares);
+        self.run.may_send_whole_run(intent.lease) || self.run.may_send_drawn_rows() && has
     }
 
     /// The number of the next envelope.
@@ -123,7 +126,7 @@ impl Book {
     }
 
     /// Keeps an intent under this number, whoever it is of.
-    pub(crate) fn insert(&mut self, at: Timestamp, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
+    pub(crate) fn insert_envelope(&mut self, at: Timestamp, envelope: u32, intent: Intent) -> Result<(), LedgerError> {
         let Intent { kind, rows, costs, .. } = intent;
         if self.envelopes.contains_key(&envelope) {
             return Err(LedgerError::Unreadable(format!("the envelope {envelope} is there already")));
@@ -132,27 +135,27 @@ impl Book {
         Ok(())
     }
 
-    pub(super) fn settle(&mut self, at: Timestamp, settlement: Settlement) -> Result<(), LedgerError> {
+    pub(super) fn settle_envelope(&mut self, at: Timestamp, settlement: Settlement) -> Result<(), LedgerError> {
         let Settlement { envelope: number, outcomes, evidence, .. } = settlement;
         let missing = || LedgerError::Unreadable(format!("there is no envelope {number}"));
         let envelope = self.envelopes.get_mut(&number).ok_or_else(missing)?;
         let outcomes = match envelope.settled.take() {
             None => outcomes,
-            Some((_, known)) => merge(known, outcomes),
+            Some((_, known)) => merge_outcomes(known, outcomes),
         };
         envelope.settled = Some((at, outcomes));
         self.evidence.extend(evidence.map(|evidence| (number, evidence)));
-        let mut states = RowStates::new(Activity::of(self.run.progress, false), self.row_events());
+        let mut states = RowStates::new(RunActivity::from_progress(self.run.progress, false), self.row_events());
         if self.run.counts.is_some() {
-            self.envelopes.values().for_each(|envelope| states.add(envelope));
-            self.receipts.iter().for_each(|(row, receipts)| states.tell(*row, receipts));
-            self.run.recount(&states, &self.left_out);
+            self.envelopes.values().for_each(|envelope| states.add_envelope(envelope));
+            self.receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
+            self.run.recount(&states, &self.excluded);
         }
         Ok(())
     }
 
-    pub(super) fn record(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
-        self.run.learn(events.iter().map(|event| &event.change));
+    pub(super) fn record_events(&mut self, at: Timestamp, events: Vec<NewRowEvent>) {
+        self.run.apply_changes(events.iter().map(|event| &event.change));
         self.events.extend(events.into_iter().map(|NewRowEvent { row, envelope, change }| RowEvent {
             row,
             envelope,
@@ -163,60 +166,64 @@ impl Book {
 
     /// The events by row, as they count with the rows that are left out.
     pub(crate) fn row_events(&self) -> RowEvents {
-        RowEvents::from(self.events.clone()).leaving_out(&self.left_out)
+        RowEvents::from(self.events.clone()).with_excluded_rows(&self.excluded)
     }
 
-    pub(super) fn guard(&self) -> RoaringTreemap {
-        self.whole_guard().numbers()
+    pub(super) fn guarded_numbers(&self) -> RoaringTreemap {
+        self.build_guard().into_numbers()
     }
 
     /// The rows that have an operation.
-    pub(crate) fn rows_sent(&self) -> RoaringBitmap {
-        self.whole_guard().rows()
+    pub(crate) fn sent_rows(&self) -> RoaringBitmap {
+        self.build_guard().into_rows()
     }
 
-    fn whole_guard(&self) -> Guard {
-        let book = self.known();
+    fn build_guard(&self) -> Guard {
+        let book = self.retained();
         let mut guard = Guard::new(book.events.clone().into());
-        book.envelopes.values().for_each(|envelope| guard.add(envelope));
-        book.receipts.iter().for_each(|(row, receipts)| guard.tell(*row, receipts));
+        book.envelopes.values().for_each(|envelope| guard.add_envelope(envelope));
+        book.receipts.iter().for_each(|(row, receipts)| guard.add_receipts(*row, receipts));
         guard
     }
 
     /// What it has used of its edition's budget.
-    pub(super) fn spending(&self) -> Spending {
-        let book = self.known();
+    pub(super) fn total_spending(&self) -> Spending {
+        let book = self.retained();
         let events = RowEvents::from(book.events.clone());
-        book.envelopes.values().map(|envelope| spent(envelope, &events)).fold(Spending::default(), Spending::plus)
+        book.envelopes
+            .values()
+            .map(|envelope| envelope_spending(envelope, &events))
+            .fold(Spending::default(), Spending::add_spending)
     }
 
     /// How many of its messages left on each day.
-    pub(super) fn days(&self, per_day: &PerDay) -> BTreeMap<Date, u64> {
-        let book = self.known();
+    pub(super) fn count_by_day(&self, per_day: &DailyLimits) -> BTreeMap<Date, u64> {
+        let book = self.retained();
         let (events, mut days) = (RowEvents::from(book.events.clone()), BTreeMap::new());
         for envelope in book.envelopes.values() {
-            *days.entry(per_day.day(envelope.begun_at)).or_default() += spent(envelope, &events).recipients;
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
+                envelope_spending(envelope, &events).recipients;
         }
         days
     }
 
     /// When its messages went to their numbers, where they count for caps; in microseconds.
-    pub(super) fn contacts(&self) -> Vec<(Addressee, i64)> {
+    pub(super) fn contact_times(&self) -> Vec<(Addressee, i64)> {
         if !counts_for_caps(&self.run) {
             return Vec::new();
         }
-        let book = self.known();
+        let book = self.retained();
         let events = RowEvents::from(book.events.clone());
         let of = |envelope: &EnvelopeRecord| {
             let at = envelope.begun_at.as_microsecond();
-            contacts(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
+            counted_messages(envelope, &events).map(|sent| (sent.to, at)).collect::<Vec<_>>()
         };
         book.envelopes.values().flat_map(of).collect()
     }
 
-    pub(crate) fn summaries(&self) -> Vec<EnvelopeSummary> {
+    pub(crate) fn envelope_summaries(&self) -> Vec<EnvelopeSummary> {
         let summary = |record: &EnvelopeRecord| {
-            let Rows { first, last } = rows_of(&record.rows)?;
+            let RowSpan { first, last } = covering_span(&record.rows)?;
             Some(EnvelopeSummary { envelope: record.envelope, first, last })
         };
         self.envelopes.values().filter_map(summary).collect()
@@ -224,7 +231,7 @@ impl Book {
 }
 
 /// Between which rows an envelope's are.
-fn rows_of(rows: &[SentRow]) -> Option<Rows> {
+fn covering_span(rows: &[SentRow]) -> Option<RowSpan> {
     let rows = rows.iter().map(|sent| sent.row);
-    rows.clone().min().zip(rows.max()).map(|(first, last)| Rows { first, last })
+    rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })
 }

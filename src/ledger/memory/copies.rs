@@ -8,7 +8,7 @@ use crate::ledger::{Copies, LedgerError, LedgerFuture, NewCopies, Run, StrayCopi
 
 /// The copies of every run that has some, by its name.
 #[derive(Clone, Default)]
-pub(super) struct Shelf(Arc<Mutex<BTreeMap<String, StoredCopies>>>);
+pub(super) struct CopyStore(Arc<Mutex<BTreeMap<String, StoredCopies>>>);
 
 /// The copies of one run.
 #[derive(Clone)]
@@ -17,65 +17,65 @@ struct StoredCopies {
     list: Arc<[u8]>,
 }
 
-impl Shelf {
+impl CopyStore {
     /// Copies that are not on it yet.
     pub(super) fn prepare(&self) -> Box<dyn NewCopies> {
-        Box::new(NewBytes { shelf: self.clone(), list: Bytes::default() })
+        Box::new(NewMemoryCopies { shelf: self.clone(), list: SharedBuffer::default() })
     }
 
     /// The copies of a run.
-    pub(super) fn of(&self, run: &str) -> Result<Copies, LedgerError> {
+    pub(super) fn load_copies(&self, run: &str) -> Result<Copies, LedgerError> {
         let place = format!("the memory of {run}");
-        match self.with(|stored| stored.get(run).cloned()) {
+        match self.with_stored(|stored| stored.get(run).cloned()) {
             Some(StoredCopies { inputs, list }) => Ok(Copies::in_memory(place, inputs, list)),
-            None => Err(LedgerError::Copies { place, reason: "they are missing".to_owned() }),
+            None => Err(LedgerError::CopiesUnreadable { place, reason: "they are missing".to_owned() }),
         }
     }
 
     /// The copies of runs that are not among these.
-    pub(super) fn strays(&self, known: &[String]) -> Vec<StrayCopies> {
+    pub(super) fn list_stray_copies(&self, known: &[String]) -> Vec<StrayCopies> {
         let stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
             run: run.clone(),
             place: format!("the memory of {run}"),
             inputs: Some(stored.inputs.clone()),
         };
-        self.with(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(stray).collect())
+        self.with_stored(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(stray).collect())
     }
 
     /// Forgets the copies of a run that the ledger does not have.
-    pub(super) fn put_aside(&self, run: &str) -> String {
-        self.with(|stored| stored.remove(run));
+    pub(super) fn set_aside(&self, run: &str) -> String {
+        self.with_stored(|stored| stored.remove(run));
         "nowhere".to_owned()
     }
 
-    fn with<T>(&self, look: impl FnOnce(&mut BTreeMap<String, StoredCopies>) -> T) -> T {
+    fn with_stored<T>(&self, look: impl FnOnce(&mut BTreeMap<String, StoredCopies>) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-struct NewBytes {
-    shelf: Shelf,
-    list: Bytes,
+struct NewMemoryCopies {
+    shelf: CopyStore,
+    list: SharedBuffer,
 }
 
-impl NewCopies for NewBytes {
-    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+impl NewCopies for NewMemoryCopies {
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
         Ok(Box::new(self.list.clone()))
     }
 
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             let list = self.list.0.lock().unwrap_or_else(PoisonError::into_inner).as_slice().into();
-            self.shelf.with(|stored| stored.insert(run.name(), StoredCopies { inputs, list }));
+            self.shelf.with_stored(|stored| stored.insert(run.name(), StoredCopies { inputs, list }));
             Ok(())
         })
     }
 }
 
 #[derive(Clone, Default)]
-struct Bytes(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Bytes {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }

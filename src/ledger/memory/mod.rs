@@ -19,5 +19,5 @@ mod shares;
 mod suppression;
 
 pub(crate) use adapter::MemoryLedger;
-pub(crate) use book::Book;
-pub(crate) use contents::Contents;
+pub(crate) use book::StoredRun;
+pub(crate) use contents::LedgerContents;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::contents::{Contents, instant};
-use crate::domain::Occasion;
-use crate::ledger::rules::Forgotten;
-use crate::ledger::{LedgerError, NewNotification, Notification, Told};
+use super::contents::{LedgerContents, parse_instant};
+use crate::domain::NotificationEvent;
+use crate::ledger::rules::NumberErasure;
+use crate::ledger::{LedgerError, NewNotification, Notification, NotificationOutcome};
 
 /// A notification with what becomes of it.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedNotification {
     notification: Notification,
     next_at: Timestamp,
     taken_until: Option<Timestamp>,
@@ -20,14 +20,14 @@ pub(super) struct Waiting {
     done: Option<(Timestamp, bool)>,
 }
 
-impl Waiting {
+impl QueuedNotification {
     /// Takes a number out of what it tells.
-    pub(super) fn forget(&mut self, forgotten: Forgotten) {
-        self.notification.what.notice = forgotten.in_words(&self.notification.what.notice);
+    pub(super) fn forget(&mut self, forgotten: NumberErasure) {
+        self.notification.content.notice = forgotten.erase_from_text(&self.notification.content.notice);
     }
 
-    fn belongs(&self) -> (String, Occasion) {
-        (self.notification.what.way.clone(), self.notification.what.occasion)
+    fn group_key(&self) -> (String, NotificationEvent) {
+        (self.notification.content.target.clone(), self.notification.content.occasion)
     }
 
     fn is_free(&self, now: Timestamp) -> bool {
@@ -35,24 +35,36 @@ impl Waiting {
     }
 }
 
-impl Contents {
-    pub(crate) fn notify(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
-        let at = instant(now)?;
+impl LedgerContents {
+    pub(crate) fn queue_notifications(&mut self, now: i64, new: Vec<NewNotification>) -> Result<(), LedgerError> {
+        let at = parse_instant(now)?;
         for what in new {
-            let key = i64::try_from(self.waiting.len()).unwrap_or(i64::MAX);
-            let notification = Notification { key, at, tries: 0, what };
-            self.waiting.push(Waiting { notification, next_at: at, taken_until: None, done: None });
+            let key = i64::try_from(self.notifications.len()).unwrap_or(i64::MAX);
+            let notification = Notification { key, at, attempts: 0, content: what };
+            self.notifications.push(QueuedNotification { notification, next_at: at, taken_until: None, done: None });
         }
         Ok(())
     }
 
     /// What belongs together and is due.
-    pub(crate) fn due(&self, now: i64, apart: Duration) -> Result<BTreeSet<(String, Occasion)>, LedgerError> {
-        let now = instant(now)?;
-        let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < signed(apart);
-        let told: BTreeSet<_> =
-            self.waiting.iter().filter(|one| one.done.as_ref().is_some_and(lately)).map(Waiting::belongs).collect();
-        let due = self.waiting.iter().filter(|one| one.is_free(now) && one.next_at <= now).map(Waiting::belongs);
+    pub(crate) fn list_due_groups(
+        &self,
+        now: i64,
+        apart: Duration,
+    ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
+        let now = parse_instant(now)?;
+        let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
+        let told: BTreeSet<_> = self
+            .notifications
+            .iter()
+            .filter(|one| one.done.as_ref().is_some_and(lately))
+            .map(QueuedNotification::group_key)
+            .collect();
+        let due = self
+            .notifications
+            .iter()
+            .filter(|one| one.is_free(now) && one.next_at <= now)
+            .map(QueuedNotification::group_key);
         Ok(due.filter(|one| !told.contains(one)).collect())
     }
 
@@ -62,31 +74,38 @@ impl Contents {
         apart: Duration,
         held: Duration,
     ) -> Result<Vec<Notification>, LedgerError> {
-        let (due, now) = (self.due(now, apart)?, instant(now)?);
-        let mine = self.waiting.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.belongs()));
+        let (due, now) = (self.list_due_groups(now, apart)?, parse_instant(now)?);
+        let mine = self.notifications.iter_mut().filter(|one| one.is_free(now) && due.contains(&one.group_key()));
         Ok(mine
             .map(|one| {
-                one.taken_until = now.checked_add(signed(held)).ok();
-                one.notification.tries += 1;
+                one.taken_until = now.checked_add(to_signed(held)).ok();
+                one.notification.attempts += 1;
                 one.notification.clone()
             })
             .collect())
     }
 
-    pub(crate) fn told(&mut self, now: i64, keys: &[i64], told: Told) -> Result<(), LedgerError> {
-        let now = instant(now)?;
-        for one in self.waiting.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
+    pub(crate) fn record_notification_outcome(
+        &mut self,
+        now: i64,
+        keys: &[i64],
+        told: NotificationOutcome,
+    ) -> Result<(), LedgerError> {
+        let now = parse_instant(now)?;
+        for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
             one.taken_until = None;
             match told {
-                Told::Sent => one.done = Some((now, true)),
-                Told::GivenUp => one.done = Some((now, false)),
-                Told::Again(wait) => one.next_at = now.checked_add(signed(wait)).unwrap_or(Timestamp::MAX),
+                NotificationOutcome::Sent => one.done = Some((now, true)),
+                NotificationOutcome::GivenUp => one.done = Some((now, false)),
+                NotificationOutcome::RetryAfter(wait) => {
+                    one.next_at = now.checked_add(to_signed(wait)).unwrap_or(Timestamp::MAX)
+                }
             }
         }
         Ok(())
     }
 }
 
-fn signed(time: Duration) -> SignedDuration {
+fn to_signed(time: Duration) -> SignedDuration {
     SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX)
 }

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use super::contents::Contents;
-use crate::ledger::question_pace::{QuestionPace, is_of_questions, questions_of};
-use crate::ledger::{AccountPace, Allowance, LedgerError, QuestionTurn, Wait};
+use super::contents::LedgerContents;
+use crate::ledger::question_pace::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::ledger::{AccountRateLimit, Allowance, LedgerError, QuestionPermit, SlotWait};
 
-impl Contents {
-    pub(crate) fn slow_down(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
+impl LedgerContents {
+    pub(crate) fn slow_account(&mut self, now: i64, account: &str, wait: Option<Duration>) -> Result<(), LedgerError> {
         let pace = self.paces.entry(account.to_owned()).or_default();
-        *pace = pace.slowed(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
+        *pace = pace.slow_down(now, wait.and_then(|wait| i64::try_from(wait.as_micros()).ok()));
         Ok(())
     }
 
-    pub(crate) fn reserve(&mut self, now: i64, account: &Allowance, count: u32) -> Wait {
+    pub(crate) fn reserve_rate(&mut self, now: i64, account: &Allowance, count: u32) -> SlotWait {
         let pace = self.paces.entry(account.name.to_string()).or_default();
         let reservation = pace.reserve(now, count, account.rate);
-        *pace = reservation.pace;
+        *pace = reservation.rate_limit;
         reservation.wait
     }
 
-    pub(crate) fn reserve_question(&mut self, now: i64, account: &Allowance, longest: Duration) -> QuestionTurn {
-        let questions = questions_of(&account.name);
+    pub(crate) fn reserve_question(&mut self, now: i64, account: &Allowance, longest: Duration) -> QuestionPermit {
+        let questions = question_account_name(&account.name);
         let pace = |name: &str| self.paces.get(name).copied().unwrap_or_default();
-        let before = QuestionPace { account: pace(&account.name), questions: pace(&questions) };
-        let (after, turn) = before.reserve(now, account.rate, longest);
+        let before = QuestionRateLimit { account: pace(&account.name), questions: pace(&questions) };
+        let (after, turn) = before.reserve_question(now, account.rate, longest);
         if after != before {
             self.paces.insert(account.name.to_string(), after.account);
             self.paces.insert(questions, after.questions);
@@ -33,8 +33,8 @@ impl Contents {
     }
 
     /// The pace of every account that has one, by name.
-    pub(crate) fn account_paces(&self) -> Vec<(String, AccountPace)> {
-        let accounts = self.paces.iter().filter(|(name, _)| !is_of_questions(name));
+    pub(crate) fn account_paces(&self) -> Vec<(String, AccountRateLimit)> {
+        let accounts = self.paces.iter().filter(|(name, _)| !is_question_account(name));
         accounts.map(|(name, pace)| (name.clone(), *pace)).collect()
     }
 }

@@ -2,10 +2,10 @@
 
 use super::adapter::MemoryLedger;
 use crate::domain::{Addressee, Phone, Row};
-use crate::ledger::rules::Forgotten;
+use crate::ledger::rules::NumberErasure;
 use crate::ledger::{
-    Additions, EntryRemoval, Lease, LedgerFuture, NumberKey, NumberSet, OptOut, OptOuts, OptedOut, Ownership, Removal,
-    Run, SentRow, SuppressionList,
+    Additions, EntryRemoval, Lease, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage, OptOutRemoval, Ownership,
+    Run, SentRow, SuppressedNumbers, SuppressionList,
 };
 
 /// The list with its version.
@@ -28,39 +28,41 @@ impl OptOutList {
     }
 
     /// Has numbers known by their hash with this key.
-    pub(super) fn hash_with(&mut self, key: NumberKey) {
+    pub(super) fn set_key(&mut self, key: NumberKey) {
         self.key = Some(key);
     }
 
     /// Keeps what stays of a number instead of it, and puts it on the list if it is not there.
-    pub(super) fn forget(&mut self, forgotten: Forgotten, key: NumberKey, opt_out: OptOut) {
+    pub(super) fn forget_number(&mut self, forgotten: NumberErasure, key: NumberKey, opt_out: OptOut) {
         self.key = Some(key);
         for (known, _) in self.records.iter_mut().filter(|(known, _)| known.who == forgotten.phone.into()) {
-            known.who = forgotten.who();
-            known.reason = forgotten.in_words(&known.reason).into();
-            known.source = forgotten.in_words(&known.source).into();
+            known.who = forgotten.addressee();
+            known.reason = forgotten.erase_from_text(&known.reason).into();
+            known.source = forgotten.erase_from_text(&known.source).into();
         }
-        self.add(vec![OptOut { who: forgotten.who(), ..opt_out }]);
+        self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
 
     /// What stays of a number once it is forgotten.
-    pub(super) fn stays_of(&self, who: Addressee) -> Option<Addressee> {
-        Some(Addressee::Forgotten(self.key.as_ref()?.forgotten(who.number()?)))
+    pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
+        Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
     }
 
     /// Somebody, as the list has them.
     fn as_listed(&self, who: Addressee) -> Addressee {
-        self.stays_of(who).filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays)).unwrap_or(who)
+        self.forgotten_form(who)
+            .filter(|stays| self.records.iter().any(|(known, _)| known.who == *stays))
+            .unwrap_or(who)
     }
 
     /// Who is on the list.
-    fn in_force(&self) -> impl Iterator<Item = &OptOut> {
+    fn iter_active(&self) -> impl Iterator<Item = &OptOut> {
         self.records.iter().filter(|(_, in_force)| *in_force).map(|(opt_out, _)| opt_out)
     }
 
     /// Puts all of these on the list.
-    pub(crate) fn add(&mut self, opt_outs: Vec<OptOut>) -> Additions {
-        let (few, mut additions) = (opt_outs.len() <= Additions::TOLD, Additions::default());
+    pub(crate) fn add_opt_outs(&mut self, opt_outs: Vec<OptOut>) -> Additions {
+        let (few, mut additions) = (opt_outs.len() <= Additions::MAX_LISTED, Additions::default());
         for mut opt_out in opt_outs {
             opt_out.who = self.as_listed(opt_out.who);
             for (_, in_force) in
@@ -68,7 +70,7 @@ impl OptOutList {
             {
                 *in_force = false;
             }
-            let known = self.in_force().find(|known| known.covers(&opt_out)).cloned();
+            let known = self.iter_active().find(|known| known.covers(&opt_out)).cloned();
             match known {
                 Some(known) => {
                     additions.already += 1;
@@ -95,7 +97,7 @@ impl OptOutList {
         removed
     }
 
-    fn remove(&mut self, removal: &Removal) -> Vec<OptOut> {
+    fn remove_opt_outs(&mut self, removal: &OptOutRemoval) -> Vec<OptOut> {
         let who = self.as_listed(removal.phone.into());
         let meant =
             |opt_out: &OptOut| opt_out.who == who && removal.scope.as_ref().is_none_or(|scope| *scope == opt_out.scope);
@@ -109,54 +111,57 @@ impl OptOutList {
     }
 
     /// The rows of an envelope whose people opted out of what their run sends.
-    pub(super) fn among(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
+    pub(super) fn find_opted_out_rows(&self, run: &Run, rows: &[SentRow]) -> Vec<Row> {
         let is_out = |sent: &&SentRow| {
             let who = self.as_listed(sent.to);
-            self.in_force().any(|out| out.who == who && run.heed.is_held_back(&run.campaign, out))
+            self.iter_active().any(|out| out.who == who && run.suppression.is_suppressed_by(&run.campaign, out))
         };
         rows.iter().filter(is_out).map(|sent| sent.row).collect()
     }
 }
 
 impl SuppressionList for MemoryLedger {
-    fn suppress(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
-        self.change(move |contents, _| Ok(contents.opt_outs.add(opt_outs)))
+    fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions> {
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.add_opt_outs(opt_outs)))
     }
 
-    fn unsuppress(&self, removal: Removal) -> LedgerFuture<'_, Vec<OptOut>> {
-        self.change(move |contents, _| Ok(contents.opt_outs.remove(&removal)))
+    fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_opt_outs(&removal)))
     }
 
-    fn additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        self.look(move |contents| Additions { known: Vec::new(), ..contents.opt_outs.clone().add(opt_outs.to_vec()) })
+    fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
+        self.read_contents(move |contents| Additions {
+            known: Vec::new(),
+            ..contents.opt_outs.clone().add_opt_outs(opt_outs.to_vec())
+        })
     }
 
     fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
-        self.change(move |contents, _| Ok(contents.opt_outs.remove_entries(&removal)))
+        self.write_contents(move |contents, _| Ok(contents.opt_outs.remove_entries(&removal)))
     }
 
-    fn opted_out<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, OptedOut> {
-        self.look(move |contents| {
+    fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers> {
+        self.read_contents(move |contents| {
             let list = &contents.opt_outs;
-            let held = list.in_force().filter(|opt_out| opt_out.holds(campaign, loopback));
-            let numbers = held.map(|opt_out| opt_out.who.get()).collect();
-            OptedOut { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
+            let held = list.iter_active().filter(|opt_out| opt_out.applies_to(campaign, loopback));
+            let numbers = held.map(|opt_out| opt_out.who.to_u64()).collect();
+            SuppressedNumbers { version: list.version, numbers: NumberSet::new(numbers, list.key()) }
         })
     }
 
-    fn opt_outs_of(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
-        self.look(move |contents| {
+    fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>> {
+        self.read_contents(move |contents| {
             let who = contents.opt_outs.as_listed(phone.into());
-            contents.opt_outs.in_force().filter(|opt_out| opt_out.who == who).cloned().collect()
+            contents.opt_outs.iter_active().filter(|opt_out| opt_out.who == who).cloned().collect()
         })
     }
 
-    fn leave_out(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
-        self.change(move |contents, _| contents.leave_out(lease, &rows, reason))
+    fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership> {
+        self.write_contents(move |contents, _| contents.skip_rows(lease, &rows, reason))
     }
 
-    fn opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOuts> {
-        self.look(move |contents| {
+    fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage> {
+        self.read_contents(move |contents| {
             let behind = usize::try_from(behind.unwrap_or(0)).unwrap_or(0);
             let records = (1..).zip(&contents.opt_outs.records).skip(behind);
             let part: Vec<(i64, &OptOut)> = records
@@ -165,7 +170,7 @@ impl SuppressionList for MemoryLedger {
                 .take(at_most as usize)
                 .collect();
             let next = part.last().filter(|_| part.len() >= at_most as usize).map(|(key, _)| *key);
-            OptOuts { entries: part.into_iter().map(|(_, opt_out)| opt_out.clone()).collect(), next }
+            OptOutPage { entries: part.into_iter().map(|(_, opt_out)| opt_out.clone()).collect(), next }
         })
     }
 }

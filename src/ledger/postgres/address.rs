@@ -14,15 +14,15 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 #[derive(Clone)]
 pub struct PostgresAddress {
     options: PgConnectOptions,
-    shown: String,
-    repeatable: String,
+    display_name: String,
+    url_without_password: String,
     /// Whether a connection to it was ever there.
     reached: Arc<AtomicBool>,
 }
 
 /// Why a text is no address; nothing that may be a password is in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPostgresAddress {
+pub enum PostgresAddressError {
     /// It is another kind of text.
     #[error("the ledger address is not a PostgreSQL address; write it as `postgres://USER@HOST:PORT/DATABASE`")]
     Unreadable,
@@ -35,7 +35,7 @@ pub enum NoPostgresAddress {
 }
 
 /// The port of a server that nobody gave another one.
-const USUAL_PORT: u16 = 5432;
+const DEFAULT_PORT: u16 = 5432;
 
 /// What an address may say behind its `?`, so that nothing that is misspelt is passed over.
 const PARAMETERS: [&str; 11] = [
@@ -60,24 +60,24 @@ impl PostgresAddress {
     ///
     /// # Errors
     /// When it is no such URL.
-    pub fn parse(url: &str) -> Result<Self, NoPostgresAddress> {
+    pub fn parse(url: &str) -> Result<Self, PostgresAddressError> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
-            return Err(NoPostgresAddress::Unreadable);
+            return Err(PostgresAddressError::Unreadable);
         }
-        let mut parsed = Url::parse(url).map_err(|_| NoPostgresAddress::Unreadable)?;
+        let mut parsed = Url::parse(url).map_err(|_| PostgresAddressError::Unreadable)?;
         if let Some((key, _)) = parsed.query_pairs().find(|(key, _)| !PARAMETERS.contains(&key.as_ref())) {
-            return Err(NoPostgresAddress::UnknownParameter(key.into_owned()));
+            return Err(PostgresAddressError::UnknownParameter(key.into_owned()));
         }
-        let mut options = PgConnectOptions::from_str(url).map_err(|_| NoPostgresAddress::Unreadable)?;
+        let mut options = PgConnectOptions::from_str(url).map_err(|_| PostgresAddressError::Unreadable)?;
         let says_how = parsed.query_pairs().any(|(key, _)| key == "sslmode") || std::env::var_os("PGSSLMODE").is_some();
-        if !says_how && !is_here(&options) {
+        if !says_how && !is_local(&options) {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
-        let shown = shown(&options);
+        let shown = format_address(&options);
         // Poolers refuse the parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
-        let repeatable = without_password(&mut parsed);
-        Ok(Self { options, shown, repeatable, reached: Arc::default() })
+        let repeatable = remove_password(&mut parsed);
+        Ok(Self { options, display_name: shown, url_without_password: repeatable, reached: Arc::default() })
     }
 
     /// How to connect.
@@ -86,7 +86,7 @@ impl PostgresAddress {
     }
 
     /// Keeps that a connection to it was there.
-    pub(super) fn reached(&self) {
+    pub(super) fn record_reached(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
 
@@ -97,31 +97,31 @@ impl PostgresAddress {
 
     /// The address as it was given, but without its password.
     #[must_use]
-    pub fn repeatable(&self) -> &str {
-        &self.repeatable
+    pub fn url_without_password(&self) -> &str {
+        &self.url_without_password
     }
 
     /// The ledger that it leads to, without the password.
     #[must_use]
-    pub fn shown(&self) -> &str {
-        &self.shown
+    pub fn display_name(&self) -> &str {
+        &self.display_name
     }
 }
 
 impl fmt::Debug for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.display_name)
     }
 }
 
 /// Whether the server is on this machine.
-fn is_here(options: &PgConnectOptions) -> bool {
+fn is_local(options: &PgConnectOptions) -> bool {
     let host = options.get_host().trim_matches(['[', ']']);
     let by_name = host == "localhost" || host.starts_with('/') || options.get_socket().is_some();
     by_name || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn without_password(url: &mut Url) -> String {
+fn remove_password(url: &mut Url) -> String {
     // Only what has no host has no place for one.
     let _ = url.set_password(None);
     let kept: Vec<_> = url
@@ -136,12 +136,12 @@ fn without_password(url: &mut Url) -> String {
     url.as_str().to_owned()
 }
 
-fn shown(options: &PgConnectOptions) -> String {
+fn format_address(options: &PgConnectOptions) -> String {
     let user = options.get_username();
     let database = options.get_database().unwrap_or(user);
     match options.get_socket() {
         Some(folder) => {
-            let port = Some(options.get_port()).filter(|port| *port != USUAL_PORT);
+            let port = Some(options.get_port()).filter(|port| *port != DEFAULT_PORT);
             let port = port.map(|port| format!("&port={port}")).unwrap_or_default();
             format!("postgres://{user}@/{database}?host={}{port}", folder.display())
         }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_told_without_its_password() {
+    fn address_is_shown_without_its_password() {
         for (url, shown, repeatable) in [
             (
                 "postgres://me:s3cret@db.example/campaigns",
@@ -178,13 +178,13 @@ mod tests {
             ),
         ] {
             let address = PostgresAddress::parse(url).unwrap();
-            assert_eq!((address.shown(), address.repeatable()), (shown, repeatable));
+            assert_eq!((address.display_name(), address.url_without_password()), (shown, repeatable));
             assert!(!format!("{address:?}").contains("s3"), "{address:?}");
         }
     }
 
     #[test]
-    fn what_is_no_address_is_refused_without_being_repeated() {
+    fn invalid_address_is_refused_without_quoting_it() {
         for url in ["", "s3cret", "mysql://me:s3cret@db/c", "postgres://me:s3cret@db:port/c", "/var/ledger.sqlite"] {
             let refused = PostgresAddress::parse(url).unwrap_err();
             assert!(!refused.to_string().contains("s3cret"), "{refused}");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_nothing_reads_is_refused_by_its_name() {
+    fn unknown_parameter_is_refused_by_name() {
         let refused = PostgresAddress::parse("postgres://me@db/c?sslmod=s3cret").unwrap_err().to_string();
         assert!(
             refused.contains("`sslmod`") && refused.contains("sslmode") && !refused.contains("s3cret"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn off_loopback_the_server_proves_who_it_is_unless_somebody_says_otherwise() {
+    fn certificate_is_verified_off_loopback_by_default() {
         for (url, verified) in [
             ("postgres://me@db.example/c", true),
             ("postgres://me@10.0.0.7/c", true),

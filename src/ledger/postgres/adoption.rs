@@ -4,26 +4,30 @@ use std::path::Path;
 
 use sqlx::{PgPool, Row as _};
 
-use super::dialect::storage;
-use super::pen::Commits;
-use super::transaction::{self, Turn};
-use super::waiting::patiently;
+use super::dialect::storage_error;
+use super::pen::WriterCommits;
+use super::transaction::{self, WriteTurn};
+use super::waiting::retry_while_away;
 use crate::ledger::LedgerError;
-use crate::ledger::mark::{Mark, MarkFile, MarkReading};
+use crate::ledger::mark::{HighWaterMark, MarkFile, MarkReading};
 
 /// Ends the unfinished runs, brings the ledger past its mark, and has the mark follow it.
 ///
 /// In this order: if it is interrupted, the ledger is refused as before, and the person says it again.
-pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &MarkReading) -> Result<(), LedgerError> {
+pub(super) async fn adopt_ledger(
+    pool: &PgPool,
+    (place, mark): (&str, &Path),
+    known: &MarkReading,
+) -> Result<(), LedgerError> {
     let furthest = match known {
         MarkReading::Marks(marks) => marks.iter().map(|mark| mark.generation).max().unwrap_or(0),
-        MarkReading::Nothing | MarkReading::Unreadable(_) => 0,
+        MarkReading::Missing | MarkReading::Unreadable(_) => 0,
     };
     // It may be done twice: what a commit without an answer did stays as it is.
     let adopt = || async {
         let mut connection = pool.acquire().await?;
-        let Turn { now, version, succession, .. } = transaction::write(&mut connection).await?;
-        succession.keep(&mut connection, version).await?;
+        let WriteTurn { now, version, succession, .. } = transaction::begin_write(&mut connection).await?;
+        succession.record_server(&mut connection, version).await?;
         sqlx::query(
             "UPDATE runs SET progress = 'replaced', owner = NULL, ended_at = $1 WHERE live AND progress = 'open'",
         )
@@ -36,13 +40,16 @@ pub(super) async fn adopt(pool: &PgPool, (place, mark): (&str, &Path), known: &M
             .bind(furthest)
             .fetch_one(&mut *connection)
             .await?;
-        let current = Mark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
-        transaction::commit(&mut connection, Commits::default().next(), now).await.map(|counted| (current, counted))
+        let current = HighWaterMark { id: moved.try_get(0)?, generation: moved.try_get(1)? };
+        transaction::count_and_commit(&mut connection, WriterCommits::default().count_next(), now)
+            .await
+            .map(|counted| (current, counted))
     };
-    let (current, counted) = patiently(&place.into(), adopt).await.map_err(|error| storage(place, &error))?;
+    let (current, counted) =
+        retry_while_away(&place.into(), adopt).await.map_err(|error| storage_error(place, &error))?;
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: place.to_owned(),
         reason: format!("its high-water mark cannot be written: {error}"),
     };
-    MarkFile::open(mark, current).and_then(|mut mark| mark.accept(counted)).map_err(unmarked)
+    MarkFile::open(mark, current).and_then(|mut mark| mark.accept_mark(counted)).map_err(unmarked)
 }

@@ -11,24 +11,26 @@ use sqlx::{PgPool, Row as _};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::dialect::storage;
+use super::dialect::storage_error;
 use super::ledger::PostgresLedger;
 use super::locks::Locks;
 use super::shard_copy::copy_in;
 use super::shards::{ShardReader, ShardWriter};
-use super::sql::Failure;
-use super::sql::look::look;
+use super::sql::StatementError;
+use super::sql::look::read_ledger;
 use super::sql::statement::{query, scalar};
 use super::transaction;
-use super::waiting::{Waiting, patiently};
+use super::waiting::{DatabaseWait, retry_while_away};
 use crate::failpoint;
-use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies};
+use crate::ledger::{
+    CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, SqliteLedger, StrayCopies,
+};
 
 /// Shards that wait between the list and the database.
-const WAITING: usize = 4;
+const QUEUED_SHARDS: usize = 4;
 
 /// Copies without the name of a run, until they are frozen; dropped, they are removed.
-struct NewShards {
+struct NewShardedCopies {
     key: i64,
     pool: PgPool,
     locks: Locks,
@@ -40,29 +42,29 @@ struct NewShards {
     kept: bool,
 }
 
-impl NewShards {
+impl NewShardedCopies {
     /// Removes what an interrupted start left under this name, and begins anew.
-    async fn prepare(ledger: &PostgresLedger, name: String, replaces: bool) -> Result<Self, LedgerError> {
+    async fn begin_copies(ledger: &PostgresLedger, name: String, replaces: bool) -> Result<Self, LedgerError> {
         let begin = ledger.write(move |connection, now| {
             let name = name.clone();
             Box::pin(async move {
-                remove(&mut *connection, &name).await?;
+                delete_copies(&mut *connection, &name).await?;
                 let key = scalar("INSERT INTO copies (name, made_at) VALUES ($1, $2) RETURNING key");
                 let key: i64 = key.bind(name).bind(now.0).fetch_one(connection).await?;
                 Ok(key)
             })
         });
-        let key = begin.await.map_err(not_copied)?;
+        let key = begin.await.map_err(copy_error)?;
         let (pool, locks, place) = (ledger.pool.clone(), ledger.locks.clone(), Arc::clone(&ledger.place));
         Ok(Self { key, pool, locks, place, writing: None, replaces, kept: false })
     }
 }
 
-impl NewShards {
+impl NewShardedCopies {
     /// Gives the copies the name of their run. It may be done twice: the commit of an earlier attempt may be without an answer.
     /// False if the copies are gone.
-    async fn name(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
-        let mut transaction = transaction::beside(&self.pool).await?;
+    async fn name_for_run(&self, name: &str, inputs: &[u8]) -> sqlx::Result<bool> {
+        let mut transaction = transaction::begin_unordered_write(&self.pool).await?;
         // It waits for an earlier attempt that the server has not ended yet.
         let current: Option<String> = scalar("SELECT name FROM copies WHERE key = $1 FOR UPDATE")
             .bind(self.key)
@@ -73,9 +75,9 @@ impl NewShards {
             return Ok(true);
         }
         match self.replaces {
-            true => remove(&mut transaction, name).await?,
+            true => delete_copies(&mut transaction, name).await?,
             // Only a ledger that was put back can lead here; those copies may still be needed.
-            false => drop(put_aside(&mut transaction, name).await?),
+            false => drop(rename_aside(&mut transaction, name).await?),
         }
         query("UPDATE copies SET name = $1, inputs = $2 WHERE key = $3")
             .bind(name)
@@ -88,12 +90,12 @@ impl NewShards {
     }
 }
 
-impl NewCopies for NewShards {
-    fn list(&mut self) -> Result<Box<dyn io::Write + Send>, LedgerError> {
-        let (given, shards) = sync_channel(WAITING);
+impl NewCopies for NewShardedCopies {
+    fn list_writer(&mut self) -> Result<Box<dyn io::Write + Send>, LedgerError> {
+        let (given, shards) = sync_channel(QUEUED_SHARDS);
         let (key, pool, runtime) = (self.key, self.pool.clone(), Handle::current());
         let place = Arc::clone(&self.place);
-        let writing = move || runtime.block_on(write((&pool, &place), key, &shards));
+        let writing = move || runtime.block_on(write_shards((&pool, &place), key, &shards));
         self.writing = Some(tokio::task::spawn_blocking(writing));
         Ok(Box::new(ShardWriter::new(given)))
     }
@@ -102,15 +104,15 @@ impl NewCopies for NewShards {
         let name = run.name();
         Box::pin(async move {
             if let Some(writing) = self.writing.take() {
-                let written = writing.await.map_err(|error| not_copied_for(&error))?;
-                written.map_err(|error| not_copied(storage(&self.place, &error)))?;
+                let written = writing.await.map_err(|error| copy_error_for(&error))?;
+                written.map_err(|error| copy_error(storage_error(&self.place, &error)))?;
             }
             failpoint::pass("run.frozen");
-            let named = patiently(&self.place, || self.name(&name, &inputs)).await;
+            let named = retry_while_away(&self.place, || self.name_for_run(&name, &inputs)).await;
             match named {
                 Ok(true) => {}
-                Ok(false) => return Err(not_copied_for(&"another process removed the stored inputs in the meantime")),
-                Err(error) => return Err(not_copied(storage(&self.place, &error))),
+                Ok(false) => return Err(copy_error_for(&"another process removed the stored inputs in the meantime")),
+                Err(error) => return Err(copy_error(storage_error(&self.place, &error))),
             }
             failpoint::pass("run.named");
             self.kept = true;
@@ -119,17 +121,17 @@ impl NewCopies for NewShards {
     }
 }
 
-impl Drop for NewShards {
+impl Drop for NewShardedCopies {
     fn drop(&mut self) {
         if self.kept {
             return;
         }
         let (key, pool, writing) = (self.key, self.pool.clone(), self.writing.take());
-        self.locks.afterwards(async move {
+        self.locks.spawn_cleanup(async move {
             if let Some(writing) = writing {
                 let _ = writing.await;
             }
-            let mut transaction = transaction::beside(&pool).await?;
+            let mut transaction = transaction::begin_unordered_write(&pool).await?;
             query("DELETE FROM copies WHERE key = $1").bind(key).execute(&mut *transaction).await?;
             transaction.commit().await
         });
@@ -137,27 +139,27 @@ impl Drop for NewShards {
 }
 
 /// Writes shards as they come.
-async fn write((pool, place): (&PgPool, &Arc<str>), key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
+async fn write_shards((pool, place): (&PgPool, &Arc<str>), key: i64, shards: &Receiver<Vec<u8>>) -> sqlx::Result<()> {
     let mut number = 0_i64;
     while let Ok(shard) = shards.recv() {
         // With those that came meanwhile, in one commit.
-        let together: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(WAITING)).collect();
-        write_patiently((pool, place), key, (number, &together)).await?;
+        let together: Vec<Vec<u8>> = std::iter::once(shard).chain(shards.try_iter().take(QUEUED_SHARDS)).collect();
+        write_shards_with_retry((pool, place), key, (number, &together)).await?;
         number += together.len() as i64;
     }
     Ok(())
 }
 
 /// Writes shards as soon as the database is there.
-async fn write_patiently(
+async fn write_shards_with_retry(
     (pool, place): (&PgPool, &Arc<str>),
     key: i64,
     (first, shards): (i64, &[Vec<u8>]),
 ) -> sqlx::Result<()> {
-    let (mut waiting, mut broke) = (Waiting::new(Arc::clone(place)), false);
+    let (mut waiting, mut broke) = (DatabaseWait::new(Arc::clone(place)), false);
     loop {
         let written = async {
-            let mut transaction = transaction::beside(pool).await?;
+            let mut transaction = transaction::begin_unordered_write(pool).await?;
             if broke {
                 // The commit of the attempt before may be without an answer.
                 let again = query("DELETE FROM copy_shards WHERE copies = $1 AND shard >= $2").bind(key).bind(first);
@@ -167,7 +169,7 @@ async fn write_patiently(
             transaction.commit().await
         };
         match written.await {
-            Err(error) if waiting.goes_on(&error).await => broke = true,
+            Err(error) if waiting.wait_for_recovery(&error).await => broke = true,
             // The server made that commit only now.
             Err(sqlx::Error::Database(error)) if broke && error.is_unique_violation() => {}
             ended => return ended,
@@ -176,13 +178,13 @@ async fn write_patiently(
 }
 
 /// Reads the shards of a list one after another, each by itself: whoever reads may take its time.
-fn read(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
-    let (given, coming) = sync_channel(WAITING);
+fn read_shards(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader {
+    let (given, coming) = sync_channel(QUEUED_SHARDS);
     let asking = runtime.clone();
     drop(runtime.spawn_blocking(move || {
         let mut number = 0_i64;
         loop {
-            let shard = match asking.block_on(shard_patiently((&pool, &place), key, number)) {
+            let shard = match asking.block_on(load_shard_with_retry((&pool, &place), key, number)) {
                 Ok(Some(shard)) => Ok(shard),
                 Ok(None) => return,
                 Err(error) => Err(io::Error::other(error)),
@@ -199,23 +201,27 @@ fn read(pool: PgPool, place: Arc<str>, key: i64, runtime: Handle) -> ListReader 
 }
 
 /// A shard, as soon as the database is there.
-async fn shard_patiently((pool, place): (&PgPool, &Arc<str>), key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
-    let mut waiting = Waiting::new(Arc::clone(place));
+async fn load_shard_with_retry(
+    (pool, place): (&PgPool, &Arc<str>),
+    key: i64,
+    number: i64,
+) -> sqlx::Result<Option<Vec<u8>>> {
+    let mut waiting = DatabaseWait::new(Arc::clone(place));
     loop {
-        match shard(pool, key, number).await {
-            Err(error) if waiting.goes_on(&error).await => {}
+        match load_shard(pool, key, number).await {
+            Err(error) if waiting.wait_for_recovery(&error).await => {}
             read => return read,
         }
     }
 }
 
 /// What is kept of the copies of that name.
-async fn kept(reader: &mut PgConnection, name: &str) -> Result<Option<PgRow>, Failure> {
+async fn find_copies(reader: &mut PgConnection, name: &str) -> Result<Option<PgRow>, StatementError> {
     Ok(query("SELECT key, inputs FROM copies WHERE name = $1").bind(name).fetch_optional(reader).await?)
 }
 
-async fn shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
-    let mut reader = transaction::read(pool).await?;
+async fn load_shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option<Vec<u8>>> {
+    let mut reader = transaction::begin_read(pool).await?;
     scalar("SELECT rows FROM copy_shards WHERE copies = $1 AND shard = $2")
         .bind(key)
         .bind(number)
@@ -225,49 +231,49 @@ async fn shard(pool: &PgPool, key: i64, number: i64) -> sqlx::Result<Option<Vec<
 
 impl PostgresLedger {
     /// Makes room for the copies of a run of what is held.
-    pub(super) async fn new_copies(&self, hold: &Hold) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewShards::prepare(self, format!(".new-{}", hold.name()), false).await?))
+    pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".new-{}", hold.name()), false).await?))
     }
 
     /// Makes room for the copies that take the place of those of a run.
-    pub(super) async fn other_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewShards::prepare(self, format!(".next-{}", run.name()), true).await?))
+    pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewShardedCopies::begin_copies(self, format!(".next-{}", run.name()), true).await?))
     }
 
     /// The copies that a run is sent from.
     pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
         let name = run.name();
-        let found = look!(self, kept, &name)?;
+        let found = read_ledger!(self, find_copies, &name)?;
         let place = self.copies_place(&name);
         let Some(found) = found else {
-            return Err(LedgerError::Copies { place, reason: "they are missing".to_owned() });
+            return Err(LedgerError::CopiesUnreadable { place, reason: "they are missing".to_owned() });
         };
         let known = || Ok::<_, sqlx::Error>((found.try_get(0)?, found.try_get::<Option<_>, _>(1)?.unwrap_or_default()));
-        let (key, inputs) = self.told(known().map_err(Failure::Sql))?;
+        let (key, inputs) = self.to_ledger_result(known().map_err(StatementError::Sql))?;
         let (pool, shown, runtime) = (self.pool.clone(), Arc::clone(&self.place), Handle::current());
-        Ok(Copies::new(place, inputs, move || Ok(read(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
+        Ok(Copies::new(place, inputs, move || Ok(read_shards(pool.clone(), Arc::clone(&shown), key, runtime.clone()))))
     }
 
     /// The copies of runs that the ledger does not have: in the database, and in files of this machine, whose ledger may
     /// know of messages that this one does not.
-    pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
-        let (known, found) = look!(self, without_runs)?;
+    pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+        let (known, found) = read_ledger!(self, find_copies_without_runs)?;
         let stray = |(run, inputs): (String, _)| StrayCopies { place: self.copies_place(&run), run, inputs };
         let mut strays: Vec<_> = found.into_iter().map(stray).collect();
-        let here = SqliteLedger::copies_without(&self.mark);
+        let here = SqliteLedger::list_copies_without_ledger(&self.mark);
         strays.extend(here.into_iter().filter(|copies| !known.contains(&copies.run)));
         Ok(strays)
     }
 
     /// Gives the copies of a run that the ledger does not have another name, and tells it.
-    pub(super) async fn put_stray_aside(&self, run: &str) -> Result<String, LedgerError> {
-        if SqliteLedger::copies_without(&self.mark).iter().any(|copies| copies.run == run) {
-            return SqliteLedger::put_aside_without(&self.mark, run);
+    pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
+        if SqliteLedger::list_copies_without_ledger(&self.mark).iter().any(|copies| copies.run == run) {
+            return SqliteLedger::rename_copies_without_ledger(&self.mark, run);
         }
         let name = run.to_owned();
         let aside = self.write(move |connection, _| {
             let name = name.clone();
-            Box::pin(async move { Ok(put_aside(connection, &name).await?) })
+            Box::pin(async move { Ok(rename_aside(connection, &name).await?) })
         });
         Ok(self.copies_place(&aside.await?))
     }
@@ -277,7 +283,7 @@ impl PostgresLedger {
         let name = run.name();
         let removed = self.write(move |connection, _| {
             let name = name.clone();
-            Box::pin(async move { Ok(remove(connection, &name).await?) })
+            Box::pin(async move { Ok(delete_copies(connection, &name).await?) })
         });
         removed.await
     }
@@ -289,7 +295,9 @@ impl PostgresLedger {
 }
 
 /// The runs of the ledger, and the names and inputs of copies whose runs it does not have.
-async fn without_runs(reader: &mut PgConnection) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), Failure> {
+async fn find_copies_without_runs(
+    reader: &mut PgConnection,
+) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), StatementError> {
     let known: Vec<String> = scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&mut *reader).await?;
     let found = query(
         "SELECT name, inputs FROM copies WHERE name ~ '@[0-9]+$' AND inputs IS NOT NULL
@@ -300,12 +308,12 @@ async fn without_runs(reader: &mut PgConnection) -> Result<(HashSet<String>, Vec
     Ok((known.into_iter().collect(), found.collect::<sqlx::Result<_>>()?))
 }
 
-async fn remove(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
+async fn delete_copies(connection: &mut PgConnection, name: &str) -> sqlx::Result<()> {
     query("DELETE FROM copies WHERE name = $1").bind(name).execute(connection).await.map(drop)
 }
 
 /// Gives copies a name beside their own, if they are there, and tells it.
-async fn put_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<String> {
+async fn rename_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<String> {
     let taken: i64 = scalar("SELECT count(*) FROM copies WHERE name LIKE $1 || '.old-%'")
         .bind(name)
         .fetch_one(&mut *connection)
@@ -316,13 +324,13 @@ async fn put_aside(connection: &mut PgConnection, name: &str) -> sqlx::Result<St
 }
 
 /// Why nothing was copied. A connection that broke stays one, with its own advice.
-fn not_copied(error: LedgerError) -> LedgerError {
+fn copy_error(error: LedgerError) -> LedgerError {
     match error {
         LedgerError::Unreachable { .. } => error,
-        error => not_copied_for(&error.reason()),
+        error => copy_error_for(&error.reason()),
     }
 }
 
-fn not_copied_for(reason: &dyn Display) -> LedgerError {
+fn copy_error_for(reason: &dyn Display) -> LedgerError {
     LedgerError::NotCopied { place: "the ledger".to_owned(), reason: reason.to_string() }
 }

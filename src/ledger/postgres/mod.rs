@@ -29,5 +29,5 @@ mod tests;
 mod transaction;
 mod waiting;
 
-pub use address::{NoPostgresAddress, PostgresAddress};
+pub use address::{PostgresAddress, PostgresAddressError};
 pub use ledger::PostgresLedger;

@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// What the name of such a file ends with, before the process.
-const EXTENSION: &str = "process-";
+const EXTENSION_PREFIX: &str = "process-";
 
 /// That this process is there.
 pub(super) struct Presence {
@@ -19,12 +19,12 @@ pub(super) struct Presence {
 
 impl Presence {
     /// Tells the processes of this machine, which find it beside the mark, that this one is there.
-    pub(super) fn tell(mark: &Path) -> io::Result<Self> {
+    pub(super) fn announce_process(mark: &Path) -> io::Result<Self> {
         let process = i64::from(rand::random::<u32>());
-        let path = mark.with_extension(format!("{EXTENSION}{process}"));
+        let path = mark.with_extension(format!("{EXTENSION_PREFIX}{process}"));
         // Under its name it is never seen without its lock.
-        let unnamed = mark.with_extension(format!("new-{EXTENSION}{process}"));
-        let file = private::file(&unnamed, Existing::Emptied)?;
+        let unnamed = mark.with_extension(format!("new-{EXTENSION_PREFIX}{process}"));
+        let file = private::open_file(&unnamed, ExistingFile::Truncate)?;
         file.lock()?;
         fs::rename(&unnamed, &path)?;
         Ok(Self { process, path, _file: file })
@@ -42,20 +42,20 @@ impl Presence {
 }
 
 /// The processes of this machine that ended without a word.
-pub(super) fn ended(mark: &Path) -> Vec<i64> {
-    files(mark).into_iter().filter(|(_, path)| is_left(path)).map(|(process, _)| process).collect()
+pub(super) fn list_ended(mark: &Path) -> Vec<i64> {
+    list_process_files(mark).into_iter().filter(|(_, path)| is_unlocked(path)).map(|(process, _)| process).collect()
 }
 
 /// Forgets processes that ended.
-pub(super) fn forget(mark: &Path, ended: &[i64]) {
-    for (_, path) in files(mark).into_iter().filter(|(process, _)| ended.contains(process)) {
+pub(super) fn remove_ended(mark: &Path, ended: &[i64]) {
+    for (_, path) in list_process_files(mark).into_iter().filter(|(process, _)| ended.contains(process)) {
         let _ = fs::remove_file(path);
     }
 }
 
-fn files(mark: &Path) -> Vec<(i64, PathBuf)> {
+fn list_process_files(mark: &Path) -> Vec<(i64, PathBuf)> {
     let stem = mark.file_stem().unwrap_or_default().to_string_lossy();
-    let prefix = format!("{stem}.{EXTENSION}");
+    let prefix = format!("{stem}.{EXTENSION_PREFIX}");
     let entries = mark.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
     let known = entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
@@ -65,7 +65,7 @@ fn files(mark: &Path) -> Vec<(i64, PathBuf)> {
 }
 
 /// Whether nobody has a file locked; what cannot be found out counts as somebody.
-fn is_left(path: &Path) -> bool {
+fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
@@ -74,20 +74,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_ended_is_known_by_its_file_and_one_that_is_there_is_not() {
+    fn ended_process_is_detected_by_its_unlocked_file() {
         let folder = tempfile::tempdir().unwrap();
         let mark = folder.path().join("shared-1.mark");
-        let other = Presence::tell(&folder.path().join("shared-2.mark")).unwrap();
-        let here = Presence::tell(&mark).unwrap();
-        assert!(ended(&mark).is_empty());
-        let left = mark.with_extension(format!("{EXTENSION}7"));
+        let other = Presence::announce_process(&folder.path().join("shared-2.mark")).unwrap();
+        let here = Presence::announce_process(&mark).unwrap();
+        assert!(list_ended(&mark).is_empty());
+        let left = mark.with_extension(format!("{EXTENSION_PREFIX}7"));
         fs::write(&left, "").unwrap();
-        assert_eq!(ended(&mark), [7]);
-        forget(&mark, &[7]);
+        assert_eq!(list_ended(&mark), [7]);
+        remove_ended(&mark, &[7]);
         assert!(!left.exists() && here.path.exists() && other.path.exists());
         here.end();
         assert!(!here.path.exists());
         drop(other);
-        assert_eq!(ended(&folder.path().join("shared-2.mark")).len(), 1, "it ended without a word");
+        assert_eq!(list_ended(&folder.path().join("shared-2.mark")).len(), 1, "it ended without a word");
     }
 }

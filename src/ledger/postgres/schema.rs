@@ -88,7 +88,7 @@ fn migrations() -> Vec<Migration> {
 }
 
 /// The version of the tables of a database; nothing where there are none.
-pub(super) async fn version(connection: &mut PgConnection) -> sqlx::Result<Option<i64>> {
+pub(super) async fn load_version(connection: &mut PgConnection) -> sqlx::Result<Option<i64>> {
     let there = sqlx::query_scalar("SELECT to_regclass('campaign._sqlx_migrations') IS NOT NULL").persistent(false);
     if !there.fetch_one(&mut *connection).await? {
         return Ok(None);
@@ -100,7 +100,7 @@ pub(super) async fn version(connection: &mut PgConnection) -> sqlx::Result<Optio
 }
 
 /// Brings the database to these tables, in the transaction that the caller began, while nobody else does, nor writes.
-pub(super) async fn make(connection: &mut PgConnection, version: i64) -> Result<(), MigrateError> {
+pub(super) async fn migrate_to(connection: &mut PgConnection, version: i64) -> Result<(), MigrateError> {
     raw_sql(
         "SELECT pg_advisory_xact_lock(7161125211933861742); CREATE SCHEMA IF NOT EXISTS campaign;
          SET LOCAL search_path TO campaign",
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_tables_are_those_of_the_last_migration() {
+    fn newest_version_is_the_last_migration() {
         assert_eq!(migrations().last().map(|step| step.version), Some(NEWEST));
         assert!(
             [WITH_FIGURES, WITH_SERVER, WITH_CHAINS, WITH_APPROVAL_RULES, WITH_REPEATS]

@@ -5,20 +5,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use super::pen::not_behind;
+use super::pen::ensure_not_behind;
 use crate::ledger::LedgerError;
-use crate::ledger::mark::Mark;
+use crate::ledger::mark::HighWaterMark;
 
 /// How far the ledger was seen to have come.
-pub(super) struct Seen(Mutex<Mark>);
+pub(super) struct FurthestMark(Mutex<HighWaterMark>);
 
-impl Seen {
-    pub(super) fn new(mark: Mark) -> Self {
+impl FurthestMark {
+    pub(super) fn new(mark: HighWaterMark) -> Self {
         Self(Mutex::new(mark))
     }
 
     /// As far as is known now: to be taken before the ledger is looked at.
-    pub(super) fn before(&self) -> Mark {
+    pub(super) fn current_mark(&self) -> HighWaterMark {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -26,8 +26,8 @@ impl Seen {
     ///
     /// # Errors
     /// When the ledger is behind what was known before that look.
-    pub(super) fn take_in(&self, place: &str, before: Mark, now: Mark) -> Result<(), LedgerError> {
-        not_behind((place, now), before)?;
+    pub(super) fn advance_to(&self, place: &str, before: HighWaterMark, now: HighWaterMark) -> Result<(), LedgerError> {
+        ensure_not_behind((place, now), before)?;
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Another look may have shown more meanwhile.
         if seen.id != now.id || seen.generation < now.generation {
@@ -41,20 +41,20 @@ impl Seen {
 mod tests {
     use super::*;
 
-    fn mark(generation: i64) -> Mark {
-        Mark { id: 7, generation }
+    fn mark(generation: i64) -> HighWaterMark {
+        HighWaterMark { id: 7, generation }
     }
 
     #[test]
-    fn who_looked_first_and_tells_last_is_not_taken_for_an_older_copy() {
-        let seen = Seen::new(mark(4));
-        let (early, late) = (seen.before(), seen.before());
-        seen.take_in("here", late, mark(6)).unwrap();
-        seen.take_in("here", early, mark(5)).unwrap();
-        assert_eq!(seen.before(), mark(6));
-        let behind = seen.take_in("here", seen.before(), mark(5));
-        assert!(matches!(behind, Err(LedgerError::NotNewest { .. })), "{behind:?}");
-        let other = seen.take_in("here", seen.before(), Mark { id: 8, generation: 9 });
-        assert!(matches!(other, Err(LedgerError::NotNewest { .. })), "{other:?}");
+    fn late_report_of_an_early_read_is_no_older_copy() {
+        let seen = FurthestMark::new(mark(4));
+        let (early, late) = (seen.current_mark(), seen.current_mark());
+        seen.advance_to("here", late, mark(6)).unwrap();
+        seen.advance_to("here", early, mark(5)).unwrap();
+        assert_eq!(seen.current_mark(), mark(6));
+        let behind = seen.advance_to("here", seen.current_mark(), mark(5));
+        assert!(matches!(behind, Err(LedgerError::Outdated { .. })), "{behind:?}");
+        let other = seen.advance_to("here", seen.current_mark(), HighWaterMark { id: 8, generation: 9 });
+        assert!(matches!(other, Err(LedgerError::Outdated { .. })), "{other:?}");
     }
 }

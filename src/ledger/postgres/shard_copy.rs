@@ -19,7 +19,7 @@ pub(super) async fn copy_in(
     let mut stream = connection.copy_in_raw(begin).await?;
     stream.send(HEADER).await?;
     for (number, shard) in (first..).zip(shards) {
-        stream.send(head(copies, number, shard.len())).await?;
+        stream.send(record_header(copies, number, shard.len())).await?;
         stream.send(shard.as_slice()).await?;
     }
     stream.send(TRAILER.as_slice()).await?;
@@ -27,7 +27,7 @@ pub(super) async fn copy_in(
 }
 
 /// What stands before the bytes of a shard: how many columns there are, two numbers, and how many bytes there are.
-fn head(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
+fn record_header(copies: i64, number: i64, bytes: usize) -> Vec<u8> {
     let mut head = COLUMNS.to_be_bytes().to_vec();
     for value in [copies, number] {
         head.extend(8_i32.to_be_bytes());
@@ -43,8 +43,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_has_its_columns_each_behind_its_length_in_the_order_of_the_network() {
-        let head = head(1, 258, 5);
+    fn record_header_has_big_endian_lengths() {
+        let head = record_header(1, 258, 5);
         let expected =
             [&[0, 3][..], &[0, 0, 0, 8], &[0, 0, 0, 0, 0, 0, 0, 1], &[0, 0, 0, 8], &[0, 0, 0, 0, 0, 0, 1, 2]];
         assert_eq!(head, [expected.concat(), vec![0, 0, 0, 5]].concat());

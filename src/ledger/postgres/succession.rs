@@ -24,7 +24,7 @@ pub(super) use columns;
 
 /// A server, as far as it can be told from the one that takes its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Server {
+struct ServerTimeline {
     timeline: i64,
     /// Whether a replica has to confirm its commits.
     confirmed: bool,
@@ -32,26 +32,26 @@ struct Server {
 
 /// The server that answers, and the one that the ledger was last written on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Succession {
+pub(super) struct ServerSuccession {
     /// Nothing of a replica.
-    current: Option<Server>,
+    current: Option<ServerTimeline>,
     /// Nothing of a ledger that kept none yet.
-    kept: Option<Server>,
+    kept: Option<ServerTimeline>,
 }
 
-impl Succession {
+impl ServerSuccession {
     /// That of a row with the columns.
-    pub(super) fn of(row: &PgRow) -> sqlx::Result<Self> {
-        let server = |timeline, confirmed| -> sqlx::Result<Option<Server>> {
+    pub(super) fn from_row(row: &PgRow) -> sqlx::Result<Self> {
+        let server = |timeline, confirmed| -> sqlx::Result<Option<ServerTimeline>> {
             let timeline: Option<i64> = row.try_get(timeline)?;
             let confirmed: Option<bool> = row.try_get(confirmed)?;
-            Ok(timeline.map(|timeline| Server { timeline, confirmed: confirmed.unwrap_or(false) }))
+            Ok(timeline.map(|timeline| ServerTimeline { timeline, confirmed: confirmed.unwrap_or(false) }))
         };
         Ok(Self { current: server("timeline", "confirmed")?, kept: server("kept_timeline", "kept_confirmed")? })
     }
 
     /// Why the last commits may be missing; nothing if they are there.
-    pub(super) fn doubt(self) -> Option<String> {
+    pub(super) fn describe_doubt(self) -> Option<String> {
         let (current, kept) = (self.current?, self.kept?);
         (current.timeline > kept.timeline && !kept.confirmed).then(|| {
             format!(
@@ -63,7 +63,7 @@ impl Succession {
     }
 
     /// Has the ledger keep the server that answers, if its tables of this version have a place for it.
-    pub(super) async fn keep(self, connection: &mut PgConnection, version: i64) -> sqlx::Result<()> {
+    pub(super) async fn record_server(self, connection: &mut PgConnection, version: i64) -> sqlx::Result<()> {
         let Some(current) = self.current.filter(|current| Some(*current) != self.kept) else { return Ok(()) };
         if version < schema::WITH_SERVER {
             return Ok(());
@@ -77,12 +77,12 @@ impl Succession {
 mod tests {
     use super::*;
 
-    fn server(timeline: i64, confirmed: bool) -> Option<Server> {
-        Some(Server { timeline, confirmed })
+    fn server(timeline: i64, confirmed: bool) -> Option<ServerTimeline> {
+        Some(ServerTimeline { timeline, confirmed })
     }
 
     #[test]
-    fn a_server_that_came_after_one_whose_commits_nobody_confirmed_is_doubted() {
+    fn promoted_server_without_confirmed_commits_is_doubted() {
         for (current, kept, doubted) in [
             (server(2, false), server(1, false), true),
             (server(2, true), server(1, false), true),
@@ -93,8 +93,8 @@ mod tests {
             (server(2, false), None, false),
             (None, server(1, false), false),
         ] {
-            let succession = Succession { current, kept };
-            assert_eq!(succession.doubt().is_some(), doubted, "{succession:?}");
+            let succession = ServerSuccession { current, kept };
+            assert_eq!(succession.describe_doubt().is_some(), doubted, "{succession:?}");
         }
     }
 }

@@ -12,22 +12,22 @@ use super::address::PostgresAddress;
 use super::ledger::PostgresLedger;
 use super::opening;
 use super::schema;
-use super::sql::look::look;
+use super::sql::look::read_ledger;
 use super::sql::statement::{query, scalar};
-use super::sql::{Failure, Now};
+use super::sql::{Now, StatementError};
 use super::transaction;
 use crate::domain::{OperationKind, Status};
 
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::ledger::{
-    Intent, Ledger as _, LedgerError, Permit, RepeatCheck, RepeatGuard as _, Rows, RunEnd, RunFilter, Seat, Share,
-    Shares as _, SqliteLedger, Upkeep as _,
+    Intent, Ledger as _, LedgerError, LedgerMaintenance as _, Permit, RepeatCheck, RepeatGuard as _, RowSpan, RunEnd,
+    RunFilter, ShardDraw, ShardStore as _, ShardWorker, SqliteLedger,
 };
 
 impl PostgresLedger {
     /// A new ledger with the tables of the version before.
-    pub(in crate::ledger) async fn open_of_the_version_before(
+    pub(in crate::ledger) async fn open_previous_version(
         address: &PostgresAddress,
         marks: &Path,
     ) -> Result<Self, LedgerError> {
@@ -36,30 +36,30 @@ impl PostgresLedger {
 
     /// A new ledger with the tables of this version.
     async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
-        opening::make(address, version).await?;
+        opening::make_tables(address, version).await?;
         Self::open(address, marks).await
     }
 }
 
 /// A new ledger; nothing where there is no server.
-async fn ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
+async fn new_ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     Some((PostgresLedger::open(&address, folder.path()).await.unwrap(), address, folder))
 }
 
 /// How often a host was kept.
-async fn kept(ledger: &PostgresLedger) -> i64 {
+async fn count_profiles(ledger: &PostgresLedger) -> i64 {
     let mut reader = ledger.reader().await.unwrap();
     scalar("SELECT count(*) FROM profiles").fetch_one(&mut *reader).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_waited_for_its_turn_has_the_time_at_which_it_had_it() {
-    let Some((ledger, address, _folder)) = ledger().await else { return };
+async fn queued_change_gets_the_time_of_its_turn() {
+    let Some((ledger, address, _folder)) = new_ledger().await else { return };
     ledger.write(|_, _| Box::pin(async { Ok(()) })).await.unwrap();
-    let mut other = transaction::connect(&address).await.unwrap();
-    transaction::write(&mut other).await.unwrap();
+    let mut other = transaction::open_connection(&address).await.unwrap();
+    transaction::begin_write(&mut other).await.unwrap();
     let ledger = Arc::new(ledger);
     let waiting = tokio::spawn({
         let ledger = Arc::clone(&ledger);
@@ -82,7 +82,7 @@ async fn a_change_that_waited_for_its_turn_has_the_time_at_which_it_had_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_begins_to_send_waits_for_a_database_that_is_away_as_who_sends_does() {
+async fn starting_process_waits_for_an_absent_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (here, away) = (folder.path().join("here"), folder.path().join("away"));
@@ -90,7 +90,7 @@ async fn who_begins_to_send_waits_for_a_database_that_is_away_as_who_sends_does(
     let escaped = |path: &std::path::Path| path.display().to_string().replace('/', "%2F");
     let (direct, database) = (escaped(cluster.folder()), cluster.database());
     let address = PostgresAddress::parse(&database.replace(&direct, &escaped(&here))).unwrap();
-    let mut other = transaction::connect(&PostgresAddress::parse(&database).unwrap()).await.unwrap();
+    let mut other = transaction::open_connection(&PostgresAddress::parse(&database).unwrap()).await.unwrap();
     let ledger = PostgresLedger::open(&address, folder.path()).await.unwrap();
     let mut goes_away = async || {
         let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -106,7 +106,7 @@ async fn who_begins_to_send_waits_for_a_database_that_is_away_as_who_sends_does(
     std::fs::rename(&away, &here).unwrap();
     change.await.unwrap();
     goes_away().await;
-    let mut look = Box::pin(ledger.fit_for_sending());
+    let mut look = Box::pin(ledger.ensure_sendable());
     let early = tokio::time::timeout(soon, &mut look).await;
     assert!(early.is_err(), "the look whether it is the newest: {early:?}");
     std::fs::rename(&away, &here).unwrap();
@@ -114,8 +114,8 @@ async fn who_begins_to_send_waits_for_a_database_that_is_away_as_who_sends_does(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_whose_connection_is_cut_is_made_once() {
-    let Some((ledger, _, _folder)) = ledger().await else { return };
+async fn change_on_a_cut_connection_is_made_once() {
+    let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&attempts);
     let written = ledger.write(move |connection, _| {
@@ -129,11 +129,11 @@ async fn a_change_whose_connection_is_cut_is_made_once() {
         })
     });
     assert_eq!(written.await.unwrap(), 1);
-    assert_eq!((attempts.load(Ordering::Relaxed), kept(&ledger).await), (2, 1));
+    assert_eq!((attempts.load(Ordering::Relaxed), count_profiles(&ledger).await), (2, 1));
 }
 
 /// Reads the number of this attempt; the first is cut off.
-async fn cut_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32, Failure> {
+async fn cut_connection_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32, StatementError> {
     let attempt = attempts.fetch_add(1, Ordering::Relaxed);
     if attempt == 0 {
         query("SELECT pg_terminate_backend(pg_backend_pid())").execute(reader).await?;
@@ -142,93 +142,96 @@ async fn cut_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_look_whose_connection_is_cut_is_taken_once_more() {
-    let Some((ledger, _, _folder)) = ledger().await else { return };
+async fn read_on_a_cut_connection_is_retried() {
+    let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = AtomicU32::new(0);
-    assert_eq!(look!(ledger, cut_once, &attempts).unwrap(), 1);
+    assert_eq!(read_ledger!(ledger, cut_connection_once, &attempts).unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_was_lost_is_made_once() {
-    let Some((ledger, _, _folder)) = ledger().await else { return };
+async fn commit_with_lost_answer_is_made_once() {
+    let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let lost = || sqlx::Error::WorkerCrashed;
     let keep = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
-    let mut pen = ledger.pen().await.unwrap();
-    pen.begin().await.unwrap();
-    query(keep).execute(pen.at_work().unwrap().0).await.unwrap();
+    let mut pen = ledger.open_write_connection().await.unwrap();
+    pen.begin_transaction().await.unwrap();
+    query(keep).execute(pen.connection_and_time().unwrap().0).await.unwrap();
     // The server makes the commit, and nobody hears of it.
     let mark = pen.commit().await.unwrap();
-    assert_eq!(pen.find_out(&lost()).await.unwrap(), mark);
-    assert!(!pen.give_up().await);
+    assert_eq!(pen.resolve_commit(&lost()).await.unwrap(), mark);
+    assert!(!pen.roll_back().await);
     // The server never hears of the commit.
-    pen.begin().await.unwrap();
-    query("INSERT INTO profiles (name, host) VALUES ('q', 'h')").execute(pen.at_work().unwrap().0).await.unwrap();
-    pen.commits.next();
-    assert!(pen.find_out(&lost()).await.is_err());
-    assert!(pen.give_up().await, "it may be made again");
-    assert_eq!(kept(&ledger).await, 1);
+    pen.begin_transaction().await.unwrap();
+    query("INSERT INTO profiles (name, host) VALUES ('q', 'h')")
+        .execute(pen.connection_and_time().unwrap().0)
+        .await
+        .unwrap();
+    pen.commits.count_next();
+    assert!(pen.resolve_commit(&lost()).await.is_err());
+    assert!(pen.roll_back().await, "it may be made again");
+    assert_eq!(count_profiles(&ledger).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lost_commit_is_made_once_if_the_question_about_it_is_lost() {
-    let Some((ledger, address, _folder)) = ledger().await else { return };
-    let mut pen = ledger.pen().await.unwrap();
-    pen.begin().await.unwrap();
+async fn lost_commit_is_made_once_if_its_query_is_lost() {
+    let Some((ledger, address, _folder)) = new_ledger().await else { return };
+    let mut pen = ledger.open_write_connection().await.unwrap();
+    pen.begin_transaction().await.unwrap();
     let mark = pen.commit().await.unwrap();
-    let mut other = transaction::connect(&address).await.unwrap();
+    let mut other = transaction::open_connection(&address).await.unwrap();
     let cut_once = "SET search_path TO campaign; CREATE SEQUENCE asked; ALTER TABLE writers RENAME TO kept_writers;
         CREATE VIEW writers AS SELECT * FROM kept_writers WHERE CASE nextval('campaign.asked') WHEN 1
         THEN pg_terminate_backend(pg_backend_pid()) ELSE TRUE END";
     sqlx::raw_sql(cut_once).execute(&mut other).await.unwrap();
-    assert_eq!(pen.find_out(&sqlx::Error::WorkerCrashed).await.unwrap(), mark);
-    assert!(!pen.give_up().await);
+    assert_eq!(pen.resolve_commit(&sqlx::Error::WorkerCrashed).await.unwrap(), mark);
+    assert!(!pen.roll_back().await);
     // As long as it is not known, it is not made again, even if the connection breaks.
     sqlx::raw_sql("DROP VIEW writers").execute(&mut other).await.unwrap();
-    assert!(pen.find_out(&sqlx::Error::WorkerCrashed).await.is_err());
+    assert!(pen.resolve_commit(&sqlx::Error::WorkerCrashed).await.is_err());
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     sqlx::raw_sql(cut).execute(&mut other).await.unwrap();
-    assert!(!pen.give_up().await);
+    assert!(!pen.roll_back().await);
 }
 
 #[test]
 fn broken_connection_is_not_called_a_full_disk() {
     let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
-    let told = super::dialect::storage("postgres://me@db/c", &broken).to_string();
+    let told = super::dialect::storage_error("postgres://me@db/c", &broken).to_string();
     assert!(told.contains("cannot connect to the ledger `postgres://me@db/c`"), "{told}");
     assert!(!told.contains("disk") && !told.contains("make room"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_has_a_file_open_when_it_moves_is_refused_with_the_next_commit() {
+async fn process_using_a_moved_file_is_refused_on_next_commit() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.sqlite");
     let open = async || SqliteLedger::open(&path, jiff::Timestamp::now).await.unwrap();
     let (working, moving) = (open().await, open().await);
-    working.prove_writable().await.unwrap();
+    working.check_writable().await.unwrap();
     PostgresLedger::take_over(&address, &moving).await.unwrap();
-    assert!(working.prove_writable().await.is_err(), "what it wrote is nobody's to believe");
-    assert!(open().await.newest().is_err());
+    assert!(working.check_writable().await.is_err(), "what it wrote is nobody's to believe");
+    assert!(open().await.ensure_newest().is_err());
     let shared = PostgresLedger::open(&address, folder.path()).await.unwrap();
-    assert!(shared.newest().is_ok() && shared.prove_writable().await.is_ok());
+    assert!(shared.ensure_newest().is_ok() && shared.check_writable().await.is_ok());
 }
 
 /// Has the tables be of the version that comes after this one.
-async fn of_the_next_version(address: &PostgresAddress) {
-    let mut other = transaction::connect(address).await.unwrap();
+async fn set_next_version(address: &PostgresAddress) {
+    let mut other = transaction::open_connection(address).await.unwrap();
     let next = query("UPDATE campaign._sqlx_migrations SET version = version + 1 WHERE version = $1");
     assert_eq!(next.bind(schema::NEWEST).execute(&mut other).await.unwrap().rows_affected(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_them_upgraded() {
+async fn previous_tables_are_used_until_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), None, "there is none");
-    let at_work = PostgresLedger::open_of_the_version_before(&address, folder.path()).await.unwrap();
+    assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is none");
+    let at_work = PostgresLedger::open_previous_version(&address, folder.path()).await.unwrap();
     let has_repeats = async || {
         let mut reader = at_work.reader().await.unwrap();
         let table = "SELECT to_regclass('campaign.repeats') IS NOT NULL";
@@ -239,78 +242,78 @@ async fn tables_of_the_version_before_are_used_as_they_are_until_somebody_has_th
     assert!(!has_repeats().await && !opened_again.keeps_repeats() && opened_again.keeps_approval_rules());
     let take = async |ledger: &PostgresLedger| ledger.take_repeat_place(b"380 Hi".to_vec(), false).await.unwrap();
     assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
-    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(true));
+    assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(true));
     assert!(has_repeats().await);
-    assert!(at_work.prove_writable().await.is_ok(), "whoever has it open goes on");
+    assert!(at_work.check_writable().await.is_ok(), "whoever has it open goes on");
     assert!(at_work.keeps_repeats(), "and uses what is there now");
     assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
-    opened_again.prove_writable().await.unwrap();
+    opened_again.check_writable().await.unwrap();
     assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
-    assert_eq!(PostgresLedger::upgrade(&address).await.unwrap(), Some(false));
+    assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(false));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn upgrade_records_frozen_chains_and_has_runs_with_receipts_counted_again() {
+async fn upgrade_records_chains_and_recounts_receipts() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let earlier = PostgresLedger::open_of_version(&address, folder.path(), schema::WITH_CHAINS - 1).await.unwrap();
-    let scene = Scene::of(earlier, &new_run(1)).await;
+    let scene = Scene::with_run(earlier, &new_run(1)).await;
     let frozen =
         r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;
-    let mut other = transaction::connect(&address).await.unwrap();
+    let mut other = transaction::open_connection(&address).await.unwrap();
     query("INSERT INTO campaign.copies (name, inputs, made_at) VALUES ($1, $2, 0)")
         .bind(scene.run.name())
         .bind(frozen.as_bytes())
         .execute(&mut other)
         .await
         .unwrap();
-    let intent = scene.intent(1, scene.mine);
-    scene.ledger.begin(Intent { kind: OperationKind::Pipeline, ..intent }).await.unwrap();
-    scene.settle(1, [accepted(), accepted()]).await;
-    scene.receive(2, Status::Expired).await;
-    let (counts, parts) = (scene.counts().await, 2);
-    scene.ledger.end(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
-    assert!(scene.now().await.standing_counts().is_some());
-    PostgresLedger::upgrade(&address).await.unwrap();
-    let kept = scene.ledger.envelopes(scene.run.key, 1..=1).await.unwrap();
+    let intent = scene.new_intent(1, scene.mine);
+    scene.ledger.begin_envelope(Intent { kind: OperationKind::Pipeline, ..intent }).await.unwrap();
+    scene.settle_envelope(1, [accepted(), accepted()]).await;
+    scene.store_receipt(2, Status::Expired).await;
+    let (counts, parts) = (scene.count_states().await, 2);
+    scene.ledger.end_run(scene.mine, RunEnd { counts, parts, receipts: 1, ..run_end() }).await.unwrap();
+    assert!(scene.reload_run().await.current_counts().is_some());
+    PostgresLedger::upgrade_tables(&address).await.unwrap();
+    let kept = scene.ledger.load_envelopes(scene.run.key, 1..=1).await.unwrap();
     let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
     assert_eq!(chains, ["rcs sms"; 2], "and the record is sound");
-    assert_eq!(scene.now().await.standing_counts(), None);
+    assert_eq!(scene.reload_run().await.current_counts(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_of_an_earlier_version_writes_nothing_more_once_the_tables_are_of_a_newer_one() {
-    let Some((ledger, address, folder)) = ledger().await else { return };
-    ledger.prove_writable().await.unwrap();
-    of_the_next_version(&address).await;
+async fn earlier_version_writes_nothing_after_a_newer_upgrade() {
+    let Some((ledger, address, folder)) = new_ledger().await else { return };
+    ledger.check_writable().await.unwrap();
+    set_next_version(&address).await;
     for _ in 0..2 {
-        assert!(matches!(ledger.prove_writable().await, Err(LedgerError::TooNew { .. })));
+        assert!(matches!(ledger.check_writable().await, Err(LedgerError::TooNew { .. })));
     }
     assert!(matches!(PostgresLedger::open(&address, folder.path()).await, Err(LedgerError::TooNew { .. })));
-    assert!(matches!(PostgresLedger::upgrade(&address).await, Err(LedgerError::TooNew { .. })));
+    assert!(matches!(PostgresLedger::upgrade_tables(&address).await, Err(LedgerError::TooNew { .. })));
 }
 
 /// A process that has a share and is not heard of for longer than the database grants, and one that came to its place.
-struct Sleeper {
+struct SleepingProcess {
     scene: Scene<PostgresLedger>,
-    asleep: Seat,
-    rows: Rows,
+    asleep: ShardWorker,
+    rows: RowSpan,
     other: PostgresLedger,
-    awake: Seat,
+    awake: ShardWorker,
     _folders: [TempDir; 2],
 }
 
-impl Sleeper {
+impl SleepingProcess {
     async fn new() -> Option<Self> {
-        let (ledger, address, first) = ledger().await?;
+        let (ledger, address, first) = new_ledger().await?;
         let second = tempfile::tempdir().unwrap();
         let other = PostgresLedger::open(&address, second.path()).await.unwrap();
-        let scene = Scene::on(ledger).await;
-        scene.ledger.share_out(scene.mine, "terms".into(), true).await.unwrap();
-        let run = scene.ledger.runs(RunFilter::one(scene.run.key)).await.unwrap().remove(0);
-        let asleep = scene.ledger.take_seat(&run, "asleep".into()).await.unwrap().expect("it is shared out");
-        let Share::Fresh(rows) = scene.ledger.draw_share(&asleep, 2, true).await.unwrap() else {
+        let scene = Scene::new(ledger).await;
+        scene.ledger.shard_run(scene.mine, "terms".into(), true).await.unwrap();
+        let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
+        let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("it is shared out");
+        let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {
             panic!("nobody has any")
         };
         let expired = scene.ledger.write(|connection, _| {
@@ -320,26 +323,26 @@ impl Sleeper {
             })
         });
         expired.await.unwrap();
-        let awake = other.take_seat(&run, "awake".into()).await.unwrap().expect("it is shared out");
+        let awake = other.register_worker(&run, "awake".into()).await.unwrap().expect("it is shared out");
         assert_eq!(awake.place, asleep.place, "where nobody is heard of");
         Some(Self { scene, asleep, rows, other, awake, _folders: [first, second] })
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_slept_until_its_place_was_anothers_begins_nothing() {
-    let Some(Sleeper { scene, asleep, rows, .. }) = Sleeper::new().await else { return };
-    scene.ledger.locks.renew().await.unwrap();
-    let begun = scene.ledger.begin(single_intent(asleep.lease, rows.first.get())).await.unwrap();
+async fn process_that_slept_past_its_lease_begins_nothing() {
+    let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
+    scene.ledger.locks.renew_leases().await.unwrap();
+    let begun = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
     assert_eq!(begun, Permit::Lost, "it could not leave");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_falls_asleep_while_it_draws_takes_nothing_from_who_sits_at_its_place_by_then() {
-    let Some(Sleeper { scene, asleep, rows, other, awake, .. }) = Sleeper::new().await else { return };
-    assert!(matches!(other.draw_share(&awake, 2, true).await.unwrap(), Share::TakenOver { .. }));
+async fn late_draw_takes_nothing_from_the_new_lease_holder() {
+    let Some(SleepingProcess { scene, asleep, rows, other, awake, .. }) = SleepingProcess::new().await else { return };
+    assert!(matches!(other.draw_shard(&awake, 2, true).await.unwrap(), ShardDraw::TakenOver { .. }));
     // It looked a moment ago, and does not know that it slept.
-    assert_eq!(scene.ledger.draw_share(&asleep, 2, true).await.unwrap(), Share::Over);
-    let begun = other.begin(single_intent(awake.lease, rows.first.get())).await.unwrap();
+    assert_eq!(scene.ledger.draw_shard(&asleep, 2, true).await.unwrap(), ShardDraw::Ended);
+    let begun = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
     assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");
 }

@@ -5,9 +5,9 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, raw_sql};
 
 use super::address::PostgresAddress;
 use super::dialect::Reader;
-use super::pen::Commits;
-use super::succession::{self, Succession};
-use crate::ledger::mark::Mark;
+use super::pen::WriterCommits;
+use super::succession::{self, ServerSuccession};
+use crate::ledger::mark::HighWaterMark;
 
 /// A transaction that reads, and sees one state of the ledger from its first look on.
 const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO campaign";
@@ -40,57 +40,61 @@ const TURN: &str = concat!(
 );
 
 /// Who writes no more for so long is no writer any more, in microseconds.
-const LONGEST_SILENCE: i64 = 7 * 24 * 3_600_000_000;
+const WRITER_RETENTION: i64 = 7 * 24 * 3_600_000_000;
 
 /// The turn to write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Turn {
+pub(super) struct WriteTurn {
     /// The time of the database, in microseconds.
     pub(super) now: i64,
     /// Which ledger it is, and how far it has come.
-    pub(super) mark: Mark,
+    pub(super) mark: HighWaterMark,
     /// The version of its tables.
     pub(super) version: i64,
     /// The server, and the one before.
-    pub(super) succession: Succession,
+    pub(super) succession: ServerSuccession,
 }
 
 /// A connection of its own.
-pub(super) async fn connect(address: &PostgresAddress) -> sqlx::Result<PgConnection> {
+pub(super) async fn open_connection(address: &PostgresAddress) -> sqlx::Result<PgConnection> {
     let connection = address.options().connect().await?;
-    address.reached();
+    address.record_reached();
     Ok(connection)
 }
 
 /// A connection of a pool that reads.
-pub(super) async fn read(pool: &PgPool) -> sqlx::Result<Reader> {
+pub(super) async fn begin_read(pool: &PgPool) -> sqlx::Result<Reader> {
     pool.begin_with(READ).await
 }
 
 /// A transaction that writes beside others: only single records of its own process.
-pub(super) async fn beside(pool: &PgPool) -> sqlx::Result<Reader> {
+pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader> {
     pool.begin_with(write!()).await
 }
 
 /// Begins a transaction that has the turn to write.
-pub(super) async fn write(connection: &mut PgConnection) -> sqlx::Result<Turn> {
+pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<WriteTurn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
     let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;
-    let mark = Mark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
-    let succession = Succession::of(turn)?;
-    Ok(Turn { now: turn.try_get("now")?, mark, version: turn.try_get("version")?, succession })
+    let mark = HighWaterMark { id: turn.try_get("id")?, generation: turn.try_get("generation")? };
+    let succession = ServerSuccession::from_row(turn)?;
+    Ok(WriteTurn { now: turn.try_get("now")?, mark, version: turn.try_get("version")?, succession })
 }
 
 /// The time of the database.
-pub(super) async fn moment(connection: &mut PgConnection) -> sqlx::Result<i64> {
+pub(super) async fn load_time(connection: &mut PgConnection) -> sqlx::Result<i64> {
     raw_sql(moment!()).fetch_one(connection).await?.try_get(0)
 }
 
 /// Counts the commit, as the ledger's and as this writer's, and makes it: in one message.
-pub(super) async fn commit(connection: &mut PgConnection, commits: Commits, now: i64) -> sqlx::Result<Mark> {
-    let Commits { writer, made } = commits;
+pub(super) async fn count_and_commit(
+    connection: &mut PgConnection,
+    commits: WriterCommits,
+    now: i64,
+) -> sqlx::Result<HighWaterMark> {
+    let WriterCommits { writer, made } = commits;
     let forgotten = match made {
-        1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - LONGEST_SILENCE),
+        1 => format!("DELETE FROM writers WHERE wrote_at < {};", now - WRITER_RETENTION),
         _ => String::new(),
     };
     let counted = format!(
@@ -101,11 +105,11 @@ pub(super) async fn commit(connection: &mut PgConnection, commits: Commits, now:
     // Numbers alone are put into it.
     let answers = raw_sql(AssertSqlSafe(counted)).fetch_all(connection).await?;
     let counted = answers.first().ok_or(sqlx::Error::RowNotFound)?;
-    Ok(Mark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
+    Ok(HighWaterMark { id: counted.try_get(0)?, generation: counted.try_get(1)? })
 }
 
 /// How many commits of a writer the database has.
-pub(super) async fn commits_of(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
+pub(super) async fn count_writer_commits(connection: &mut PgConnection, writer: i64) -> sqlx::Result<Option<i64>> {
     let known = sqlx::query_scalar("SELECT commits FROM writers WHERE writer = $1").persistent(false);
     known.bind(writer).fetch_optional(connection).await
 }

@@ -2,25 +2,25 @@
 
 use roaring::RoaringBitmap;
 
-use crate::domain::{Addressee, ForgottenNumber, Outcome, Phone, Receipt};
-use crate::ledger::{Change, SentRow};
+use crate::domain::{Addressee, ForgottenNumber, OperationOutcome, Phone, Receipt};
+use crate::ledger::{RowChange, SentRow};
 
 /// What stands in a text where the number stood.
 const FORGOTTEN: &str = "a forgotten number";
 
 /// A number that is being forgotten, with what stays of it.
 #[derive(Clone, Copy)]
-pub(in crate::ledger) struct Forgotten {
+pub(in crate::ledger) struct NumberErasure {
     pub(in crate::ledger) phone: Phone,
     pub(in crate::ledger) stays: ForgottenNumber,
 }
 
-impl Forgotten {
+impl NumberErasure {
     /// Takes the number out of the rows of an envelope and of what became of them; tells whether it was there.
-    pub(in crate::ledger) fn in_envelope(
+    pub(in crate::ledger) fn erase_from_envelope(
         self,
         rows: &mut [SentRow],
-        outcomes: &mut [Outcome],
+        outcomes: &mut [OperationOutcome],
         forgotten: &RoaringBitmap,
     ) -> bool {
         let mut any = false;
@@ -29,29 +29,31 @@ impl Forgotten {
             // The hash of a message tells its number to whoever tries all of them.
             (sent.to, sent.digest) = (Addressee::Forgotten(self.stays), [0; 8]);
             if let Some(outcome) = outcomes.get_mut(index) {
-                self.in_outcome(outcome);
+                self.erase_from_outcome(outcome);
             }
         }
         any
     }
 
-    fn in_outcome(self, outcome: &mut Outcome) {
+    fn erase_from_outcome(self, outcome: &mut OperationOutcome) {
         match outcome {
-            Outcome::Accepted { answer, .. } => *answer = None,
-            Outcome::Rejected { error } => *error = self.in_words(error),
-            Outcome::NotSent { reason } | Outcome::InDoubt { reason } => *reason = self.in_words(reason).into(),
-            Outcome::Queued { .. } => {}
+            OperationOutcome::Accepted { answer, .. } => *answer = None,
+            OperationOutcome::Rejected { error } => *error = self.erase_from_text(error),
+            OperationOutcome::NotSent { reason } | OperationOutcome::InDoubt { reason } => {
+                *reason = self.erase_from_text(reason).into()
+            }
+            OperationOutcome::Queued { .. } => {}
         }
     }
 
     /// What stays of the number.
-    pub(in crate::ledger) fn who(self) -> Addressee {
+    pub(in crate::ledger) fn addressee(self) -> Addressee {
         Addressee::Forgotten(self.stays)
     }
 
     /// A text without the number.
-    pub(in crate::ledger) fn in_words(self, text: &str) -> String {
-        self.phone.hidden_in(text, FORGOTTEN).into_owned()
+    pub(in crate::ledger) fn erase_from_text(self, text: &str) -> String {
+        self.phone.hide_in_text(text, FORGOTTEN).into_owned()
     }
 }
 
@@ -61,9 +63,14 @@ pub(in crate::ledger) fn forget_in_receipt(receipt: &mut Receipt) {
 }
 
 /// Takes what somebody wrote about a person out of a decision.
-pub(in crate::ledger) fn forget_in_change(change: &mut Change) {
+pub(in crate::ledger) fn forget_in_change(change: &mut RowChange) {
     match change {
-        Change::AssumedSent { why, .. } | Change::NotSent { why, .. } | Change::SendAgain { why, .. } => *why = None,
-        Change::Found { .. } | Change::NotFound { .. } | Change::Unresolved { .. } | Change::Retry { .. } => {}
+        RowChange::AssumedSent { why, .. } | RowChange::NotSent { why, .. } | RowChange::SendAgain { why, .. } => {
+            *why = None
+        }
+        RowChange::Found { .. }
+        | RowChange::NotFound { .. }
+        | RowChange::Unresolved { .. }
+        | RowChange::Retry { .. } => {}
     }
 }

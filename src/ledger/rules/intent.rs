@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use crate::ledger::{AccountPace, Allowance, Intent, Permit, Run};
+use crate::ledger::{AccountRateLimit, Allowance, Intent, Permit, Run};
 
 /// Why no intent may be recorded for a run; nothing if one may. `leased` tells whether whoever asks has the rows.
-pub(in crate::ledger) fn refusal(run: &Run, leased: bool) -> Option<Permit> {
+pub(in crate::ledger) fn find_refusal(run: &Run, leased: bool) -> Option<Permit> {
     match leased {
         false => Some(Permit::Lost),
         true => run.stop_requested.then_some(Permit::StopRequested),
@@ -19,7 +19,7 @@ pub(in crate::ledger) fn takes_slot(account: &Allowance, not_before: i64, now: i
 }
 
 /// When an envelope leaves that takes its slot at `now`.
-pub(in crate::ledger) fn leaves(intent: &Intent, pace: AccountPace, now: i64) -> Timestamp {
+pub(in crate::ledger) fn departure_time(intent: &Intent, pace: AccountRateLimit, now: i64) -> Timestamp {
     let account = &intent.account;
     let count = u32::try_from(intent.rows.len()).unwrap_or(u32::MAX);
     let waits = takes_slot(account, pace.not_before, now);
@@ -29,6 +29,6 @@ pub(in crate::ledger) fn leaves(intent: &Intent, pace: AccountPace, now: i64) ->
 }
 
 /// Whether an envelope would leave too late that leaves then.
-pub(in crate::ledger) fn late(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
-    (leaves >= intent.leave_by?).then_some(Permit::Late(leaves))
+pub(in crate::ledger) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
+    (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
 }

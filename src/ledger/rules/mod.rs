@@ -17,17 +17,19 @@ mod plan;
 mod settlement;
 mod share;
 
-pub(super) use block::{HOUR, next_draw, next_rows, owns};
+pub(super) use block::{HOUR, next_draw_time, next_rows, owns_rows};
 pub use budget::share_budget;
-pub(super) use budget::{BudgetScope, given_back, is_out, over, spent, taken};
-pub(super) use cap::{allowed, capped, contacts, counts_for_caps};
-pub(super) use course::held;
-pub(super) use day::{nearer, over_day};
-pub(super) use forgetting::{Forgotten, forget_in_change, forget_in_receipt};
+pub(super) use budget::{
+    BudgetScope, envelope_spending, find_exceeded_budget, intended_spending, may_have_been_sent, refunded_spending,
+};
+pub(super) use cap::{caps_allow, counted_messages, counts_for_caps, find_capped_rows};
+pub(super) use course::check_lock;
+pub(super) use day::{find_exceeded_day, tighter_bound};
+pub(super) use forgetting::{NumberErasure, forget_in_change, forget_in_receipt};
 pub(super) use guard::Guard;
-pub(super) use ids::candidates;
-pub(super) use intent::{late, leaves, refusal, takes_slot};
+pub(super) use ids::id_candidates;
+pub(super) use intent::{check_deadline, departure_time, find_refusal, takes_slot};
 pub(super) use occurrence::may_fire;
-pub(super) use plan::plans_since;
-pub(super) use settlement::{doubt, merge};
-pub(super) use share::{Draws, draws};
+pub(super) use plan::oldest_kept_plan_time;
+pub(super) use settlement::{in_doubt_outcomes, merge_outcomes};
+pub(super) use share::{DrawReadiness, check_draw};

@@ -2,22 +2,22 @@
 
 use sqlx::Row as _;
 
-use super::change::Failure;
+use super::change::StatementError;
 use super::dialect::{Adapter, Connection, Record};
-use super::look::look;
-use super::runs::instant;
-use super::statement::{query, readable};
+use super::look::read_ledger;
+use super::runs::timestamp_from_micros;
+use super::statement::{query, read_lossy};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::{ApprovalRules, KeptApprovalRule, LedgerError, LedgerFuture};
+use crate::ledger::{ApprovalRuleStore, KeptApprovalRule, LedgerError, LedgerFuture};
 
 /// What stands between hosts in their column.
-const BETWEEN_HOSTS: &str = " ";
+const HOST_SEPARATOR: &str = " ";
 
-impl ApprovalRules for Adapter {
-    fn approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
+impl ApprovalRuleStore for Adapter {
+    fn list_approval_rules(&self) -> LedgerFuture<'_, Vec<KeptApprovalRule>> {
         Box::pin(async move {
             match self.keeps_approval_rules() {
-                true => look!(self, read),
+                true => read_ledger!(self, load_rules),
                 false => Ok(Vec::new()),
             }
         })
@@ -26,7 +26,7 @@ impl ApprovalRules for Adapter {
     fn keep_approval_rule(&self, rule: KeptApprovalRule) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             match self.keeps_approval_rules() {
-                true => self.write(move |connection, _| Box::pin(keep(connection, rule.clone()))).await,
+                true => self.write(move |connection, _| Box::pin(store_rule(connection, rule.clone()))).await,
                 false => Ok(()),
             }
         })
@@ -34,36 +34,36 @@ impl ApprovalRules for Adapter {
 }
 
 /// Each rule with the name of its account, as far as it can be read.
-pub(super) async fn stored(
+pub(super) async fn list_stored_rules(
     reader: &mut Connection,
-) -> Result<Vec<(String, Result<KeptApprovalRule, Failure>)>, Failure> {
+) -> Result<Vec<(String, Result<KeptApprovalRule, StatementError>)>, StatementError> {
     let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
-    Ok(rows.iter().map(|row| (readable(row, "account"), rule(row))).collect())
+    Ok(rows.iter().map(|row| (read_lossy(row, "account"), rule_from_row(row))).collect())
 }
 
-async fn read(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, Failure> {
+async fn load_rules(reader: &mut Connection) -> Result<Vec<KeptApprovalRule>, StatementError> {
     let rows = query("SELECT * FROM approval_rules ORDER BY key").fetch_all(reader).await?;
-    rows.iter().map(rule).collect()
+    rows.iter().map(rule_from_row).collect()
 }
 
-fn rule(row: &Record) -> Result<KeptApprovalRule, Failure> {
+fn rule_from_row(row: &Record) -> Result<KeptApprovalRule, StatementError> {
     let hosts: String = row.try_get("hosts")?;
     let kept = KeptApprovalRule {
         account: row.try_get("account")?,
         gateway: row.try_get("gateway")?,
-        hosts: hosts.split(BETWEEN_HOSTS).map(str::to_owned).collect(),
+        hosts: hosts.split(HOST_SEPARATOR).map(str::to_owned).collect(),
         rule: row.try_get("rule")?,
         by: row.try_get("recorded_by")?,
-        at: instant(row.try_get("at")?)?,
+        at: timestamp_from_micros(row.try_get("at")?)?,
     };
-    match sum(&kept).agrees(row.try_get("sum")?) {
+    match rule_checksum(&kept).matches(row.try_get("sum")?) {
         true => Ok(kept),
         false => Err(LedgerError::Damaged { what: format!("the approval rule for account {}", kept.account) }.into()),
     }
 }
 
-async fn keep(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(), Failure> {
-    let sum = sum(&rule).finish();
+async fn store_rule(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(), StatementError> {
+    let sum = rule_checksum(&rule).finish();
     let KeptApprovalRule { account, gateway, hosts, rule, by, at } = rule;
     query(
         "INSERT INTO approval_rules (account, gateway, hosts, rule, recorded_by, at, sum)
@@ -71,7 +71,7 @@ async fn keep(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(),
     )
     .bind(account)
     .bind(gateway)
-    .bind(hosts.join(BETWEEN_HOSTS))
+    .bind(hosts.join(HOST_SEPARATOR))
     .bind(rule)
     .bind(by)
     .bind(at.as_microsecond())
@@ -81,11 +81,11 @@ async fn keep(connection: &mut Connection, rule: KeptApprovalRule) -> Result<(),
     Ok(())
 }
 
-fn sum(kept: &KeptApprovalRule) -> Checksum {
+fn rule_checksum(kept: &KeptApprovalRule) -> Checksum {
     let KeptApprovalRule { account, gateway, hosts, rule, by, at } = kept;
-    let hosts = &hosts.join(BETWEEN_HOSTS);
+    let hosts = &hosts.join(HOST_SEPARATOR);
     let sum = [account, gateway, hosts, rule, by]
         .into_iter()
-        .fold(Checksum::of("approval_rules"), |sum, text| sum.text(text));
-    sum.number(at.as_microsecond())
+        .fold(Checksum::for_table("approval_rules"), |sum, text| sum.with_text(text));
+    sum.with_number(at.as_microsecond())
 }

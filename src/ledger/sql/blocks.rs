@@ -2,20 +2,20 @@
 
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::change::{Failure, Now};
+use super::change::{Now, StatementError};
 use super::dialect::{self, Connection};
 use super::envelopes;
-use super::places::Place;
-use super::runs::{self, Stage, instant};
-use super::statement::{as_small, query, row, scalar, small};
+use super::places::DrawPlace;
+use super::runs::{self, InitialRunState, timestamp_from_micros};
+use super::statement::{query, read_row_number, read_u32, scalar, to_u32};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::rules::{HOUR, next_draw, next_rows, owns};
-use crate::ledger::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, Rows, Run, RunId, SharedRun};
+use crate::ledger::rules::{HOUR, next_draw_time, next_rows, owns_rows};
+use crate::ledger::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun};
 
 /// What a process draws: rows of which run, at which place, by which right.
 #[derive(Clone)]
-pub(super) struct Draw {
+pub(super) struct BlockDraw {
     pub(super) shared: SharedRun,
     pub(super) wanted: BlockRequest,
     pub(super) place: u32,
@@ -24,74 +24,74 @@ pub(super) struct Draw {
 }
 
 /// Gives a free place the next rows of the latest such run, or of a new one where that has none left; or why not.
-pub(super) async fn draw(
+pub(super) async fn draw_block(
     connection: &mut Connection,
     now: Now,
-    draw: Draw,
-) -> Result<Result<(Run, Lease), DrawRefusal>, Failure> {
-    let Draw { shared, wanted, place, epoch, random } = draw;
+    draw: BlockDraw,
+) -> Result<Result<(Run, Lease), DrawRefusal>, StatementError> {
+    let BlockDraw { shared, wanted, place, epoch, random } = draw;
     let BlockRequest { rows, id, .. } = wanted;
     let of_id = id.map(|id| IdRange { first: id.get(), len: 1 });
-    if let Some(refusal) = refusals(connection, now, &shared, wanted).await?.into_iter().next() {
+    if let Some(refusal) = find_refusals(connection, now, &shared, wanted).await?.into_iter().next() {
         return Ok(Err(refusal));
     }
-    give_up(connection, now, &shared, place).await?;
-    let latest = latest(connection, &shared).await?;
+    reclaim_blocks(connection, now, &shared, place).await?;
+    let latest = find_latest_run(connection, &shared).await?;
     let next = match &latest {
-        Some(run) => next_rows(run, last_drawn(connection, run.key).await?, rows),
+        Some(run) => next_rows(run, find_last_drawn_row(connection, run.key).await?, rows),
         None => None,
     };
     let (mut run, rows) = match latest.zip(next) {
         Some(drawn) => drawn,
         None => {
-            let new = shared.new_run(instant(now.0)?, random);
-            let run = runs::create(connection, new, Stage::Shared).await?;
+            let new = shared.new_run(timestamp_from_micros(now.0)?, random);
+            let run = runs::insert_run(connection, new, InitialRunState::Shared).await?;
             let rows = next_rows(&run, None, rows);
             (run, rows.ok_or_else(|| LedgerError::Unreadable("a new run has no rows".to_owned()))?)
         }
     };
     let first = match of_id {
         Some(ids) => ids.first,
-        None => runs::free_ids(connection, (now, rand::random()), rows.len()).await?.first,
+        None => runs::find_free_ids(connection, (now, rand::random()), rows.len()).await?.first,
     };
     let ids = BlockIds { rows, first };
-    add(connection, now, (run.key, ids), (place, epoch, None)).await?;
+    insert_block(connection, now, (run.key, ids), (place, epoch, None)).await?;
     run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
     Ok(Ok((run, lease)))
 }
 
 /// Everything that refuses a draw now, that of the identifier first.
-pub(super) async fn refusals(
+pub(super) async fn find_refusals(
     connection: &mut Connection,
     now: Now,
     shared: &SharedRun,
     BlockRequest { id, per_hour, .. }: BlockRequest,
-) -> Result<Vec<DrawRefusal>, Failure> {
+) -> Result<Vec<DrawRefusal>, StatementError> {
     let mut refusals = Vec::new();
     if let Some(id) = id
-        && !runs::are_free(connection, IdRange { first: id.get(), len: 1 }).await?
+        && !runs::are_ids_free(connection, IdRange { first: id.get(), len: 1 }).await?
     {
         refusals.push(DrawRefusal::IdTaken);
     }
     if let Some(most) = per_hour
-        && let Some(next) = next_draw(&drawn(connection, now, shared).await?, now.0, most)
+        && let Some(next) = next_draw_time(&list_draw_times(connection, now, shared).await?, now.0, most)
     {
-        refusals.push(DrawRefusal::TooMany(instant(next)?));
+        refusals.push(DrawRefusal::TooMany(timestamp_from_micros(next)?));
     }
     Ok(refusals)
 }
 
 /// Records that a block was drawn at a place; by whom, where people are told that. In one message: others wait for the turn
 /// meanwhile.
-pub(super) async fn add(
+pub(super) async fn insert_block(
     connection: &mut Connection,
     now: Now,
     (run, ids): (RunId, BlockIds),
     (place, epoch, by): (u32, Epoch, Option<&str>),
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let BlockIds { rows, first } = ids;
-    let by = by.map_or_else(|| "NULL".to_owned(), dialect::literal);
+    let by = by.map_or_else(|| "NULL".to_owned(), dialect::text_literal);
     // Numbers alone are put into it, and a literal that is made of digits.
     let added = format!(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
@@ -99,8 +99,8 @@ pub(super) async fn add(
         run.0,
         rows.first.get(),
         rows.last.get(),
-        runs::signed(first),
-        sum(run, ids).finish(),
+        runs::to_signed(first),
+        block_checksum(run, ids).finish(),
         epoch.0,
         now.0
     );
@@ -109,7 +109,11 @@ pub(super) async fn add(
 }
 
 /// When blocks were drawn through a profile within the last hour, the first first.
-async fn drawn(connection: &mut Connection, now: Now, shared: &SharedRun) -> Result<Vec<i64>, Failure> {
+async fn list_draw_times(
+    connection: &mut Connection,
+    now: Now,
+    shared: &SharedRun,
+) -> Result<Vec<i64>, StatementError> {
     let drawn = scalar(
         "SELECT drawn_at FROM blocks JOIN runs ON key = run
          WHERE campaign = $1 AND gateway = $2 AND drawn_at > $3 ORDER BY drawn_at",
@@ -123,7 +127,7 @@ async fn drawn(connection: &mut Connection, now: Now, shared: &SharedRun) -> Res
 }
 
 /// Has a block count for no hour.
-pub(super) async fn uncount(connection: &mut Connection, lease: Lease) -> Result<(), Failure> {
+pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
     query("UPDATE blocks SET drawn_at = NULL WHERE run = $1 AND first_row = $2 AND epoch = $3")
         .bind(lease.run.0)
         .bind(i64::from(lease.rows.first.get()))
@@ -134,7 +138,12 @@ pub(super) async fn uncount(connection: &mut Connection, lease: Lease) -> Result
 }
 
 /// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
-async fn give_up(connection: &mut Connection, now: Now, shared: &SharedRun, place: u32) -> Result<(), Failure> {
+async fn reclaim_blocks(
+    connection: &mut Connection,
+    now: Now,
+    shared: &SharedRun,
+    place: u32,
+) -> Result<(), StatementError> {
     let blocks = query(
         "SELECT run, first_row, last_row FROM blocks JOIN runs ON key = run
          WHERE campaign = $1 AND account = $2 AND place = $3 AND epoch IS NOT NULL",
@@ -145,23 +154,30 @@ async fn give_up(connection: &mut Connection, now: Now, shared: &SharedRun, plac
     .fetch_all(&mut *connection)
     .await?;
     for block in blocks {
-        let (run, rows) = (RunId(block.try_get(0)?), Rows { first: row(&block, 1)?, last: row(&block, 2)? });
-        envelopes::doubt_intents(connection, now, run, |intent| owns(rows, intent)).await?;
-        close(connection, run, place).await?;
+        let (run, rows) = (
+            RunId(block.try_get(0)?),
+            RowSpan { first: read_row_number(&block, 1)?, last: read_row_number(&block, 2)? },
+        );
+        envelopes::mark_intents_in_doubt(connection, now, run, |intent| owns_rows(rows, intent)).await?;
+        close_blocks(connection, run, place).await?;
     }
     Ok(())
 }
 
 /// Takes the blocks of these places of a run, where nobody is; tells those that somebody may have still.
-pub(super) async fn shut_out(connection: &mut Connection, run: RunId, shut: &[u32]) -> Result<Vec<Rows>, Failure> {
+pub(super) async fn close_places(
+    connection: &mut Connection,
+    run: RunId,
+    shut: &[u32],
+) -> Result<Vec<RowSpan>, StatementError> {
     for place in shut {
-        close(connection, run, *place).await?;
+        close_blocks(connection, run, *place).await?;
     }
-    Ok(places(connection, run).await?.into_iter().flat_map(|place| place.rows).collect())
+    Ok(list_places(connection, run).await?.into_iter().flat_map(|place| place.rows).collect())
 }
 
 /// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.
-async fn close(connection: &mut Connection, run: RunId, place: u32) -> Result<(), Failure> {
+async fn close_blocks(connection: &mut Connection, run: RunId, place: u32) -> Result<(), StatementError> {
     query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND place = $2")
         .bind(run.0)
         .bind(i64::from(place))
@@ -171,7 +187,7 @@ async fn close(connection: &mut Connection, run: RunId, place: u32) -> Result<()
 }
 
 /// The latest such run, be it full or not.
-async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Option<Run>, Failure> {
+async fn find_latest_run(connection: &mut Connection, shared: &SharedRun) -> Result<Option<Run>, StatementError> {
     let keys: Vec<i64> =
         scalar("SELECT key FROM runs WHERE shared AND campaign = $1 AND edition = $2 ORDER BY key DESC")
             .bind(&shared.campaign)
@@ -179,8 +195,8 @@ async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Optio
             .fetch_all(&mut *connection)
             .await?;
     for key in keys {
-        let run = runs::read(&mut *connection, RunId(key)).await?;
-        if shared.is(&run) {
+        let run = runs::load_run(&mut *connection, RunId(key)).await?;
+        if shared.matches(&run) {
             return Ok(Some(run));
         }
     }
@@ -188,25 +204,28 @@ async fn latest(connection: &mut Connection, shared: &SharedRun) -> Result<Optio
 }
 
 /// The last row of a run that was drawn.
-pub(super) async fn last_drawn(connection: &mut Connection, run: RunId) -> Result<Option<Row>, Failure> {
+pub(super) async fn find_last_drawn_row(
+    connection: &mut Connection,
+    run: RunId,
+) -> Result<Option<Row>, StatementError> {
     let last: Option<i64> = scalar("SELECT last_row FROM blocks WHERE run = $1 ORDER BY first_row DESC LIMIT 1")
         .bind(run.0)
         .fetch_optional(connection)
         .await?;
-    last.map(|last| as_small(last).map(Row::new)).transpose()
+    last.map(|last| to_u32(last).map(Row::new)).transpose()
 }
 
 /// The identifiers of a shared run's rows, in their order.
-pub(super) async fn ids(reader: &mut Connection, run: RunId) -> Result<Vec<BlockIds>, Failure> {
+pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Result<Vec<BlockIds>, StatementError> {
     let blocks = query("SELECT first_row, last_row, first_id, sum FROM blocks WHERE run = $1 ORDER BY first_row")
         .bind(run.0)
         .fetch_all(reader)
         .await?;
     let mut ids = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let rows = Rows { first: row(&block, 0)?, last: row(&block, 1)? };
-        let known = BlockIds { rows, first: runs::unsigned(block.try_get(2)?) };
-        if !sum(run, known).agrees(block.try_get(3)?) {
+        let rows = RowSpan { first: read_row_number(&block, 0)?, last: read_row_number(&block, 1)? };
+        let known = BlockIds { rows, first: runs::to_unsigned(block.try_get(2)?) };
+        if !block_checksum(run, known).matches(block.try_get(3)?) {
             let what = format!("the record of identifiers starting at row {}", rows.first);
             return Err(LedgerError::Damaged { what }.into());
         }
@@ -216,29 +235,33 @@ pub(super) async fn ids(reader: &mut Connection, run: RunId) -> Result<Vec<Block
 }
 
 /// Whether some block has one of these identifiers.
-pub(super) async fn have(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
+pub(super) async fn are_ids_used(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     // No block is longer than a run, so the index finds the few that could.
     let found: Option<i64> = scalar(
         "SELECT first_id FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
     )
-    .bind(runs::signed(ids.first + ids.len))
-    .bind(runs::signed(ids.first))
+    .bind(runs::to_signed(ids.first + ids.len))
+    .bind(runs::to_signed(ids.first))
     .bind(i64::from(SharedRun::ROWS))
     .fetch_optional(connection)
     .await?;
     Ok(found.is_some())
 }
 
-fn sum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
-    Checksum::of("blocks").number(run.0).number(rows.first.get()).number(rows.last.get()).number(runs::signed(first))
+fn block_checksum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
+    Checksum::for_table("blocks")
+        .with_number(run.0)
+        .with_number(rows.first.get())
+        .with_number(rows.last.get())
+        .with_number(runs::to_signed(first))
 }
 
 /// Whether these rows are of a block that is had by this right still.
 pub(super) async fn are_leased(
     connection: &mut Connection,
     Lease { run, epoch, .. }: Lease,
-    Rows { first, last }: Rows,
-) -> Result<bool, Failure> {
+    RowSpan { first, last }: RowSpan,
+) -> Result<bool, StatementError> {
     let found: Option<i64> = scalar(
         "SELECT first_id FROM blocks WHERE run = $1 AND epoch = $2 AND last_row >= $4
              AND first_row = (SELECT MAX(first_row) FROM blocks WHERE run = $1 AND first_row <= $3)",
@@ -253,18 +276,19 @@ pub(super) async fn are_leased(
 }
 
 /// The places of a run where somebody is, or was last.
-pub(super) async fn places(reader: &mut Connection, run: RunId) -> Result<Vec<Place>, Failure> {
+pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<Vec<DrawPlace>, StatementError> {
     let blocks =
         query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL ORDER BY place")
             .bind(run.0)
             .fetch_all(reader)
             .await?;
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<DrawPlace> = Vec::new();
     for block in &blocks {
-        let (number, rows) = (small(block, 0)?, Rows { first: row(block, 1)?, last: row(block, 2)? });
+        let (number, rows) =
+            (read_u32(block, 0)?, RowSpan { first: read_row_number(block, 1)?, last: read_row_number(block, 2)? });
         match places.last_mut().filter(|place| place.number == number) {
             Some(place) => place.rows.push(rows),
-            None => places.push(Place { number, rows: vec![rows] }),
+            None => places.push(DrawPlace { number, rows: vec![rows] }),
         }
     }
     Ok(places)

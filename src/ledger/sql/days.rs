@@ -8,37 +8,37 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use sqlx::Row as _;
 
-use super::change::{Failure, Now};
+use super::change::{Now, StatementError};
 use super::dialect::Connection;
-use super::runs::{instant, signed, unsigned};
+use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::query;
 use super::{envelopes, events};
-use crate::calendar::PerDay;
-use crate::domain::Outcome;
-use crate::ledger::rules::{BudgetScope, is_out, over_day, spent};
+use crate::calendar::DailyLimits;
+use crate::domain::OperationOutcome;
+use crate::ledger::rules::{BudgetScope, envelope_spending, find_exceeded_day, may_have_been_sent};
 use crate::ledger::{Bound, LedgerError, RowEvents, Run, RunId};
 
 /// Envelopes that are read at once.
-const BLOCK: u32 = 256;
+const ENVELOPES_PER_READ: u32 = 256;
 
 /// How many messages of an intent still leave today, where that is not all of them.
-pub(super) async fn over(
+pub(super) async fn check_daily_limit(
     connection: &mut Connection,
     now: Now,
     run: &Run,
-    (per_day, rows, leaves): (&PerDay, usize, Timestamp),
-) -> Result<Option<(usize, Bound)>, Failure> {
-    let left = left(connection, run, per_day).await?;
-    Ok(over_day(per_day, &left, (instant(now.0)?, leaves), rows))
+    (per_day, rows, leaves): (&DailyLimits, usize, Timestamp),
+) -> Result<Option<(usize, Bound)>, StatementError> {
+    let left = load_sent_by_day(connection, run, per_day).await?;
+    Ok(find_exceeded_day(per_day, &left, (timestamp_from_micros(now.0)?, leaves), rows))
 }
 
 /// Counts messages that leave today.
-pub(super) async fn add(
+pub(super) async fn count_sent_today(
     connection: &mut Connection,
     now: Now,
     run: RunId,
-    (per_day, rows): (&PerDay, usize),
-) -> Result<(), Failure> {
+    (per_day, rows): (&DailyLimits, usize),
+) -> Result<(), StatementError> {
     // What nobody counts on other clocks any more is made anew when somebody does.
     query("DELETE FROM days WHERE run = $1 AND zone <> $2")
         .bind(run.0)
@@ -51,19 +51,19 @@ pub(super) async fn add(
     )
     .bind(run.0)
     .bind(per_day.zone_name())
-    .bind(per_day.day(instant(now.0)?).to_string())
-    .bind(signed(rows as u64))
+    .bind(per_day.local_date(timestamp_from_micros(now.0)?).to_string())
+    .bind(to_signed(rows as u64))
     .execute(connection)
     .await?;
     Ok(())
 }
 
 /// Gives back what did not go out of an envelope that is settled, where the days of its run are kept.
-pub(super) async fn give_back(
+pub(super) async fn uncount_unsent(
     connection: &mut Connection,
     (run, envelope): (RunId, u32),
-    outcomes: &[Outcome],
-) -> Result<(), Failure> {
+    outcomes: &[OperationOutcome],
+) -> Result<(), StatementError> {
     let kept = query(
         "SELECT days.zone, envelopes.begun_at FROM days JOIN envelopes USING (run)
          WHERE run = $1 AND days.day = '' AND envelope = $2",
@@ -72,13 +72,13 @@ pub(super) async fn give_back(
     .bind(i64::from(envelope))
     .fetch_all(&mut *connection)
     .await?;
-    let back = outcomes.iter().filter(|outcome| !is_out(outcome)).count() as u64;
+    let back = outcomes.iter().filter(|outcome| !may_have_been_sent(outcome)).count() as u64;
     for row in kept {
         let zone: String = row.try_get(0)?;
         let of = TimeZone::get(&zone).map_err(|error| LedgerError::Unreadable(error.to_string()))?;
-        let day = instant(row.try_get(1)?)?.to_zoned(of).date().to_string();
+        let day = timestamp_from_micros(row.try_get(1)?)?.to_zoned(of).date().to_string();
         query("UPDATE days SET sent = sent - $1 WHERE run = $2 AND zone = $3 AND day = $4")
-            .bind(signed(back))
+            .bind(to_signed(back))
             .bind(run.0)
             .bind(zone)
             .bind(day)
@@ -89,14 +89,18 @@ pub(super) async fn give_back(
 }
 
 /// Keeps the days of a run no more.
-pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+pub(super) async fn discard_days(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     query("DELETE FROM days WHERE run = $1").bind(run.0).execute(connection).await?;
     Ok(())
 }
 
 /// How many messages of an edition left on each day.
-async fn left(connection: &mut Connection, run: &Run, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
-    let sharing = BudgetScope::of(run);
+async fn load_sent_by_day(
+    connection: &mut Connection,
+    run: &Run,
+    per_day: &DailyLimits,
+) -> Result<BTreeMap<Date, u64>, StatementError> {
+    let sharing = BudgetScope::for_run(run);
     let found = query(
         "SELECT runs.key, runs.owner IS NOT NULL, days.day, days.sent
          FROM runs LEFT JOIN days ON days.run = runs.key AND days.zone = $5
@@ -113,42 +117,48 @@ async fn left(connection: &mut Connection, run: &Run, per_day: &PerDay) -> Resul
     for row in found {
         let (key, has_owner) = (RunId(row.try_get(0)?), row.try_get::<bool, _>(1)?);
         let Some(day) = row.try_get::<Option<String>, _>(2)? else {
-            let counted = count(connection, key, per_day).await?;
+            let counted = count_sent_by_day(connection, key, per_day).await?;
             // Another process that has a run keeps its days itself, or has no such limit and keeps none.
             if key == run.key || !has_owner {
-                keep(connection, key, per_day, &counted).await?;
+                store_days(connection, key, per_day, &counted).await?;
             }
             counted.into_iter().for_each(|(day, sent)| *left.entry(day).or_default() += sent);
             continue;
         };
         if !day.is_empty() {
             let day: Date = day.parse().map_err(|_| LedgerError::Unreadable(format!("`{day}` is not a date")))?;
-            *left.entry(day).or_default() += unsigned(row.try_get(3)?);
+            *left.entry(day).or_default() += to_unsigned(row.try_get(3)?);
         }
     }
     Ok(left)
 }
 
 /// How many messages of a run left on each day, by its envelopes.
-async fn count(connection: &mut Connection, run: RunId, per_day: &PerDay) -> Result<BTreeMap<Date, u64>, Failure> {
-    let events = RowEvents::from(events::read(&mut *connection, run).await?);
+async fn count_sent_by_day(
+    connection: &mut Connection,
+    run: RunId,
+    per_day: &DailyLimits,
+) -> Result<BTreeMap<Date, u64>, StatementError> {
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
     let (mut days, mut next) = (BTreeMap::<Date, u64>::new(), 1);
     loop {
-        let block = envelopes::read(&mut *connection, run, next..=next.saturating_add(BLOCK)).await?;
+        let block =
+            envelopes::load_envelopes(&mut *connection, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
         let Some(last) = block.last() else { return Ok(days) };
         next = last.envelope.saturating_add(1);
         for envelope in &block {
-            *days.entry(per_day.day(envelope.begun_at)).or_default() += spent(envelope, &events).recipients;
+            *days.entry(per_day.local_date(envelope.begun_at)).or_default() +=
+                envelope_spending(envelope, &events).recipients;
         }
     }
 }
 
-async fn keep(
+async fn store_days(
     connection: &mut Connection,
     run: RunId,
-    per_day: &PerDay,
+    per_day: &DailyLimits,
     days: &BTreeMap<Date, u64>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let named = days.iter().map(|(day, sent)| (day.to_string(), *sent));
     for (day, sent) in named.chain([(String::new(), 0)]) {
         query(
@@ -158,7 +168,7 @@ async fn keep(
         .bind(run.0)
         .bind(per_day.zone_name())
         .bind(day)
-        .bind(signed(sent))
+        .bind(to_signed(sent))
         .execute(&mut *connection)
         .await?;
     }

@@ -3,47 +3,49 @@
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
 
-use super::change::{Failure, Now};
+use super::change::{Now, StatementError};
 use super::dialect::Connection;
-use super::runs::{self, instant};
-use super::statement::{self, as_small, query, scalar, small};
+use super::runs::{self, timestamp_from_micros};
+use super::statement::{self, query, read_u32, scalar, to_u32};
 use super::{blocks, bounds};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::rules::{Forgotten, forget_in_change};
-use crate::ledger::{AskedRow, Change, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowEvent, Rows, RunId};
+use crate::ledger::rules::{NumberErasure, forget_in_change};
+use crate::ledger::{
+    AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan, RunId,
+};
 
 /// Records events, unless the run was lost.
-pub(super) async fn record(
+pub(super) async fn record_events(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
     events: Vec<NewRowEvent>,
-) -> Result<Ownership, Failure> {
-    let mut held = runs::read(&mut *connection, lease.run).await?.is_leased(lease);
+) -> Result<Ownership, StatementError> {
+    let mut held = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
     if !held {
         // Whoever sends it in shares learns of its own rows.
         held = !events.is_empty();
         for NewRowEvent { row, .. } in &events {
-            held = held && blocks::are_leased(&mut *connection, lease, Rows { first: *row, last: *row }).await?;
+            held = held && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
         }
     }
     if !held {
         return Ok(Ownership::Lost);
     }
-    add(connection, now, lease.run, &events).await?;
+    insert_events(connection, now, lease.run, &events).await?;
     Ok(Ownership::Held)
 }
 
 /// Reserves identifiers for an order and records that its rows are to be sent as new messages.
-pub(super) async fn retry(
+pub(super) async fn record_retry(
     connection: &mut Connection,
     now: Now,
     lease: Lease,
     order: RetryOrder,
-) -> Result<Ownership, Failure> {
+) -> Result<Ownership, StatementError> {
     let run = lease.run;
-    let known = runs::read(&mut *connection, run).await?;
+    let known = runs::load_run(&mut *connection, run).await?;
     if !known.is_leased(lease) {
         return Ok(Ownership::Lost);
     }
@@ -51,61 +53,66 @@ pub(super) async fn retry(
         .bind(run.0)
         .fetch_one(&mut *connection)
         .await?;
-    let number = as_small(number)?;
-    let ids = runs::free_ids(connection, (now, order.random), known.ids.len).await?;
-    let (first, ids) = (runs::signed(ids.first), runs::signed(ids.len));
+    let number = to_u32(number)?;
+    let ids = runs::find_free_ids(connection, (now, order.random), known.ids.len).await?;
+    let (first, ids) = (runs::to_signed(ids.first), runs::to_signed(ids.len));
     query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(run.0)
         .bind(i64::from(number))
         .bind(first)
         .bind(ids)
         .bind(now.0)
-        .bind(order_sum(run, number, first, ids).finish())
+        .bind(order_checksum(run, number, first, ids).finish())
         .execute(&mut *connection)
         .await?;
-    add(connection, now, run, &order.events(number)).await?;
+    insert_events(connection, now, run, &order.into_events(number)).await?;
     Ok(Ownership::Held)
 }
 
-async fn add(connection: &mut Connection, now: Now, run: RunId, events: &[NewRowEvent]) -> Result<(), Failure> {
+async fn insert_events(
+    connection: &mut Connection,
+    now: Now,
+    run: RunId,
+    events: &[NewRowEvent],
+) -> Result<(), StatementError> {
     for NewRowEvent { row, envelope, change } in events {
-        let change = postcard::to_stdvec(change).map_err(unreadable)?;
+        let change = postcard::to_stdvec(change).map_err(unreadable_change)?;
         query("INSERT INTO events (run, row, envelope, at, change, sum) VALUES ($1, $2, $3, $4, $5, $6)")
             .bind(run.0)
             .bind(i64::from(row.get()))
             .bind(i64::from(*envelope))
             .bind(now.0)
             .bind(&change)
-            .bind(event_sum(run, (row.get(), *envelope), now.0, &change).finish())
+            .bind(event_checksum(run, (row.get(), *envelope), now.0, &change).finish())
             .execute(&mut *connection)
             .await?;
     }
-    bounds::learnt(connection, run, events).await?;
-    runs::change(connection, run, |run| run.learn(events.iter().map(|event| &event.change))).await
+    bounds::reset_after_events(connection, run, events).await?;
+    runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
 }
 
 /// Takes what people wrote about these rows out of what was decided, and a number out of what the gateway told when asked.
-pub(super) async fn forget(
+pub(super) async fn forget_in_events(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
-    forgotten: Forgotten,
-) -> Result<(), Failure> {
+    forgotten: NumberErasure,
+) -> Result<(), StatementError> {
     let found = query("SELECT key, row, envelope, at, change FROM events WHERE run = $1")
         .bind(run.0)
         .fetch_all(&mut *connection)
         .await?;
     for record in found {
-        let (row, envelope, at) = (small(&record, 1)?, small(&record, 2)?, record.try_get(3)?);
+        let (row, envelope, at) = (read_u32(&record, 1)?, read_u32(&record, 2)?, record.try_get(3)?);
         if !rows.contains(row) {
             continue;
         }
-        let mut change: Change = postcard::from_bytes(record.try_get(4)?).map_err(unreadable)?;
+        let mut change: RowChange = postcard::from_bytes(record.try_get(4)?).map_err(unreadable_change)?;
         forget_in_change(&mut change);
-        let change = postcard::to_stdvec(&change).map_err(unreadable)?;
+        let change = postcard::to_stdvec(&change).map_err(unreadable_change)?;
         query("UPDATE events SET change = $1, sum = $2 WHERE key = $3")
             .bind(&change)
-            .bind(event_sum(run, (row, envelope), at, &change).finish())
+            .bind(event_checksum(run, (row, envelope), at, &change).finish())
             .bind(record.try_get::<i64, _>(0)?)
             .execute(&mut *connection)
             .await?;
@@ -118,7 +125,7 @@ pub(super) async fn forget(
             .await?;
         let Some(answer) = answer else { continue };
         query("UPDATE questions SET answer = $1 WHERE run = $2 AND row = $3")
-            .bind(forgotten.in_words(&answer))
+            .bind(forgotten.erase_from_text(&answer))
             .bind(run.0)
             .bind(i64::from(row))
             .execute(&mut *connection)
@@ -128,43 +135,47 @@ pub(super) async fn forget(
 }
 
 /// The events of a run, in the order in which they were recorded.
-pub(super) async fn read(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, Failure> {
+pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, StatementError> {
     let rows = query("SELECT row, envelope, at, change, sum FROM events WHERE run = $1 ORDER BY key")
         .bind(run.0)
         .fetch_all(reader)
         .await?;
     let mut events = Vec::with_capacity(rows.len());
     for record in rows {
-        let (row, envelope, at) = (small(&record, 0)?, small(&record, 1)?, record.try_get(2)?);
+        let (row, envelope, at) = (read_u32(&record, 0)?, read_u32(&record, 1)?, record.try_get(2)?);
         let change: &[u8] = record.try_get(3)?;
-        if !event_sum(run, (row, envelope), at, change).agrees(record.try_get(4)?) {
+        if !event_checksum(run, (row, envelope), at, change).matches(record.try_get(4)?) {
             return Err(LedgerError::Damaged { what: format!("the decision about row {row}") }.into());
         }
-        let change = postcard::from_bytes(change).map_err(unreadable)?;
-        events.push(RowEvent { row: Row::new(row), envelope, at: instant(at)?, change });
+        let change = postcard::from_bytes(change).map_err(unreadable_change)?;
+        events.push(RowEvent { row: Row::new(row), envelope, at: timestamp_from_micros(at)?, change });
     }
     Ok(events)
 }
 
 /// The identifiers of a run's orders, the first first.
-pub(super) async fn orders(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, Failure> {
+pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, StatementError> {
     let rows = query("SELECT number, first_id, ids, sum FROM orders WHERE run = $1 ORDER BY number")
         .bind(run.0)
         .fetch_all(reader)
         .await?;
     let mut orders = Vec::with_capacity(rows.len());
     for record in rows {
-        let (number, first, ids) = (small(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
-        if !order_sum(run, number, first, ids).agrees(record.try_get(3)?) {
+        let (number, first, ids) = (read_u32(&record, 0)?, record.try_get(1)?, record.try_get(2)?);
+        if !order_checksum(run, number, first, ids).matches(record.try_get(3)?) {
             return Err(LedgerError::Damaged { what: format!("the retry record {number}") }.into());
         }
-        orders.push(IdRange { first: runs::unsigned(first), len: runs::unsigned(ids) });
+        orders.push(IdRange { first: runs::to_unsigned(first), len: runs::to_unsigned(ids) });
     }
     Ok(orders)
 }
 
 /// Keeps how often rows were asked about.
-pub(super) async fn asked(connection: &mut Connection, run: RunId, questions: Vec<AskedRow>) -> Result<(), Failure> {
+pub(super) async fn store_questions(
+    connection: &mut Connection,
+    run: RunId,
+    questions: Vec<AskedRow>,
+) -> Result<(), StatementError> {
     for question in questions {
         query(
             "INSERT INTO questions (run, row, envelope, asked, negatives, first_at, last_at, negative_at, answer)
@@ -189,7 +200,7 @@ pub(super) async fn asked(connection: &mut Connection, run: RunId, questions: Ve
 }
 
 /// How often the rows of a run were asked about.
-pub(super) async fn questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, Failure> {
+pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
          WHERE run = $1 ORDER BY row",
@@ -201,27 +212,32 @@ pub(super) async fn questions(reader: &mut Connection, run: RunId) -> Result<Vec
         .map(|record| {
             let negative_at: Option<i64> = record.try_get(6)?;
             Ok(AskedRow {
-                row: statement::row(record, 0)?,
-                envelope: small(record, 1)?,
-                asked: small(record, 2)?,
-                negatives: small(record, 3)?,
-                first_at: instant(record.try_get(4)?)?,
-                last_at: instant(record.try_get(5)?)?,
-                negative_at: negative_at.map(instant).transpose()?,
+                row: statement::read_row_number(record, 0)?,
+                envelope: read_u32(record, 1)?,
+                asked: read_u32(record, 2)?,
+                negatives: read_u32(record, 3)?,
+                first_at: timestamp_from_micros(record.try_get(4)?)?,
+                last_at: timestamp_from_micros(record.try_get(5)?)?,
+                negative_at: negative_at.map(timestamp_from_micros).transpose()?,
                 answer: record.try_get(7)?,
             })
         })
         .collect()
 }
 
-fn event_sum(run: RunId, (row, envelope): (u32, u32), at: i64, change: &[u8]) -> Checksum {
-    Checksum::of("events").number(run.0).number(row).number(envelope).number(at).bytes(change)
+fn event_checksum(run: RunId, (row, envelope): (u32, u32), at: i64, change: &[u8]) -> Checksum {
+    Checksum::for_table("events")
+        .with_number(run.0)
+        .with_number(row)
+        .with_number(envelope)
+        .with_number(at)
+        .with_bytes(change)
 }
 
-fn order_sum(run: RunId, number: u32, first: i64, ids: i64) -> Checksum {
-    Checksum::of("orders").number(run.0).number(number).number(first).number(ids)
+fn order_checksum(run: RunId, number: u32, first: i64, ids: i64) -> Checksum {
+    Checksum::for_table("orders").with_number(run.0).with_number(number).with_number(first).with_number(ids)
 }
 
-fn unreadable(error: postcard::Error) -> Failure {
+fn unreadable_change(error: postcard::Error) -> StatementError {
     LedgerError::Unreadable(error.to_string()).into()
 }

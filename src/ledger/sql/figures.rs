@@ -1,13 +1,13 @@
 //! What projections made of all rows of runs, as it was given.
 
-use super::change::Failure;
+use super::change::StatementError;
 use super::dialect::{Adapter, Connection};
-use super::look::look;
+use super::look::read_ledger;
 use super::statement::{query, scalar};
 use crate::ledger::{LedgerError, RunId};
 
 /// Keeps what was made of a run, where there is a place for it.
-pub(super) async fn keep(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
+pub(super) async fn store_figures(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
     if !ledger.keeps_figures() {
         return Ok(());
     }
@@ -24,14 +24,14 @@ pub(super) async fn keep(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Resu
 }
 
 /// What was last kept of a run.
-pub(super) async fn read(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
+pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
     if !ledger.keeps_figures() {
         return Ok(None);
     }
-    look!(ledger, kept, run)
+    read_ledger!(ledger, select_figures, run)
 }
 
-async fn kept(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, Failure> {
+async fn select_figures(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, StatementError> {
     let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
     Ok(kept.fetch_optional(reader).await?)
 }

@@ -42,11 +42,11 @@ mod words;
 mod writer;
 mod written;
 
-pub(in crate::ledger) use chains::{record as record_chains, runs_without as runs_without_chains};
-pub(in crate::ledger) use change::{Failure, Now};
-pub(in crate::ledger) use numbers::Numbers;
-pub(in crate::ledger) use places::Proof;
-pub(in crate::ledger) use statement::hexadecimal;
-pub(in crate::ledger) use writer::{OnCommit, Writer};
+pub(in crate::ledger) use chains::{list_runs_without_chains as runs_without_chains, record_chains};
+pub(in crate::ledger) use change::{Now, StatementError};
+pub(in crate::ledger) use numbers::EnvelopeNumbers;
+pub(in crate::ledger) use places::LockProof;
+pub(in crate::ledger) use statement::to_hex;
+pub(in crate::ledger) use writer::{CommitCallback, Writer};
 
 use super::dialect;

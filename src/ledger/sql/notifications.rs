@@ -5,41 +5,45 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::Row as _;
 
-use super::change::{Failure, Now, intact};
+use super::change::{Now, StatementError, capture_damage};
 use super::dialect::{Adapter, Connection, Record};
-use super::look::look;
-use super::statement::{query, scalar, small};
-use super::words::{parse, word};
-use crate::ledger::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationQueue, Told};
+use super::look::read_ledger;
+use super::statement::{query, read_u32, scalar};
+use super::words::{parse_name, serialize_name};
+use crate::ledger::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue};
 
 /// How long what was told is kept.
-const KEPT: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
-    fn notify(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(keep(connection, now, new.clone()))))
+    fn queue_notifications(&self, new: Vec<NewNotification>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(queue_notifications(connection, now, new.clone()))))
     }
 
-    fn notifications_due(&self, apart: Duration) -> LedgerFuture<'_, bool> {
+    fn has_due_notifications(&self, apart: Duration) -> LedgerFuture<'_, bool> {
         let now = self.now();
-        Box::pin(async move { look!(self, due, now, apart) })
+        Box::pin(async move { read_ledger!(self, is_any_due, now, apart) })
     }
 
     fn take_notifications(&self, apart: Duration, held: Duration) -> LedgerFuture<'_, Vec<Notification>> {
-        Box::pin(self.write(move |connection, now| Box::pin(take(connection, now, apart, held))))
+        Box::pin(self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))))
     }
 
-    fn told(&self, keys: Vec<i64>, told: Told) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(settle(connection, now, keys.clone(), told))))
+    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(record_attempt(connection, now, keys.clone(), told))))
     }
 }
 
 /// Keeps notifications, in the transaction of what they tell of.
-pub(super) async fn keep(connection: &mut Connection, now: Now, new: Vec<NewNotification>) -> Result<(), Failure> {
-    for NewNotification { occasion, way, notice } in new {
+pub(super) async fn queue_notifications(
+    connection: &mut Connection,
+    now: Now,
+    new: Vec<NewNotification>,
+) -> Result<(), StatementError> {
+    for NewNotification { occasion, target: way, notice } in new {
         query("INSERT INTO notifications (at, occasion, way, notice, next_at) VALUES ($1, $2, $3, $4, $1)")
             .bind(now.0)
-            .bind(word(&occasion)?)
+            .bind(serialize_name(&occasion)?)
             .bind(way)
             .bind(notice)
             .execute(&mut *connection)
@@ -48,25 +52,25 @@ pub(super) async fn keep(connection: &mut Connection, now: Now, new: Vec<NewNoti
     Ok(())
 }
 
-async fn due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, Failure> {
+async fn is_any_due(reader: &mut Connection, now: Now, apart: Duration) -> Result<bool, StatementError> {
     let found: bool = scalar(
         "SELECT EXISTS (SELECT 1 FROM notifications n WHERE done_at IS NULL AND taken_until <= $1 AND next_at <= $1
              AND NOT EXISTS (SELECT 1 FROM notifications d WHERE d.sent AND d.done_at > $2 AND d.way = n.way
                  AND d.occasion = n.occasion))",
     )
     .bind(now.0)
-    .bind(before(now, apart))
+    .bind(micros_before(now, apart))
     .fetch_one(reader)
     .await?;
     Ok(found)
 }
 
-async fn take(
+async fn take_due(
     connection: &mut Connection,
     now: Now,
     apart: Duration,
     held: Duration,
-) -> Result<Vec<Notification>, Failure> {
+) -> Result<Vec<Notification>, StatementError> {
     let rows = query(
         "UPDATE notifications SET taken_until = $3, tries = tries + 1
          WHERE done_at IS NULL AND taken_until <= $1 AND (way, occasion) IN (
@@ -75,17 +79,20 @@ async fn take(
          RETURNING key, at, tries, occasion, way, notice",
     )
     .bind(now.0)
-    .bind(before(now, apart))
-    .bind(before(now, Duration::ZERO).saturating_add(micros(held)))
+    .bind(micros_before(now, apart))
+    .bind(micros_before(now, Duration::ZERO).saturating_add(to_micros(held)))
     .fetch_all(&mut *connection)
     .await?;
     let mut taken = Vec::with_capacity(rows.len());
     for row in &rows {
-        match intact(read(row))? {
+        match capture_damage(notification_from_row(row))? {
             Ok(notification) => taken.push(notification),
             Err(error) => {
-                tracing::error!("a notification is not sent, because its record is damaged: {}", error.damage());
-                settle(&mut *connection, now, vec![row.try_get("key")?], Told::GivenUp).await?;
+                tracing::error!(
+                    "a notification is not sent, because its record is damaged: {}",
+                    error.describe_damage()
+                );
+                record_attempt(&mut *connection, now, vec![row.try_get("key")?], NotificationOutcome::GivenUp).await?;
             }
         }
     }
@@ -93,38 +100,50 @@ async fn take(
     Ok(taken)
 }
 
-pub(super) fn read(row: &Record) -> Result<Notification, Failure> {
+pub(super) fn notification_from_row(row: &Record) -> Result<Notification, StatementError> {
     let at = Timestamp::from_microsecond(row.try_get("at")?);
     Ok(Notification {
         key: row.try_get("key")?,
         at: at.map_err(|error| LedgerError::Unreadable(error.to_string()))?,
-        tries: small(row, "tries")?,
-        what: NewNotification {
-            occasion: parse(row.try_get("occasion")?)?,
-            way: row.try_get("way")?,
+        attempts: read_u32(row, "tries")?,
+        content: NewNotification {
+            occasion: parse_name(row.try_get("occasion")?)?,
+            target: row.try_get("way")?,
             notice: row.try_get("notice")?,
         },
     })
 }
 
-async fn settle(connection: &mut Connection, now: Now, keys: Vec<i64>, told: Told) -> Result<(), Failure> {
+async fn record_attempt(
+    connection: &mut Connection,
+    now: Now,
+    keys: Vec<i64>,
+    told: NotificationOutcome,
+) -> Result<(), StatementError> {
     let change = match told {
-        Told::Sent => "UPDATE notifications SET done_at = $1, sent = TRUE, taken_until = 0 WHERE key = $3",
-        Told::GivenUp => "UPDATE notifications SET done_at = $1, taken_until = 0 WHERE key = $3",
-        Told::Again(_) => "UPDATE notifications SET next_at = $1 + $2, taken_until = 0 WHERE key = $3",
+        NotificationOutcome::Sent => {
+            "UPDATE notifications SET done_at = $1, sent = TRUE, taken_until = 0 WHERE key = $3"
+        }
+        NotificationOutcome::GivenUp => "UPDATE notifications SET done_at = $1, taken_until = 0 WHERE key = $3",
+        NotificationOutcome::RetryAfter(_) => {
+            "UPDATE notifications SET next_at = $1 + $2, taken_until = 0 WHERE key = $3"
+        }
     };
-    let wait = if let Told::Again(wait) = told { micros(wait) } else { 0 };
+    let wait = if let NotificationOutcome::RetryAfter(wait) = told { to_micros(wait) } else { 0 };
     for key in keys {
         query(change).bind(now.0).bind(wait).bind(key).execute(&mut *connection).await?;
     }
-    query("DELETE FROM notifications WHERE done_at < $1").bind(before(now, KEPT)).execute(connection).await?;
+    query("DELETE FROM notifications WHERE done_at < $1")
+        .bind(micros_before(now, RETENTION))
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-fn before(now: Now, time: Duration) -> i64 {
-    now.0.saturating_sub(micros(time))
+fn micros_before(now: Now, time: Duration) -> i64 {
+    now.0.saturating_sub(to_micros(time))
 }
 
-fn micros(time: Duration) -> i64 {
+fn to_micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }

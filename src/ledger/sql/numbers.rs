@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::change::Failure;
+use super::change::StatementError;
 use super::dialect::Connection;
-use super::statement::{as_small, scalar};
+use super::statement::{scalar, to_u32};
 use crate::ledger::{Epoch, Lease, RunId};
 
 /// The last envelopes of runs.
 #[derive(Clone, Default)]
-pub(in crate::ledger) struct Numbers(Arc<Mutex<LastEnvelopes>>);
+pub(in crate::ledger) struct EnvelopeNumbers(Arc<Mutex<LastEnvelopes>>);
 
 #[derive(Default)]
 struct LastEnvelopes {
@@ -21,31 +21,31 @@ struct LastEnvelopes {
     turn: HashMap<RunId, u32>,
 }
 
-impl Numbers {
+impl EnvelopeNumbers {
     /// Counts the envelopes of a run that was taken.
-    pub(super) async fn begin(&self, connection: &mut Connection, lease: Lease) -> Result<(), Failure> {
-        let last = last(connection, lease.run).await?;
-        self.known().whole.insert((lease.run, lease.epoch), Some(last));
+    pub(super) async fn track_run(&self, connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
+        let last = load_last_number(connection, lease.run).await?;
+        self.lock_numbers().whole.insert((lease.run, lease.epoch), Some(last));
         Ok(())
     }
 
     /// The number that the next envelope has.
-    pub(super) async fn next(&self, connection: &mut Connection, lease: Lease) -> Result<u32, Failure> {
+    pub(super) async fn next_number(&self, connection: &mut Connection, lease: Lease) -> Result<u32, StatementError> {
         let known = {
-            let known = self.known();
+            let known = self.lock_numbers();
             let whole = known.whole.get(&(lease.run, lease.epoch)).copied().flatten();
             whole.or_else(|| known.turn.get(&lease.run).copied())
         };
         let last = match known {
             Some(last) => last,
-            None => last(connection, lease.run).await?,
+            None => load_last_number(connection, lease.run).await?,
         };
         Ok(last + 1)
     }
 
     /// Counts an envelope.
-    pub(super) fn count(&self, lease: Lease, envelope: u32) {
-        let mut known = self.known();
+    pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
+        let mut known = self.lock_numbers();
         known.turn.insert(lease.run, envelope);
         if let Some(last) = known.whole.get_mut(&(lease.run, lease.epoch)) {
             *last = Some(envelope);
@@ -53,28 +53,28 @@ impl Numbers {
     }
 
     /// Another transaction has the turn: others may have added some meanwhile.
-    pub(super) fn turn(&self) {
-        self.known().turn.clear();
+    pub(super) fn start_turn(&self) {
+        self.lock_numbers().turn.clear();
     }
 
     /// Has the last envelopes be asked for again: what was counted was taken back.
-    pub(super) fn forget(&self) {
-        let mut known = self.known();
+    pub(super) fn invalidate(&self) {
+        let mut known = self.lock_numbers();
         known.turn.clear();
         known.whole.values_mut().for_each(|last| *last = None);
     }
 
     /// Counts the envelopes of a run no more.
-    pub(super) fn end(&self, lease: Lease) {
-        self.known().whole.remove(&(lease.run, lease.epoch));
+    pub(super) fn untrack_run(&self, lease: Lease) {
+        self.lock_numbers().whole.remove(&(lease.run, lease.epoch));
     }
 
-    fn known(&self) -> MutexGuard<'_, LastEnvelopes> {
+    fn lock_numbers(&self) -> MutexGuard<'_, LastEnvelopes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn last(connection: &mut Connection, run: RunId) -> Result<u32, Failure> {
+async fn load_last_number(connection: &mut Connection, run: RunId) -> Result<u32, StatementError> {
     let last = scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = $1").bind(run.0);
-    as_small(last.fetch_one(connection).await?)
+    to_u32(last.fetch_one(connection).await?)
 }

@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use sqlx::Row as _;
 
-use super::change::{Failure, Now};
+use super::change::{Now, StatementError};
 use super::dialect::{Connection, Record};
 use super::statement::query;
-use crate::ledger::question_pace::{QuestionPace, is_of_questions, questions_of};
-use crate::ledger::{AccountPace, Allowance, QuestionTurn, Wait};
+use crate::ledger::question_pace::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::ledger::{AccountRateLimit, Allowance, QuestionPermit, SlotWait};
 
 /// Takes room from the account's pace.
-pub(super) async fn reserve(
+pub(super) async fn reserve_rate(
     connection: &mut Connection,
     now: Now,
     account: &Allowance,
     count: u32,
-) -> Result<Wait, Failure> {
-    let before = pace(connection, &account.name).await?;
+) -> Result<SlotWait, StatementError> {
+    let before = load_pace(connection, &account.name).await?;
     let reservation = before.reserve(now.0, count, account.rate);
-    if reservation.pace != before {
-        store(connection, &account.name, reservation.pace).await?;
+    if reservation.rate_limit != before {
+        store_pace(connection, &account.name, reservation.rate_limit).await?;
     }
     Ok(reservation.wait)
 }
@@ -31,57 +31,57 @@ pub(super) async fn reserve_question(
     now: Now,
     account: &Allowance,
     longest: Duration,
-) -> Result<QuestionTurn, Failure> {
-    let questions = questions_of(&account.name);
-    let before = QuestionPace {
-        account: pace(connection, &account.name).await?,
-        questions: pace(connection, &questions).await?,
+) -> Result<QuestionPermit, StatementError> {
+    let questions = question_account_name(&account.name);
+    let before = QuestionRateLimit {
+        account: load_pace(connection, &account.name).await?,
+        questions: load_pace(connection, &questions).await?,
     };
-    let (after, turn) = before.reserve(now.0, account.rate, longest);
+    let (after, turn) = before.reserve_question(now.0, account.rate, longest);
     if after.account != before.account {
-        store(connection, &account.name, after.account).await?;
+        store_pace(connection, &account.name, after.account).await?;
     }
     if after.questions != before.questions {
-        store(connection, &questions, after.questions).await?;
+        store_pace(connection, &questions, after.questions).await?;
     }
     Ok(turn)
 }
 
-pub(super) async fn slow_down(
+pub(super) async fn slow_account_down(
     connection: &mut Connection,
     now: Now,
     account: String,
     wait: Option<Duration>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let wait = wait.and_then(|wait| i64::try_from(wait.as_micros()).ok());
-    let slowed = pace(connection, &account).await?.slowed(now.0, wait);
-    store(connection, &account, slowed).await
+    let slowed = load_pace(connection, &account).await?.slow_down(now.0, wait);
+    store_pace(connection, &account, slowed).await
 }
 
 /// The pace of every account, by name.
-pub(super) async fn all(reader: &mut Connection) -> Result<Vec<(String, AccountPace)>, Failure> {
+pub(super) async fn list_paces(reader: &mut Connection) -> Result<Vec<(String, AccountRateLimit)>, StatementError> {
     let all =
         "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken, name FROM accounts ORDER BY name";
     let rows = query(all).fetch_all(reader).await?;
     let mut paces = Vec::with_capacity(rows.len());
     for row in &rows {
         let name: String = row.try_get("name")?;
-        if !is_of_questions(&name) {
-            paces.push((name, read(row)?));
+        if !is_question_account(&name) {
+            paces.push((name, pace_from_row(row)?));
         }
     }
     Ok(paces)
 }
 
 /// The pace of an account.
-pub(super) async fn pace(connection: &mut Connection, account: &str) -> Result<AccountPace, Failure> {
+pub(super) async fn load_pace(connection: &mut Connection, account: &str) -> Result<AccountRateLimit, StatementError> {
     let one = "SELECT next_free, share, slowed_at, not_before, written_at, rate, taken FROM accounts WHERE name = $1";
     let row = query(one).bind(account).fetch_optional(connection).await?;
-    row.as_ref().map_or_else(|| Ok(AccountPace::default()), read)
+    row.as_ref().map_or_else(|| Ok(AccountRateLimit::default()), pace_from_row)
 }
 
-fn read(row: &Record) -> Result<AccountPace, Failure> {
-    Ok(AccountPace {
+fn pace_from_row(row: &Record) -> Result<AccountRateLimit, StatementError> {
+    Ok(AccountRateLimit {
         next_free: row.try_get(0)?,
         share: row.try_get(1)?,
         slowed_at: row.try_get(2)?,
@@ -92,7 +92,7 @@ fn read(row: &Record) -> Result<AccountPace, Failure> {
     })
 }
 
-async fn store(connection: &mut Connection, account: &str, pace: AccountPace) -> Result<(), Failure> {
+async fn store_pace(connection: &mut Connection, account: &str, pace: AccountRateLimit) -> Result<(), StatementError> {
     query(
         "INSERT INTO accounts (name, next_free, share, slowed_at, not_before, written_at, rate, taken)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

@@ -2,41 +2,43 @@
 
 use sqlx::Row as _;
 
-use super::change::{Failure, Now, intact};
+use super::change::{Now, StatementError, capture_damage};
 use super::dialect::{Adapter, Connection, Record};
-use super::look::look;
-use super::runs::{self, instant, signed, unsigned};
-use super::statement::{Statement, query, readable};
+use super::look::read_ledger;
+use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::statement::{SqlStatement, query, read_lossy};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::rules::plans_since;
-use crate::ledger::{Approval, ApprovalUse, DamagedPlan, KeptApproval, LedgerError, LedgerFuture, Plan, Plans, RunId};
+use crate::ledger::rules::oldest_kept_plan_time;
+use crate::ledger::{
+    Approval, ApprovalUse, DamagedPlan, KeptApproval, LedgerError, LedgerFuture, Plan, PlanStore, RunId,
+};
 
 /// Approvals, each with the last use of it.
-const APPROVALS: &str = "
+const SELECT_APPROVALS: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
 
-impl Plans for Adapter {
+impl PlanStore for Adapter {
     fn keep_plan(&self, plan: Plan) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(keep_plan(connection, now, plan.clone()))))
+        Box::pin(self.write(move |connection, now| Box::pin(store_plan(connection, now, plan.clone()))))
     }
 
-    fn plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+    fn find_plans<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
         let now = self.now();
-        Box::pin(async move { look!(self, plans, now, digest) })
+        Box::pin(async move { read_ledger!(self, find_plans, now, digest) })
     }
 
-    fn stored_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
+    fn list_plans(&self) -> LedgerFuture<'_, Vec<Result<Plan, DamagedPlan>>> {
         let now = self.now();
-        Box::pin(async move { look!(self, stored_plans, now) })
+        Box::pin(async move { read_ledger!(self, stored_plans, now) })
     }
 
-    fn approve(&self, approval: Approval) -> LedgerFuture<'_, bool> {
-        Box::pin(self.write(move |connection, _| Box::pin(approve(connection, approval.clone()))))
+    fn keep_approval(&self, approval: Approval) -> LedgerFuture<'_, bool> {
+        Box::pin(self.write(move |connection, _| Box::pin(insert_approval(connection, approval.clone()))))
     }
 
-    fn approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
-        Box::pin(async move { look!(self, approvals_of_digest, digest) })
+    fn list_approvals<'a>(&'a self, digest: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        Box::pin(async move { read_ledger!(self, approvals_of_digest, digest) })
     }
 
     fn use_approval<'a>(&'a self, token: &'a str, run: Option<RunId>) -> LedgerFuture<'a, bool> {
@@ -44,45 +46,45 @@ impl Plans for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(use_approval(connection, now, token.clone(), run))))
     }
 
-    fn open_approved<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
+    fn open_approved_run<'a>(&'a self, run: RunId, replaced: Option<RunId>, token: &'a str) -> LedgerFuture<'a, bool> {
         let token = token.to_owned();
         Box::pin(self.write(move |connection, now| {
             let token = token.clone();
             Box::pin(async move {
                 let approved = use_approval(&mut *connection, now, token, Some(run)).await?;
                 if approved {
-                    runs::open(connection, now, run, replaced).await?;
+                    runs::open_run(connection, now, run, replaced).await?;
                 }
                 Ok(approved)
             })
         }))
     }
 
-    fn approvals_of(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
-        Box::pin(async move { look!(self, approvals_of_run, run) })
+    fn list_run_approvals(&self, run: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+        Box::pin(async move { read_ledger!(self, approvals_of_run, run) })
     }
 }
 
-async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, Failure> {
-    let statement = format!("{APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
-    approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
+async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, StatementError> {
+    let statement = format!("{SELECT_APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
+    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
 }
 
-async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, Failure> {
+async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, StatementError> {
     let statement = format!(
-        "{APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
+        "{SELECT_APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
     );
-    approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
+    fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
 }
 
-async fn approvals(reader: &mut Connection, asked: Statement) -> Result<Vec<KeptApproval>, Failure> {
-    asked.fetch_all(reader).await?.iter().map(approval).collect()
+async fn fetch_approvals(reader: &mut Connection, asked: SqlStatement) -> Result<Vec<KeptApproval>, StatementError> {
+    asked.fetch_all(reader).await?.iter().map(approval_from_row).collect()
 }
 
-async fn keep_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), Failure> {
-    let since = plans_since(instant(now.0)?);
+async fn store_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<(), StatementError> {
+    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
     query("DELETE FROM plans WHERE at <= $1").bind(since.as_microsecond()).execute(&mut *connection).await?;
-    let sum = plan_sum(&plan).finish();
+    let sum = plan_checksum(&plan).finish();
     let Plan { digest, record, at } = plan;
     query(
         "INSERT INTO plans (digest, record, at, sum) VALUES ($1, $2, $3, $4)
@@ -97,20 +99,24 @@ async fn keep_plan(connection: &mut Connection, now: Now, plan: Plan) -> Result<
     Ok(())
 }
 
-async fn plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, Failure> {
-    plan_rows(reader, now, digest).await?.iter().map(plan).collect()
+async fn find_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Plan>, StatementError> {
+    select_plans(reader, now, digest).await?.iter().map(plan_from_row).collect()
 }
 
-async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Plan, DamagedPlan>>, Failure> {
+async fn stored_plans(reader: &mut Connection, now: Now) -> Result<Vec<Result<Plan, DamagedPlan>>, StatementError> {
     let stored = |row: &Record| {
-        let at = row.try_get("at").ok().and_then(|at| instant(at).ok());
-        Ok(intact(plan(row))?.map_err(|error| DamagedPlan { record: readable(row, "record"), at, error }))
+        let at = row.try_get("at").ok().and_then(|at| timestamp_from_micros(at).ok());
+        Ok(capture_damage(plan_from_row(row))?.map_err(|error| DamagedPlan {
+            record: read_lossy(row, "record"),
+            at,
+            error,
+        }))
     };
-    plan_rows(reader, now, "").await?.iter().map(stored).collect()
+    select_plans(reader, now, "").await?.iter().map(stored).collect()
 }
 
-async fn plan_rows(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Record>, Failure> {
-    let since = plans_since(instant(now.0)?);
+async fn select_plans(reader: &mut Connection, now: Now, digest: &str) -> Result<Vec<Record>, StatementError> {
+    let since = oldest_kept_plan_time(timestamp_from_micros(now.0)?);
     let rows = query("SELECT * FROM plans WHERE substr(digest, 1, length($1)) = $1 AND at > $2 ORDER BY at DESC")
         .bind(digest)
         .bind(since.as_microsecond())
@@ -119,17 +125,17 @@ async fn plan_rows(reader: &mut Connection, now: Now, digest: &str) -> Result<Ve
     Ok(rows)
 }
 
-pub(super) fn plan(row: &Record) -> Result<Plan, Failure> {
+pub(super) fn plan_from_row(row: &Record) -> Result<Plan, StatementError> {
     let (digest, record) = (row.try_get("digest")?, row.try_get("record")?);
-    let plan = Plan { digest, record, at: instant(row.try_get("at")?)? };
-    match plan_sum(&plan).agrees(row.try_get("sum")?) {
+    let plan = Plan { digest, record, at: timestamp_from_micros(row.try_get("at")?)? };
+    match plan_checksum(&plan).matches(row.try_get("sum")?) {
         true => Ok(plan),
         false => Err(LedgerError::Damaged { what: format!("the plan {}", plan.digest) }.into()),
     }
 }
 
-async fn approve(connection: &mut Connection, approval: Approval) -> Result<bool, Failure> {
-    let sum = approval_sum(&approval).finish();
+async fn insert_approval(connection: &mut Connection, approval: Approval) -> Result<bool, StatementError> {
+    let sum = approval_checksum(&approval).finish();
     let Approval { token, digest, by, up_to, at, until, standing } = approval;
     let kept = query(
         "INSERT INTO approvals (token, digest, approved_by, up_to, at, until, standing, sum)
@@ -138,7 +144,7 @@ async fn approve(connection: &mut Connection, approval: Approval) -> Result<bool
     .bind(token)
     .bind(digest)
     .bind(by)
-    .bind(signed(up_to))
+    .bind(to_signed(up_to))
     .bind(at.as_microsecond())
     .bind(until.as_microsecond())
     .bind(standing)
@@ -154,10 +160,10 @@ async fn use_approval(
     now: Now,
     token: String,
     run: Option<RunId>,
-) -> Result<bool, Failure> {
-    let at = instant(now.0)?;
-    let known = one_approval(&mut *connection, &token).await?;
-    if !known.is_some_and(|known| known.is_good(at)) {
+) -> Result<bool, StatementError> {
+    let at = timestamp_from_micros(now.0)?;
+    let known = find_approval(&mut *connection, &token).await?;
+    if !known.is_some_and(|known| known.is_valid(at)) {
         return Ok(false);
     }
     let used = ApprovalUse { at, run };
@@ -165,55 +171,60 @@ async fn use_approval(
         .bind(&token)
         .bind(run.map(|run| run.0))
         .bind(at.as_microsecond())
-        .bind(use_sum(&token, used).finish())
+        .bind(approval_use_checksum(&token, used).finish())
         .execute(connection)
         .await?;
     Ok(true)
 }
 
-async fn one_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, Failure> {
-    let statement = format!("{APPROVALS} WHERE approvals.token = $1");
+async fn find_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, StatementError> {
+    let statement = format!("{SELECT_APPROVALS} WHERE approvals.token = $1");
     let row = query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
-    row.as_ref().map(approval).transpose()
+    row.as_ref().map(approval_from_row).transpose()
 }
 
-pub(super) fn approval(row: &Record) -> Result<KeptApproval, Failure> {
+pub(super) fn approval_from_row(row: &Record) -> Result<KeptApproval, StatementError> {
     let approval = Approval {
         token: row.try_get("token")?,
         digest: row.try_get("digest")?,
         by: row.try_get("approved_by")?,
-        up_to: unsigned(row.try_get("up_to")?),
-        at: instant(row.try_get("at")?)?,
-        until: instant(row.try_get("until")?)?,
+        up_to: to_unsigned(row.try_get("up_to")?),
+        at: timestamp_from_micros(row.try_get("at")?)?,
+        until: timestamp_from_micros(row.try_get("until")?)?,
         standing: row.try_get("standing")?,
     };
     let used = match row.try_get("used_at")? {
         None => None,
         Some(at) => {
             let run: Option<i64> = row.try_get("used_run")?;
-            Some(ApprovalUse { at: instant(at)?, run: run.map(RunId) })
+            Some(ApprovalUse { at: timestamp_from_micros(at)?, run: run.map(RunId) })
         }
     };
-    let whole = approval_sum(&approval).agrees(row.try_get("sum")?)
-        && used.is_none_or(|used| row.try_get("used_sum").is_ok_and(|sum| use_sum(&approval.token, used).agrees(sum)));
+    let whole = approval_checksum(&approval).matches(row.try_get("sum")?)
+        && used.is_none_or(|used| {
+            row.try_get("used_sum").is_ok_and(|sum| approval_use_checksum(&approval.token, used).matches(sum))
+        });
     match whole {
         true => Ok(KeptApproval { approval, used }),
         false => Err(LedgerError::Damaged { what: format!("an approval of plan {}", approval.digest) }.into()),
     }
 }
 
-fn plan_sum(plan: &Plan) -> Checksum {
+fn plan_checksum(plan: &Plan) -> Checksum {
     let Plan { digest, record, at } = plan;
-    Checksum::of("plans").text(digest).text(record).number(at.as_microsecond())
+    Checksum::for_table("plans").with_text(digest).with_text(record).with_number(at.as_microsecond())
 }
 
-fn approval_sum(approval: &Approval) -> Checksum {
+fn approval_checksum(approval: &Approval) -> Checksum {
     let Approval { token, digest, by, up_to, at, until, standing } = approval;
-    let sum = [token, digest, by].into_iter().fold(Checksum::of("approvals"), |sum, text| sum.text(text));
-    sum.number(signed(*up_to)).number(at.as_microsecond()).number(until.as_microsecond()).number(*standing)
+    let sum = [token, digest, by].into_iter().fold(Checksum::for_table("approvals"), |sum, text| sum.with_text(text));
+    sum.with_number(to_signed(*up_to))
+        .with_number(at.as_microsecond())
+        .with_number(until.as_microsecond())
+        .with_number(*standing)
 }
 
-fn use_sum(token: &str, used: ApprovalUse) -> Checksum {
+fn approval_use_checksum(token: &str, used: ApprovalUse) -> Checksum {
     let run = used.run.map_or(-1, |run| run.0);
-    Checksum::of("approval_uses").text(token).number(run).number(used.at.as_microsecond())
+    Checksum::for_table("approval_uses").with_text(token).with_number(run).with_number(used.at.as_microsecond())
 }

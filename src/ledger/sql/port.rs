@@ -7,186 +7,201 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::blocks::{self, Draw};
-use super::change::Failure;
+use super::blocks::{self, BlockDraw};
+use super::change::StatementError;
 use super::dialect::{Adapter, Connection, Lock};
-use super::look::look;
-use super::places::{self, Place};
-use super::runs::Stage;
-use super::writer::Work;
+use super::look::read_ledger;
+use super::places::{self, DrawPlace};
+use super::runs::InitialRunState;
+use super::writer::ChangeWork;
 use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
 use crate::domain::{Chain, LOOPBACK, MessageId};
 use crate::ledger::earlier_words::rewrite_event;
-use crate::ledger::rules::held;
+use crate::ledger::rules::check_lock;
 use crate::ledger::{
-    Allowance, AskedRow, Block, BlockRequest, Claim, Copies, DamagedRun, DrawRefusal, Drawn, EnvelopeRecord,
-    EnvelopeSummary, Epoch, Hold, Intent, Lease, Ledger, LedgerError, LedgerFuture, LeftOut, NewCopies, NewRowEvent,
-    NewRun, NumberSet, Origin, Ownership, Permit, QuestionTurn, RetryOrder, RowEvent, Rows, Run, RunEnd, RunFilter,
-    RunId, Settlement, SharedRun, StrayCopies, Wait, hold,
+    Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, DamagedRun, DrawOutcome, DrawRefusal,
+    EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
+    MessageOrigin, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, hold,
 };
 
 impl Ledger for Adapter {
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run> {
         let new = new.clone();
         Box::pin(async move {
-            self.fit_for_sending().await?;
-            self.write(move |connection, _| Box::pin(runs::create(connection, new.clone(), Stage::Preparing))).await
+            self.ensure_sendable().await?;
+            self.write(move |connection, _| {
+                Box::pin(runs::insert_run(connection, new.clone(), InitialRunState::Preparing))
+            })
+            .await
         })
     }
 
     fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::open(connection, now, run, replaced))))
+        Box::pin(self.write(move |connection, now| Box::pin(runs::open_run(connection, now, run, replaced))))
     }
 
-    fn runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
-        Box::pin(async move { look!(self, runs::wanted, wanted.clone()) })
+    fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>> {
+        Box::pin(async move { read_ledger!(self, runs::find_runs, wanted.clone()) })
     }
 
-    fn stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
-        Box::pin(async move { look!(self, runs::stored, wanted.clone()) })
+    fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
+        Box::pin(async move { read_ledger!(self, runs::find_stored_runs, wanted.clone()) })
     }
 
-    fn find(&self, id: MessageId) -> LedgerFuture<'_, Option<Origin>> {
-        Box::pin(async move { look!(self, runs::find, id) })
+    fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>> {
+        Box::pin(async move { read_ledger!(self, runs::find_origin, id) })
     }
 
-    fn hold<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Hold>> {
+    fn acquire_campaign_lock<'a>(
+        &'a self,
+        campaign: &'a str,
+        account: &'a str,
+    ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let taken = self.lock_campaign(campaign, account).await?;
-            Ok(taken.map(|lock| Hold::new(campaign, account, lock)))
+            let taken = self.try_lock_campaign(campaign, account).await?;
+            Ok(taken.map(|lock| CampaignLock::new(campaign, account, lock)))
         })
     }
 
-    fn is_held<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { self.is_locked(&hold::name(campaign, account)).await })
+    fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
+        Box::pin(async move { self.is_locked(&hold::lock_name(campaign, account)).await })
     }
 
-    fn held_since<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        Box::pin(async move { self.locked_since(&hold::name(campaign, account)).await })
+    fn find_lock_time<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
+        Box::pin(async move { self.locked_since(&hold::lock_name(campaign, account)).await })
     }
 
-    fn prepare_copies<'a>(&'a self, hold: &'a Hold) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+    fn prepare_copies<'a>(&'a self, hold: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
         Box::pin(self.new_copies(hold))
     }
 
-    fn copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
+    fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
         Box::pin(async {
             LedgerError::refuse_purged(run)?;
             self.copies_of(run).await
         })
     }
 
-    fn stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
-        Box::pin(self.strays())
+    fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
+        Box::pin(self.find_strays())
     }
 
-    fn put_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
-        Box::pin(self.put_stray_aside(run))
+    fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String> {
+        Box::pin(self.rename_stray(run))
     }
 
-    fn claim<'a>(&'a self, hold: &'a Hold, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
-            self.fit_for_sending().await?;
+            self.ensure_sendable().await?;
             // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
-            let (known, shut, _locks) = self.shut(run).await?;
-            held(hold, &known)?;
-            self.take(&known, shut).await
+            let (known, shut, _locks) = self.lock_vacant_places(run).await?;
+            check_lock(hold, &known)?;
+            self.claim_except_occupied(&known, shut).await
         })
     }
 
-    fn draw<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Drawn> {
+    fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         Box::pin(async move {
-            self.fit_for_sending().await?;
-            let (place, lock) = places::free(self, &shared.campaign, &shared.account).await?;
+            self.ensure_sendable().await?;
+            let (place, lock) = places::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
-            let draw = Draw { shared, wanted, place, epoch, random };
+            let draw = BlockDraw { shared, wanted, place, epoch, random };
             let drawn =
-                self.write(move |connection, now| Box::pin(blocks::draw(connection, now, draw.clone()))).await?;
-            Ok(drawn.map_or_else(Drawn::Refused, |(run, lease)| {
-                self.bind(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
-                Drawn::Block(Block::new(run, lease, lock))
+                self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
+            Ok(drawn.map_or_else(DrawOutcome::Refused, |(run, lease)| {
+                self.bind_lease(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+                DrawOutcome::Block(RowBlock::new(run, lease, lock))
             }))
         })
     }
 
-    fn draw_refusals<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, Vec<DrawRefusal>> {
-        Box::pin(async move { look!(self, blocks::refusals, self.now(), shared, wanted) })
+    fn list_draw_refusals<'a>(
+        &'a self,
+        shared: &'a SharedRun,
+        wanted: BlockRequest,
+    ) -> LedgerFuture<'a, Vec<DrawRefusal>> {
+        Box::pin(async move { read_ledger!(self, blocks::find_refusals, self.now(), shared, wanted) })
     }
 
-    fn rows_in_hand(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+    fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async move {
-            let (run, places) = self.places(run).await?;
-            Ok(Rows::all_of(&places::taken(self, &run, &places).await?))
+            let (run, places) = self.load_places(run).await?;
+            Ok(RowSpan::union(&places::list_occupied_rows(self, &run, &places).await?))
         })
     }
 
-    fn end(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
+    fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()> {
         let numbers = self.numbers.clone();
-        Box::pin(
-            self.write(move |connection, now| {
-                Box::pin(runs::end(connection, now, numbers.clone(), lease, end.clone()))
-            }),
-        )
+        Box::pin(self.write(move |connection, now| {
+            Box::pin(runs::end_run(connection, now, numbers.clone(), lease, end.clone()))
+        }))
     }
 
-    fn begin(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
+    fn begin_envelope(&self, mut intent: Intent) -> LedgerFuture<'_, Permit> {
         if !self.keeps_chains() {
             intent.rows.iter_mut().for_each(|sent| sent.chain = Chain::UNKNOWN);
         }
         let intent = Arc::new(intent);
         Box::pin(async move {
-            self.be_heard(intent.lease.epoch).await?;
+            self.renew_if_stale(intent.lease.epoch).await?;
             // Nothing that is begun by a right that was lost could leave: it would be begun again and again.
-            if !self.still_has(intent.lease.epoch) {
+            if !self.holds_lease(intent.lease.epoch) {
                 return Ok(Permit::Lost);
             }
-            self.write_gathered(|permit| Work::Begin(intent, permit)).await
+            self.write_batched(|permit| ChangeWork::Begin(intent, permit)).await
         })
     }
 
-    fn may_leave(&self, lease: Lease) -> bool {
-        self.still_has(lease.epoch)
+    fn may_still_send(&self, lease: Lease) -> bool {
+        self.holds_lease(lease.epoch)
     }
 
-    fn settle(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
+    fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()> {
         let settlement = Arc::new(settlement);
-        Box::pin(self.write_gathered(|kept| Work::Settle(settlement, kept)))
+        Box::pin(self.write_batched(|kept| ChangeWork::Settle(settlement, kept)))
     }
 
-    fn retire(&self, run: RunId) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(runs::retire(connection, now, run))))
+    fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(runs::retire_run(connection, now, run))))
     }
 
-    fn moved(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::moved(connection, runs.clone(), file.clone()))))
+    fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()> {
+        Box::pin(
+            self.write(move |connection, _| Box::pin(runs::set_campaign_file(connection, runs.clone(), file.clone()))),
+        )
     }
 
-    fn results_moved(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(runs::results_moved(connection, run, results.clone()))))
+    fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(runs::set_results_file(connection, run, results.clone()))))
     }
 
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(stops::request(connection, run, requested))))
+        Box::pin(self.write(move |connection, _| Box::pin(stops::set_stop_requested(connection, run, requested))))
     }
 
-    fn stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async move { look!(self, stops::requested, run) })
+    fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
+        Box::pin(async move { read_ledger!(self, stops::is_stop_requested, run) })
     }
 
-    fn slow_down<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
+    fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
         let account = account.to_owned();
-        Box::pin(self.write(move |connection, now| Box::pin(pace::slow_down(connection, now, account.clone(), wait))))
+        Box::pin(
+            self.write(move |connection, now| {
+                Box::pin(pace::slow_account_down(connection, now, account.clone(), wait))
+            }),
+        )
     }
 
-    fn reserve<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, Wait> {
+    fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { pace::reserve(connection, now, &account, count).await })
+            Box::pin(async move { pace::reserve_rate(connection, now, &account, count).await })
         }))
     }
 
-    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionTurn> {
+    fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit> {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
@@ -194,100 +209,115 @@ impl Ledger for Adapter {
         }))
     }
 
-    fn uncount(&self, lease: Lease) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(blocks::uncount(connection, lease))))
+    fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(blocks::clear_draw_time(connection, lease))))
     }
 
-    fn envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
-        Box::pin(async move { look!(self, envelopes::summaries, run) })
+    fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_summaries, run) })
     }
 
-    fn envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
-        Box::pin(async move { look!(self, envelopes::read, run, numbers.clone()) })
+    fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_envelopes, run, numbers.clone()) })
     }
 
-    fn evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
-        Box::pin(async move { look!(self, envelopes::evidence, run, envelope) })
+    fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
+        Box::pin(async move { read_ledger!(self, envelopes::load_evidence, run, envelope) })
     }
 
-    fn left_out(&self, run: RunId) -> LedgerFuture<'_, LeftOut> {
-        Box::pin(async move { look!(self, left_out::read, run) })
+    fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
+        Box::pin(async move { read_ledger!(self, left_out::load_skipped_rows, run) })
     }
 
-    fn numbers_sent_to<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
-        Box::pin(async move { look!(self, guard::numbers_sent_to, runs) })
+    fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
+        Box::pin(async move { read_ledger!(self, guard::load_numbers_sent_to, runs) })
     }
 
-    fn rows_sent(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        Box::pin(async move { look!(self, guard::rows_sent, run) })
+    fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
+        Box::pin(async move { read_ledger!(self, guard::load_rows_sent, run) })
     }
 
-    fn record(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
+    fn record_events(&self, lease: Lease, mut events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
         if !self.keeps_chains() {
             events.iter_mut().for_each(rewrite_event);
         }
-        Box::pin(self.write(move |connection, now| Box::pin(events::record(connection, now, lease, events.clone()))))
+        Box::pin(
+            self.write(move |connection, now| Box::pin(events::record_events(connection, now, lease, events.clone()))),
+        )
     }
 
-    fn retry(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
-        Box::pin(self.write(move |connection, now| Box::pin(events::retry(connection, now, lease, order.clone()))))
+    fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership> {
+        Box::pin(
+            self.write(move |connection, now| Box::pin(events::record_retry(connection, now, lease, order.clone()))),
+        )
     }
 
-    fn events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
-        Box::pin(async move { look!(self, events::read, run) })
+    fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
+        Box::pin(async move { read_ledger!(self, events::load_events, run) })
     }
 
-    fn keep_asked(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(events::asked(connection, run, questions.clone()))))
+    fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, _| Box::pin(events::store_questions(connection, run, questions.clone()))))
     }
 
-    fn asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
-        Box::pin(async move { look!(self, events::questions, run) })
+    fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
+        Box::pin(async move { read_ledger!(self, events::load_questions, run) })
     }
 
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
         if host == LOOPBACK {
-            return Box::pin(
-                async move { Ok(look!(self, hosts::known, profile)?.unwrap_or_else(|| LOOPBACK.to_owned())) },
-            );
+            return Box::pin(async move {
+                Ok(read_ledger!(self, hosts::find_host, profile)?.unwrap_or_else(|| LOOPBACK.to_owned()))
+            });
         }
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::remember(connection, profile.clone(), host.clone()))))
+        Box::pin(
+            self.write(move |connection, _| Box::pin(hosts::remember_host(connection, profile.clone(), host.clone()))),
+        )
     }
 
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(self.write(move |connection, _| Box::pin(hosts::trust(connection, profile.clone(), host.clone()))))
+        Box::pin(
+            self.write(move |connection, _| Box::pin(hosts::store_host(connection, profile.clone(), host.clone()))),
+        )
     }
 }
 
 impl Adapter {
     /// A run, and those of its places where nobody is, with their locks.
-    pub(in crate::ledger) async fn shut(&self, run: RunId) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
-        let (run, places) = self.places(run).await?;
-        let (shut, locks) = places::shut(self, &run, &places).await?;
+    pub(in crate::ledger) async fn lock_vacant_places(
+        &self,
+        run: RunId,
+    ) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
+        let (run, places) = self.load_places(run).await?;
+        let (shut, locks) = places::lock_vacant_places(self, &run, &places).await?;
         Ok((run, shut, locks))
     }
 
     /// Takes a run but for the blocks at places that are not shut.
-    pub(in crate::ledger) async fn take(&self, run: &Run, shut: Vec<u32>) -> Result<Claim, LedgerError> {
-        let lease = Lease { run: run.key, rows: run.rows(), epoch: Epoch(rand::random()) };
-        self.bind(lease.epoch, &hold::name(&run.campaign, &run.account));
+    pub(in crate::ledger) async fn claim_except_occupied(
+        &self,
+        run: &Run,
+        shut: Vec<u32>,
+    ) -> Result<Claim, LedgerError> {
+        let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
+        self.bind_lease(lease.epoch, &hold::lock_name(&run.campaign, &run.account));
         let numbers = self.numbers.clone();
         self.write(move |connection, now| {
-            Box::pin(envelopes::claim(connection, now, numbers.clone(), lease, shut.clone()))
+            Box::pin(envelopes::claim_run(connection, now, numbers.clone(), lease, shut.clone()))
         })
         .await
     }
 
     /// A run, and its places if it is a shared one.
-    pub(super) async fn places(&self, run: RunId) -> Result<(Run, Vec<Place>), LedgerError> {
-        look!(self, run_and_places, run)
+    pub(super) async fn load_places(&self, run: RunId) -> Result<(Run, Vec<DrawPlace>), LedgerError> {
+        read_ledger!(self, load_run_and_places, run)
     }
 }
 
-async fn run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<Place>), Failure> {
-    let run = runs::read(&mut *reader, run).await?;
-    let places = blocks::places(reader, run.key).await?;
+async fn load_run_and_places(reader: &mut Connection, run: RunId) -> Result<(Run, Vec<DrawPlace>), StatementError> {
+    let run = runs::load_run(&mut *reader, run).await?;
+    let places = blocks::list_places(reader, run.key).await?;
     Ok((run, places))
 }

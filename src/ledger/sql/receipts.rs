@@ -10,84 +10,86 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Failure, Now};
-use super::dialect::{Adapter, Connection, Database, Record, given};
-use super::look::look;
+use super::change::{Now, StatementError};
+use super::dialect::{Adapter, Connection, Database, Record, json_elements};
+use super::look::read_ledger;
 use super::statement::{self, query, scalar};
 use super::{envelopes, figures, hooks, runs, suppression};
 use crate::domain::{
-    Addressee, Channel, Media, MsgId, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
+    Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
 use crate::ledger::checksum::Checksum;
 use crate::ledger::earlier_words::rewrite_receipt;
-use crate::ledger::pack::{pack, unpack};
-use crate::ledger::receipts::keep;
+use crate::ledger::pack::{pack_list, unpack_list};
+use crate::ledger::receipts::add_receipt;
 use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{
-    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, Receipts, Reception, RowReceipts, RunId, StateCounts,
+    KeptReceipt, LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StateCounts,
 };
 
 /// Rows whose receipts stand in one record: few, so that one more costs little, and enough to share its head.
-const STRETCH: u32 = 32;
+const ROWS_PER_CHUNK: u32 = 32;
 /// Records that one statement writes: each statement is a way to the thread of the connection and back.
-const WRITTEN_AT_ONCE: usize = 256;
+const CHUNKS_PER_STATEMENT: usize = 256;
 
-impl Receipts for Adapter {
-    fn receive(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<Reception>> {
+impl ReceiptStore for Adapter {
+    fn store_receipts(&self, mut receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>> {
         if !self.keeps_chains() {
             receipts.iter_mut().for_each(rewrite_receipt);
         }
-        Box::pin(self.write(move |connection, now| Box::pin(receive(connection, now, receipts.clone()))))
+        Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
     }
 
-    fn keep_hook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         let (address, values) = (address.to_owned(), check_values.join(" "));
-        Box::pin(self.write(move |connection, _| Box::pin(hooks::keep(connection, address.clone(), values.clone()))))
+        Box::pin(self.write(move |connection, _| {
+            Box::pin(hooks::store_check_values(connection, address.clone(), values.clone()))
+        }))
     }
 
-    fn hook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { look!(self, hooks::secrets, address) })
+    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+        Box::pin(async move { read_ledger!(self, hooks::load_check_values, address) })
     }
 
-    fn counted(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
+    fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(move |connection, _| {
             let counts = counts.clone();
-            Box::pin(runs::change(connection, run, move |run| run.counted(counts, parts, receipts)))
+            Box::pin(runs::update_run(connection, run, move |run| run.set_counts(counts, parts, receipts)))
         }))
     }
 
     fn keep_figures(&self, run: RunId, kept: Vec<u8>) -> LedgerFuture<'_, ()> {
-        Box::pin(figures::keep(self, run, kept))
+        Box::pin(figures::store_figures(self, run, kept))
     }
 
-    fn figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
-        Box::pin(figures::read(self, run))
+    fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
+        Box::pin(figures::load_figures(self, run))
     }
 
-    fn sent_to(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
-        Box::pin(async move { look!(self, envelopes::number, run, row) })
+    fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
+        Box::pin(async move { read_ledger!(self, envelopes::find_addressee, run, row) })
     }
 
-    fn receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
-        Box::pin(async move { look!(self, read, run, rows.clone()) })
+    fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>> {
+        Box::pin(async move { read_ledger!(self, load_receipts, run, rows.clone()) })
     }
 }
 
 /// The key of the record of a row's stretch: those of a run follow one another in the order of its rows.
-fn key(run: RunId, row: u32) -> i64 {
-    (run.0 << 32) | i64::from(row / STRETCH)
+fn chunk_key(run: RunId, row: u32) -> i64 {
+    (run.0 << 32) | i64::from(row / ROWS_PER_CHUNK)
 }
 
-async fn receive(
+async fn store_receipts(
     connection: &mut Connection,
     Now(now): Now,
     receipts: Vec<NewReceipt>,
-) -> Result<Vec<Reception>, Failure> {
-    let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable)?;
-    let mut receptions = vec![Reception::Known; receipts.len()];
+) -> Result<Vec<ReceiptOutcome>, StatementError> {
+    let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable_time)?;
+    let mut receptions = vec![ReceiptOutcome::Known; receipts.len()];
     let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
-    let forgotten = forgotten_among(connection, &receipts).await?;
-    let purged = purged_among(connection, &receipts).await?;
+    let forgotten = find_forgotten_rows(connection, &receipts).await?;
+    let purged = find_purged_runs(connection, &receipts).await?;
     let mut opted_out = Vec::new();
     for (index, mut new) in receipts.into_iter().enumerate() {
         // An opt-out is recorded even if its receipt is not stored.
@@ -98,26 +100,26 @@ async fn receive(
         if forgotten.contains(&(new.run, new.row)) {
             forget_in_receipt(&mut new.receipt);
         }
-        stretches.entry(key(new.run, new.row.get())).or_default().push((index, new));
+        stretches.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
     let mut changed = Vec::new();
-    let known = Stretch::read(&mut *connection, stretches.keys().copied()).await?;
+    let known = ReceiptChunk::load_chunks(&mut *connection, stretches.keys().copied()).await?;
     for (mut stretch, (_, new)) in known.into_iter().zip(stretches) {
         let before = stretch.kept;
         for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
-            receptions[index] = stretch.keep(row, KeptReceipt { order, at, receipt });
-            if receptions[index] == Reception::Kept {
+            receptions[index] = stretch.add_receipt(row, KeptReceipt { order, at, receipt });
+            if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
             }
         }
         changed.extend((stretch.kept > before).then_some(stretch));
     }
-    for stretches in changed.chunks(WRITTEN_AT_ONCE) {
-        Stretch::write(&mut *connection, stretches).await?;
+    for stretches in changed.chunks(CHUNKS_PER_STATEMENT) {
+        ReceiptChunk::write_chunks(&mut *connection, stretches).await?;
     }
     if !opted_out.is_empty() {
-        suppression::add(connection, &opted_out).await?;
+        suppression::insert_opt_outs(connection, &opted_out).await?;
     }
     for (run, kept) in runs {
         query("UPDATE runs SET receipts = receipts + $1 WHERE key = $2")
@@ -130,29 +132,32 @@ async fn receive(
 }
 
 /// Of which of these messages the people are forgotten: what is told of them later is not kept either.
-async fn forgotten_among(
+async fn find_forgotten_rows(
     connection: &mut Connection,
     receipts: &[NewReceipt],
-) -> Result<HashSet<(RunId, Row)>, Failure> {
+) -> Result<HashSet<(RunId, Row)>, StatementError> {
     let told: Vec<_> = receipts.iter().map(|new| (new.run.0, new.row.get())).collect();
     let rows = query(
         concat!(
-            "SELECT forgotten_rows.run, forgotten_rows.row FROM ", given!("$1"), " CROSS JOIN forgotten_rows
+            "SELECT forgotten_rows.run, forgotten_rows.row FROM ", json_elements!("$1"), " CROSS JOIN forgotten_rows
              WHERE forgotten_rows.run = CAST(value ->> 0 AS BIGINT) AND forgotten_rows.row = CAST(value ->> 1 AS BIGINT)",
         ),
     )
     .bind(serde_json::to_string(&told).unwrap_or_default())
     .fetch_all(connection)
     .await?;
-    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), statement::row(found, 1)?))).collect()
+    rows.iter().map(|found| Ok((RunId(found.try_get(0)?), statement::read_row_number(found, 1)?))).collect()
 }
 
 /// Which of their runs were purged: nothing is kept of those any more.
-async fn purged_among(connection: &mut Connection, receipts: &[NewReceipt]) -> Result<HashSet<RunId>, Failure> {
+async fn find_purged_runs(
+    connection: &mut Connection,
+    receipts: &[NewReceipt],
+) -> Result<HashSet<RunId>, StatementError> {
     let runs: BTreeSet<i64> = receipts.iter().map(|new| new.run.0).collect();
     let purged: Vec<i64> = scalar(concat!(
         "SELECT runs.key FROM ",
-        given!("$1"),
+        json_elements!("$1"),
         " CROSS JOIN runs
              WHERE runs.key = CAST(value AS BIGINT) AND purged_at IS NOT NULL",
     ))
@@ -163,81 +168,92 @@ async fn purged_among(connection: &mut Connection, receipts: &[NewReceipt]) -> R
 }
 
 /// Removes the receipts of a run.
-pub(super) async fn purge(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+pub(super) async fn delete_receipts(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     query("DELETE FROM receipts WHERE key BETWEEN $1 AND $2")
-        .bind(key(run, 0))
-        .bind(key(run, u32::MAX))
+        .bind(chunk_key(run, 0))
+        .bind(chunk_key(run, u32::MAX))
         .execute(connection)
         .await?;
     Ok(())
 }
 
 /// Takes what people said out of the receipts of these rows.
-pub(super) async fn forget(connection: &mut Connection, run: RunId, rows: &RoaringBitmap) -> Result<(), Failure> {
-    let keys: BTreeSet<i64> = rows.iter().map(|row| key(run, row)).collect();
-    let mut stretches = Stretch::read(connection, keys.into_iter()).await?;
+pub(super) async fn forget_in_receipts(
+    connection: &mut Connection,
+    run: RunId,
+    rows: &RoaringBitmap,
+) -> Result<(), StatementError> {
+    let keys: BTreeSet<i64> = rows.iter().map(|row| chunk_key(run, row)).collect();
+    let mut stretches = ReceiptChunk::load_chunks(connection, keys.into_iter()).await?;
     stretches.retain(|stretch| !stretch.rows.is_empty());
     for stretch in &mut stretches {
         let told = stretch.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
         told.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
     }
-    for some in stretches.chunks(WRITTEN_AT_ONCE) {
-        Stretch::write(connection, some).await?;
+    for some in stretches.chunks(CHUNKS_PER_STATEMENT) {
+        ReceiptChunk::write_chunks(connection, some).await?;
     }
     Ok(())
 }
 
-pub(super) async fn read(reader: &mut Connection, run: RunId, rows: Range<u32>) -> Result<Vec<RowReceipts>, Failure> {
+pub(super) async fn load_receipts(
+    reader: &mut Connection,
+    run: RunId,
+    rows: Range<u32>,
+) -> Result<Vec<RowReceipts>, StatementError> {
     let Some(last) = rows.end.checked_sub(1).filter(|last| *last >= rows.start) else { return Ok(Vec::new()) };
     let mut records = query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN $1 AND $2 ORDER BY key")
-        .bind(key(run, rows.start))
-        .bind(key(run, last))
+        .bind(chunk_key(run, rows.start))
+        .bind(chunk_key(run, last))
         .fetch(reader);
     let mut told = Vec::new();
     while let Some(record) = records.try_next().await? {
-        let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        let stretch = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
         told.extend(stretch.rows.into_iter().filter(|(row, _)| rows.contains(&row.get())));
     }
     Ok(told)
 }
 
 /// All receipts of a run, by row, a stretch of rows at a time.
-pub(super) fn stretches<'r>(
+pub(super) fn stream_receipts<'r>(
     reader: &'r mut Connection,
     run: RunId,
-) -> BoxStream<'r, Result<Vec<RowReceipts>, Failure>> {
+) -> BoxStream<'r, Result<Vec<RowReceipts>, StatementError>> {
     let records = query("SELECT key, receipts, sum FROM receipts WHERE key BETWEEN $1 AND $2 ORDER BY key")
-        .bind(key(run, 0))
-        .bind(key(run, u32::MAX))
+        .bind(chunk_key(run, 0))
+        .bind(chunk_key(run, u32::MAX))
         .fetch(reader);
     let unpack = |record: sqlx::Result<Record>| {
         let record = record?;
-        let stretch = Stretch::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        let stretch = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
         Ok(stretch.rows.into_iter().collect())
     };
     records.map(unpack).boxed()
 }
 
 /// The receipts of some rows that follow one another.
-struct Stretch {
+struct ReceiptChunk {
     key: i64,
     rows: BTreeMap<Row, Vec<KeptReceipt>>,
     /// How many were added since it was read.
     kept: usize,
 }
 
-impl Stretch {
-    fn empty(key: i64) -> Self {
+impl ReceiptChunk {
+    fn new_empty(key: i64) -> Self {
         Self { key, rows: BTreeMap::new(), kept: 0 }
     }
 
     /// The stretches with these keys, which ascend; empty ones where no receipt came yet.
-    async fn read(connection: &mut Connection, keys: impl Iterator<Item = i64>) -> Result<Vec<Self>, Failure> {
-        let mut stretches: BTreeMap<i64, Self> = keys.map(|key| (key, Self::empty(key))).collect();
+    async fn load_chunks(
+        connection: &mut Connection,
+        keys: impl Iterator<Item = i64>,
+    ) -> Result<Vec<Self>, StatementError> {
+        let mut stretches: BTreeMap<i64, Self> = keys.map(|key| (key, Self::new_empty(key))).collect();
         let wanted = serde_json::to_string(&stretches.keys().collect::<Vec<_>>()).unwrap_or_default();
         let mut records = query(concat!(
             "SELECT receipts.* FROM ",
-            given!("$1"),
+            json_elements!("$1"),
             " CROSS JOIN receipts WHERE receipts.key = CAST(value AS BIGINT)",
         ))
         .bind(wanted)
@@ -249,42 +265,45 @@ impl Stretch {
         Ok(stretches.into_values().collect())
     }
 
-    fn keep(&mut self, row: Row, receipt: KeptReceipt) -> Reception {
-        let reception = keep(self.rows.entry(row).or_default(), receipt);
-        self.kept += usize::from(reception == Reception::Kept);
+    fn add_receipt(&mut self, row: Row, receipt: KeptReceipt) -> ReceiptOutcome {
+        let reception = add_receipt(self.rows.entry(row).or_default(), receipt);
+        self.kept += usize::from(reception == ReceiptOutcome::Stored);
         reception
     }
 
-    fn first(key: i64) -> u32 {
-        u32::try_from(key & i64::from(u32::MAX)).unwrap_or(u32::MAX).saturating_mul(STRETCH)
+    fn first_row(key: i64) -> u32 {
+        u32::try_from(key & i64::from(u32::MAX)).unwrap_or(u32::MAX).saturating_mul(ROWS_PER_CHUNK)
     }
 
-    fn unpack(key: i64, packed: &[u8], sum: i64) -> Result<Self, Failure> {
-        let first = Self::first(key);
-        if !sum_of(key, packed).agrees(Some(sum)) {
+    fn unpack(key: i64, packed: &[u8], sum: i64) -> Result<Self, StatementError> {
+        let first = Self::first_row(key);
+        if !chunk_checksum(key, packed).matches(Some(sum)) {
             return Err(LedgerError::Damaged { what: format!("the receipts for rows starting at {first}") }.into());
         }
         let mut rows: BTreeMap<Row, Vec<KeptReceipt>> = BTreeMap::new();
-        for record in unpack::<Packed>(packed)? {
+        for record in unpack_list::<PackedReceipt>(packed)? {
             let row = Row::new(first.saturating_add(u32::from(record.row)));
-            rows.entry(row).or_default().push(record.receipt()?);
+            rows.entry(row).or_default().push(record.into_receipt()?);
         }
-        Ok(Self { rows, ..Self::empty(key) })
+        Ok(Self { rows, ..Self::new_empty(key) })
     }
 
-    fn pack(&self) -> Result<Vec<u8>, Failure> {
-        let first = Self::first(self.key);
-        let packed = |(row, kept): (&Row, &KeptReceipt)| Packed::new(row.get().saturating_sub(first), kept);
+    fn pack(&self) -> Result<Vec<u8>, StatementError> {
+        let first = Self::first_row(self.key);
+        let packed =
+            |(row, kept): (&Row, &KeptReceipt)| PackedReceipt::from_receipt(row.get().saturating_sub(first), kept);
         let rows = self.rows.iter().flat_map(|(row, kept)| kept.iter().map(move |kept| (row, kept)));
-        Ok(pack(&rows.map(packed).collect::<Vec<_>>())?)
+        Ok(pack_list(&rows.map(packed).collect::<Vec<_>>())?)
     }
 
-    async fn write(connection: &mut Connection, stretches: &[Self]) -> Result<(), Failure> {
-        let packed: Vec<(i64, Vec<u8>)> =
-            stretches.iter().map(|stretch| Ok((stretch.key, stretch.pack()?))).collect::<Result<_, Failure>>()?;
+    async fn write_chunks(connection: &mut Connection, stretches: &[Self]) -> Result<(), StatementError> {
+        let packed: Vec<(i64, Vec<u8>)> = stretches
+            .iter()
+            .map(|stretch| Ok((stretch.key, stretch.pack()?)))
+            .collect::<Result<_, StatementError>>()?;
         let mut query = QueryBuilder::<Database>::new("INSERT INTO receipts (key, receipts, sum) ");
         query.push_values(packed, |mut record, (key, packed)| {
-            let sum = sum_of(key, &packed).finish();
+            let sum = chunk_checksum(key, &packed).finish();
             record.push_bind(key).push_bind(packed).push_bind(sum);
         });
         query.push(" ON CONFLICT (key) DO UPDATE SET receipts = excluded.receipts, sum = excluded.sum");
@@ -294,15 +313,15 @@ impl Stretch {
     }
 }
 
-fn sum_of(key: i64, packed: &[u8]) -> Checksum {
-    Checksum::of("receipts").number(key).bytes(packed)
+fn chunk_checksum(key: i64, packed: &[u8]) -> Checksum {
+    Checksum::for_table("receipts").with_number(key).with_bytes(packed)
 }
 
 /// A receipt as it is stored: what nearly every one has, and a list of the rest.
 ///
 /// Stored by position: only append. The same holds for the variants of [`Detail`].
 #[derive(Serialize, Deserialize)]
-struct Packed {
+struct PackedReceipt {
     /// The row, counted from the first of its stretch.
     row: u8,
     /// The order, and 0 for none.
@@ -313,13 +332,13 @@ struct Packed {
     at: u64,
     /// Milliseconds from the change of the status until it was told here.
     took: Option<i64>,
-    msg_id: Option<MsgId>,
-    details: Vec<Detail>,
+    msg_id: Option<GatewayMessageId>,
+    details: Vec<ReceiptDetail>,
 }
 
 /// What few receipts have.
 #[derive(Serialize, Deserialize)]
-enum Detail {
+enum ReceiptDetail {
     Asked,
     RequestId(String),
     Error(String),
@@ -341,24 +360,24 @@ enum Detail {
     Channel(String),
 }
 
-impl Packed {
-    fn new(row: u32, kept: &KeptReceipt) -> Self {
+impl PackedReceipt {
+    fn from_receipt(row: u32, kept: &KeptReceipt) -> Self {
         let KeptReceipt { order, at, receipt } = kept;
         let Receipt { source, status, channel, updated, msg_id, request_id, error, digit, duration, replies } = receipt;
         let mut details = Vec::new();
         details.extend(match source {
             ReceiptSource::Webhook => None,
-            ReceiptSource::Asked => Some(Detail::Asked),
-            ReceiptSource::AskedLast => Some(Detail::AskedLast),
+            ReceiptSource::Asked => Some(ReceiptDetail::Asked),
+            ReceiptSource::AskedLast => Some(ReceiptDetail::AskedLast),
         });
-        let known = channel.as_ref().and_then(ReportedChannel::known);
+        let known = channel.as_ref().and_then(ReportedChannel::as_known);
         let other = channel.as_ref().filter(|_| known.is_none());
-        details.extend(other.map(|channel| Detail::Channel(channel.word().to_owned())));
-        details.extend(request_id.clone().map(Detail::RequestId));
-        details.extend(error.clone().map(Detail::Error));
-        details.extend(digit.clone().map(Detail::Digit));
-        details.extend(duration.map(Detail::Duration));
-        details.extend(replies.iter().cloned().map(Detail::of));
+        details.extend(other.map(|channel| ReceiptDetail::Channel(channel.as_str().to_owned())));
+        details.extend(request_id.clone().map(ReceiptDetail::RequestId));
+        details.extend(error.clone().map(ReceiptDetail::Error));
+        details.extend(digit.clone().map(ReceiptDetail::Digit));
+        details.extend(duration.map(ReceiptDetail::Duration));
+        details.extend(replies.iter().cloned().map(ReceiptDetail::from_reply));
         let took = |updated: &Timestamp| at.as_millisecond() - updated.as_millisecond();
         Self {
             row: u8::try_from(row).unwrap_or(u8::MAX),
@@ -372,9 +391,9 @@ impl Packed {
         }
     }
 
-    fn receipt(self) -> Result<KeptReceipt, Failure> {
+    fn into_receipt(self) -> Result<KeptReceipt, StatementError> {
         let at = i64::try_from(self.at).unwrap_or(i64::MAX);
-        let updated = self.took.map(|took| millisecond(at.saturating_sub(took))).transpose()?;
+        let updated = self.took.map(|took| time_from_millis(at.saturating_sub(took))).transpose()?;
         let mut receipt = Receipt {
             channel: self.channel.map(ReportedChannel::Known),
             updated,
@@ -383,41 +402,43 @@ impl Packed {
         };
         for detail in self.details {
             match detail {
-                Detail::Asked => receipt.source = ReceiptSource::Asked,
-                Detail::AskedLast => receipt.source = ReceiptSource::AskedLast,
-                Detail::Channel(word) => receipt.channel = ReportedChannel::from_word(&word),
-                Detail::RequestId(id) => receipt.request_id = Some(id),
-                Detail::Error(error) => receipt.error = Some(error),
-                Detail::Digit(digit) => receipt.digit = Some(digit),
-                Detail::Duration(seconds) => receipt.duration = Some(seconds),
-                Detail::Reply { at, text } => {
-                    let at = at.map(millisecond).transpose()?;
+                ReceiptDetail::Asked => receipt.source = ReceiptSource::Asked,
+                ReceiptDetail::AskedLast => receipt.source = ReceiptSource::AskedLast,
+                ReceiptDetail::Channel(word) => receipt.channel = ReportedChannel::parse(&word),
+                ReceiptDetail::RequestId(id) => receipt.request_id = Some(id),
+                ReceiptDetail::Error(error) => receipt.error = Some(error),
+                ReceiptDetail::Digit(digit) => receipt.digit = Some(digit),
+                ReceiptDetail::Duration(seconds) => receipt.duration = Some(seconds),
+                ReceiptDetail::Reply { at, text } => {
+                    let at = at.map(time_from_millis).transpose()?;
                     receipt.replies.push(RecipientReply { at, text, media: None });
                 }
-                Detail::ReplyWithMedia { at, text, url, filename, filesize } => {
-                    let (at, media) = (at.map(millisecond).transpose()?, Media { url, filename, filesize });
+                ReceiptDetail::ReplyWithMedia { at, text, url, filename, filesize } => {
+                    let (at, media) = (at.map(time_from_millis).transpose()?, Media { url, filename, filesize });
                     receipt.replies.push(RecipientReply { at, text, media: Some(media) });
                 }
             }
         }
-        Ok(KeptReceipt { order: (self.order > 0).then_some(self.order), at: millisecond(at)?, receipt })
+        Ok(KeptReceipt { order: (self.order > 0).then_some(self.order), at: time_from_millis(at)?, receipt })
     }
 }
 
-impl Detail {
-    fn of(RecipientReply { at, text, media }: RecipientReply) -> Self {
+impl ReceiptDetail {
+    fn from_reply(RecipientReply { at, text, media }: RecipientReply) -> Self {
         let at = at.map(Timestamp::as_millisecond);
         match media {
-            None => Detail::Reply { at, text },
-            Some(Media { url, filename, filesize }) => Detail::ReplyWithMedia { at, text, url, filename, filesize },
+            None => ReceiptDetail::Reply { at, text },
+            Some(Media { url, filename, filesize }) => {
+                ReceiptDetail::ReplyWithMedia { at, text, url, filename, filesize }
+            }
         }
     }
 }
 
-fn millisecond(at: i64) -> Result<Timestamp, Failure> {
-    Timestamp::from_millisecond(at).map_err(unreadable)
+fn time_from_millis(at: i64) -> Result<Timestamp, StatementError> {
+    Timestamp::from_millisecond(at).map_err(unreadable_time)
 }
 
-fn unreadable(error: jiff::Error) -> Failure {
+fn unreadable_time(error: jiff::Error) -> StatementError {
     LedgerError::Unreadable(error.to_string()).into()
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::change::{Failure, Now};
+use super::change::{Now, StatementError};
 use super::dialect::{Adapter, Connection};
-use super::look::look;
+use super::look::read_ledger;
 use super::statement::{query, scalar};
-use crate::ledger::repeat_guard::{RepeatHash, RepeatKey, age, is_expired, latest_expiry};
+use crate::ledger::repeat_guard::{RepeatHash, RepeatKey, entry_age, is_expired, latest_expiry};
 use crate::ledger::{LedgerError, LedgerFuture, RepeatCheck, RepeatGuard, RepeatPlace};
 
 impl RepeatGuard for Adapter {
@@ -16,7 +16,7 @@ impl RepeatGuard for Adapter {
                 true => {
                     self.write(move |connection, now| {
                         let message = message.clone();
-                        Box::pin(async move { take(connection, now, &message, again).await })
+                        Box::pin(async move { reserve_place(connection, now, &message, again).await })
                     })
                     .await
                 }
@@ -25,54 +25,61 @@ impl RepeatGuard for Adapter {
         })
     }
 
-    fn sent_ago(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
+    fn find_time_since_sent(&self, message: Vec<u8>) -> LedgerFuture<'_, Option<Duration>> {
         Box::pin(async move {
             match self.keeps_repeats() {
-                true => look!(self, sent_ago, self.now(), &message),
+                true => read_ledger!(self, find_age, self.now(), &message),
                 false => Ok(None),
             }
         })
     }
 
-    fn give_repeat_place_back(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
+    fn release_repeat_place(&self, place: RepeatPlace) -> LedgerFuture<'_, ()> {
         Box::pin(async move {
             match self.keeps_repeats() {
-                true => self.write(move |connection, now| Box::pin(give_back(connection, now, place.clone()))).await,
+                true => {
+                    self.write(move |connection, now| Box::pin(release_place(connection, now, place.clone()))).await
+                }
                 false => Ok(()),
             }
         })
     }
 }
 
-async fn take(connection: &mut Connection, now: Now, message: &[u8], again: bool) -> Result<RepeatCheck, Failure> {
+async fn reserve_place(
+    connection: &mut Connection,
+    now: Now,
+    message: &[u8],
+    again: bool,
+) -> Result<RepeatCheck, StatementError> {
     query("DELETE FROM repeats WHERE until <= $1 OR until > $2")
         .bind(now.0)
         .bind(latest_expiry(now.0))
         .execute(&mut *connection)
         .await?;
-    let hash = known_or_new_key(&mut *connection).await?.hash(message);
-    let before = until_of(&mut *connection, &hash).await?;
+    let hash = load_or_create_key(&mut *connection).await?.hash_message(message);
+    let before = find_expiry(&mut *connection, &hash).await?;
     if let Some(until) = before.filter(|_| !again) {
-        return Ok(RepeatCheck::Repeated(age(until, now.0)));
+        return Ok(RepeatCheck::Repeated(entry_age(until, now.0)));
     }
     let place = RepeatPlace::new(hash, now.0, before);
-    put(connection, &hash, place.until).await?;
+    store_expiry(connection, &hash, place.until).await?;
     Ok(RepeatCheck::Taken(place))
 }
 
-async fn sent_ago(reader: &mut Connection, now: Now, message: &[u8]) -> Result<Option<Duration>, Failure> {
-    let Some(key) = key(&mut *reader).await? else { return Ok(None) };
-    let until = until_of(reader, &key.hash(message)).await?;
-    Ok(until.filter(|until| !is_expired(*until, now.0)).map(|until| age(until, now.0)))
+async fn find_age(reader: &mut Connection, now: Now, message: &[u8]) -> Result<Option<Duration>, StatementError> {
+    let Some(key) = load_repeat_key(&mut *reader).await? else { return Ok(None) };
+    let until = find_expiry(reader, &key.hash_message(message)).await?;
+    Ok(until.filter(|until| !is_expired(*until, now.0)).map(|until| entry_age(until, now.0)))
 }
 
 /// Takes an entry back, unless a later message has its place by now.
-async fn give_back(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), Failure> {
-    if until_of(&mut *connection, &place.hash).await? != Some(place.until) {
+async fn release_place(connection: &mut Connection, now: Now, place: RepeatPlace) -> Result<(), StatementError> {
+    if find_expiry(&mut *connection, &place.hash).await? != Some(place.until) {
         return Ok(());
     }
     match place.before.filter(|until| !is_expired(*until, now.0)) {
-        Some(before) => put(connection, &place.hash, before).await,
+        Some(before) => store_expiry(connection, &place.hash, before).await,
         None => {
             query("DELETE FROM repeats WHERE hash = $1").bind(place.hash.to_vec()).execute(connection).await?;
             Ok(())
@@ -80,7 +87,7 @@ async fn give_back(connection: &mut Connection, now: Now, place: RepeatPlace) ->
     }
 }
 
-async fn put(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Result<(), Failure> {
+async fn store_expiry(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Result<(), StatementError> {
     query("INSERT INTO repeats (hash, until) VALUES ($1, $2) ON CONFLICT (hash) DO UPDATE SET until = excluded.until")
         .bind(hash.to_vec())
         .bind(until)
@@ -89,19 +96,19 @@ async fn put(connection: &mut Connection, hash: &RepeatHash, until: i64) -> Resu
     Ok(())
 }
 
-async fn until_of(reader: &mut Connection, hash: &RepeatHash) -> Result<Option<i64>, Failure> {
+async fn find_expiry(reader: &mut Connection, hash: &RepeatHash) -> Result<Option<i64>, StatementError> {
     Ok(scalar("SELECT until FROM repeats WHERE hash = $1").bind(hash.to_vec()).fetch_optional(reader).await?)
 }
 
 /// The secret of the ledger; nothing before the first message.
-async fn key(reader: &mut Connection) -> Result<Option<RepeatKey>, Failure> {
+async fn load_repeat_key(reader: &mut Connection) -> Result<Option<RepeatKey>, StatementError> {
     let key: Option<Vec<u8>> = scalar("SELECT key FROM repeat_key").fetch_optional(reader).await?;
     let damaged = |_| LedgerError::Damaged { what: "the key for hashing messages".to_owned() };
     Ok(key.map(|bytes| bytes.try_into().map(RepeatKey)).transpose().map_err(damaged)?)
 }
 
-async fn known_or_new_key(connection: &mut Connection) -> Result<RepeatKey, Failure> {
-    if let Some(known) = key(&mut *connection).await? {
+async fn load_or_create_key(connection: &mut Connection) -> Result<RepeatKey, StatementError> {
+    if let Some(known) = load_repeat_key(&mut *connection).await? {
         return Ok(known);
     }
     let bytes: [u8; RepeatKey::LENGTH] = rand::random();

@@ -5,18 +5,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Failure, Now, intact};
+use super::change::{Now, StatementError, capture_damage};
 use super::dialect::{self, Connection, Database, Record};
-use super::numbers::Numbers;
-use super::statement::{query, readable, scalar, small};
-use super::words::{parse, unreadable, word};
+use super::numbers::EnvelopeNumbers;
+use super::statement::{query, read_lossy, read_u32, scalar};
+use super::words::{parse_name, serialize_name, unreadable_json};
 use super::{blocks, events, hosts, left_out, notifications};
 use crate::domain::{IdRange, MessageId, Purpose};
 use crate::ledger::checksum::Checksum;
-use crate::ledger::rules::candidates;
+use crate::ledger::rules::id_candidates;
 use crate::ledger::{
-    DamagedRun, Epoch, Heed, Lease, LedgerError, NewRun, Origin, Progress, Run, RunEnd, RunFilter, RunId, SharedRun,
-    Sharing, StopKind,
+    DamagedRun, Epoch, Lease, LedgerError, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding,
+    SharedRun, StopKind, SuppressionPolicy,
 };
 
 /// A run whose frozen copies are not in place yet; it never sent anything.
@@ -24,14 +24,18 @@ pub(super) const PREPARING: &str = "preparing";
 
 /// How a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum InitialRunState {
     /// Its copies are not in place yet.
     Preparing,
     /// It has none, and its rows are drawn: what of them has no end by then is over with its process.
     Shared,
 }
 
-pub(super) async fn create(connection: &mut Connection, new: NewRun, stage: Stage) -> Result<Run, Failure> {
+pub(super) async fn insert_run(
+    connection: &mut Connection,
+    new: NewRun,
+    stage: InitialRunState,
+) -> Result<Run, StatementError> {
     let number: i64 = scalar("SELECT COALESCE(MAX(number), 0) + 1 FROM runs WHERE campaign = $1")
         .bind(&new.campaign)
         .fetch_one(&mut *connection)
@@ -39,10 +43,10 @@ pub(super) async fn create(connection: &mut Connection, new: NewRun, stage: Stag
     let len = u64::from(new.last_row.get()) + 2;
     let began = Now(new.began_at.as_microsecond());
     let progress = match stage {
-        Stage::Preparing => PREPARING.to_owned(),
-        Stage::Shared => word(&Progress::Finished)?,
+        InitialRunState::Preparing => PREPARING.to_owned(),
+        InitialRunState::Shared => serialize_name(&RunProgress::Finished)?,
     };
-    let ids = free_ids(connection, (began, new.random), len).await?;
+    let ids = find_free_ids(connection, (began, new.random), len).await?;
     let key: i64 = scalar(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
              first_id, ids, began_at, progress, shared, file, purpose, loopback, opt_outs)
@@ -54,63 +58,66 @@ pub(super) async fn create(connection: &mut Connection, new: NewRun, stage: Stag
     .bind(&new.edition)
     .bind(&new.gateway)
     .bind(&new.account)
-    .bind(word(&new.endpoint)?)
-    .bind(word(&new.kind)?)
+    .bind(serialize_name(&new.endpoint)?)
+    .bind(serialize_name(&new.kind)?)
     .bind(new.live)
     .bind(i64::from(new.round))
-    .bind(signed(new.recipients))
-    .bind(signed(ids.first))
-    .bind(signed(ids.len))
+    .bind(to_signed(new.recipients))
+    .bind(to_signed(ids.first))
+    .bind(to_signed(ids.len))
     .bind(new.began_at.as_microsecond())
     .bind(progress)
-    .bind(stage == Stage::Shared)
+    .bind(stage == InitialRunState::Shared)
     .bind(&new.file)
-    .bind(new.heed.purpose.name())
-    .bind(new.heed.loopback)
-    .bind(signed(new.heed.version))
+    .bind(new.suppression.purpose.name())
+    .bind(new.suppression.loopback)
+    .bind(to_signed(new.suppression.version))
     .fetch_one(&mut *connection)
     .await?;
-    left_out::add(connection, RunId(key), &new.left_out).await?;
-    if new.live && new.heed.loopback {
+    left_out::insert_skipped_rows(connection, RunId(key), &new.excluded).await?;
+    if new.live && new.suppression.loopback {
         hosts::remember_loopback(connection, &new.gateway).await?;
     }
     let row = query("SELECT * FROM runs WHERE key = $1").bind(key).fetch_one(&mut *connection).await?;
     query("UPDATE runs SET sum = $1 WHERE key = $2")
-        .bind(run_sum(&row)?.finish())
+        .bind(run_checksum(&row)?.finish())
         .bind(key)
         .execute(&mut *connection)
         .await?;
-    read(connection, RunId(key)).await
+    load_run(connection, RunId(key)).await
 }
 
 /// The columns of a run that never change.
-fn run_sum(row: &Record) -> Result<Checksum, Failure> {
-    let mut sum = Checksum::of("runs");
+fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
+    let mut sum = Checksum::for_table("runs");
     for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
-        sum = sum.text(row.try_get(name)?);
+        sum = sum.with_text(row.try_get(name)?);
     }
     for name in ["key", "number"] {
-        sum = sum.number(row.try_get::<i64, _>(name)?);
+        sum = sum.with_number(row.try_get::<i64, _>(name)?);
     }
-    sum = sum.number(row.try_get::<bool, _>("live")?);
+    sum = sum.with_number(row.try_get::<bool, _>("live")?);
     for name in ["round", "recipients", "first_id", "ids", "began_at"] {
-        sum = sum.number(row.try_get::<i64, _>(name)?);
+        sum = sum.with_number(row.try_get::<i64, _>(name)?);
     }
     // What a run heeds of the suppression list, where it is not of an earlier version.
     if let Some(purpose) = row.try_get::<Option<&str>, _>("purpose")? {
-        sum = sum.text(purpose).number(row.try_get::<bool, _>("loopback")?).number(row.try_get::<i64, _>("opt_outs")?);
+        sum = sum
+            .with_text(purpose)
+            .with_number(row.try_get::<bool, _>("loopback")?)
+            .with_number(row.try_get::<i64, _>("opt_outs")?);
     }
     Ok(sum)
 }
 
 /// A range of identifiers that nothing in this ledger has.
-pub(super) async fn free_ids(
+pub(super) async fn find_free_ids(
     connection: &mut Connection,
     (now, random): (Now, u64),
     len: u64,
-) -> Result<IdRange, Failure> {
-    for ids in candidates(now.0, random, len) {
-        if are_free(&mut *connection, ids).await? {
+) -> Result<IdRange, StatementError> {
+    for ids in id_candidates(now.0, random, len) {
+        if are_ids_free(&mut *connection, ids).await? {
             return Ok(ids);
         }
     }
@@ -118,83 +125,83 @@ pub(super) async fn free_ids(
 }
 
 /// Whether no message has one of these identifiers.
-pub(super) async fn are_free(connection: &mut Connection, ids: IdRange) -> Result<bool, Failure> {
+pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     let taken: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
          WHERE first_id < $1 AND first_id + ids > $2 LIMIT 1",
     )
-    .bind(signed(ids.first + ids.len))
-    .bind(signed(ids.first))
+    .bind(to_signed(ids.first + ids.len))
+    .bind(to_signed(ids.first))
     .fetch_optional(&mut *connection)
     .await?;
-    Ok(taken.is_none() && !blocks::have(connection, ids).await?)
+    Ok(taken.is_none() && !blocks::are_ids_used(connection, ids).await?)
 }
 
-pub(super) async fn open(
+pub(super) async fn open_run(
     connection: &mut Connection,
     now: Now,
     run: RunId,
     replaced: Option<RunId>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     // What is being prepared stands at its beginning.
-    change(connection, run, |_| {}).await?;
+    update_run(connection, run, |_| {}).await?;
     match replaced {
-        Some(replaced) => retire(connection, now, replaced).await,
+        Some(replaced) => retire_run(connection, now, replaced).await,
         None => Ok(()),
     }
 }
 
-pub(super) async fn retire(connection: &mut Connection, now: Now, run: RunId) -> Result<(), Failure> {
-    let at = instant(now.0)?;
-    change(connection, run, |run| run.replace(at)).await
+pub(super) async fn retire_run(connection: &mut Connection, now: Now, run: RunId) -> Result<(), StatementError> {
+    let at = timestamp_from_micros(now.0)?;
+    update_run(connection, run, |run| run.mark_replaced(at)).await
 }
 
-pub(super) async fn end(
+pub(super) async fn end_run(
     connection: &mut Connection,
     now: Now,
-    numbers: Numbers,
+    numbers: EnvelopeNumbers,
     lease: Lease,
     end: RunEnd,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let mut told = Vec::new();
-    change(&mut *connection, lease.run, |run| told = run.end(lease, end)).await?;
-    notifications::keep(connection, now, told).await?;
-    numbers.end(lease);
+    update_run(&mut *connection, lease.run, |run| told = run.record_end(lease, end)).await?;
+    notifications::queue_notifications(connection, now, told).await?;
+    numbers.untrack_run(lease);
     Ok(())
 }
 
 /// The run without its orders, as it stands in this transaction.
-pub(super) async fn read(connection: &mut Connection, key: RunId) -> Result<Run, Failure> {
-    of(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
+pub(super) async fn load_run(connection: &mut Connection, key: RunId) -> Result<Run, StatementError> {
+    run_from_record(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
 }
 
 /// The run of a record.
-pub(super) fn of(record: &Record) -> Result<Run, Failure> {
+pub(super) fn run_from_record(record: &Record) -> Result<Run, StatementError> {
     let progress = match record.try_get("progress")? {
-        PREPARING => Progress::Open,
-        progress => parse(progress)?,
+        PREPARING => RunProgress::Open,
+        progress => parse_name(progress)?,
     };
-    run(record, progress)
+    build_run(record, progress)
 }
 
 /// Changes how a run stands.
-pub(super) async fn change(
+pub(super) async fn update_run(
     connection: &mut Connection,
     key: RunId,
     change: impl FnOnce(&mut Run),
-) -> Result<(), Failure> {
-    let mut run = read(&mut *connection, key).await?;
+) -> Result<(), StatementError> {
+    let mut run = load_run(&mut *connection, key).await?;
     change(&mut run);
-    let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(signed(parts))));
-    let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable)).transpose()?;
+    let (counts, parts) = run.counts.map_or((None, None), |(counts, parts)| (Some(counts), Some(to_signed(parts))));
+    let counts = counts.map(|counts| serde_json::to_string(&counts).map_err(unreadable_json)).transpose()?;
     query(
         "UPDATE runs SET progress = $1, stopped = $2, stop = $3, signal = $4, counts = $5, parts = $6, results = $7,
              ended_at = $8, lag = $9, owner = $10, stop_requested = $11, receipts_counted = $12,
              purged_at = $13
          WHERE key = $14",
     )
-    .bind(word(&run.progress)?)
-    .bind(run.stopped)
+    .bind(serialize_name(&run.progress)?)
+    .bind(run.stop_reason)
     .bind(run.stop.map(StopKind::name))
     .bind(run.stop.and_then(StopKind::signal).map(i64::from))
     .bind(counts)
@@ -204,7 +211,7 @@ pub(super) async fn change(
     .bind(run.lag.map(|lag| i64::try_from(lag.as_micros()).unwrap_or(i64::MAX)))
     .bind(run.epoch.map(|epoch| epoch.0))
     .bind(run.stop_requested)
-    .bind(signed(run.receipts_counted))
+    .bind(to_signed(run.receipts_counted))
     .bind(run.purged_at.map(Timestamp::as_microsecond))
     .bind(key.0)
     .execute(connection)
@@ -213,7 +220,11 @@ pub(super) async fn change(
 }
 
 /// Keeps for these runs that they are of this campaign file.
-pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: String) -> Result<(), Failure> {
+pub(super) async fn set_campaign_file(
+    connection: &mut Connection,
+    runs: Vec<RunId>,
+    file: String,
+) -> Result<(), StatementError> {
     for run in runs {
         query("UPDATE runs SET file = $1 WHERE key = $2").bind(&file).bind(run.0).execute(&mut *connection).await?;
     }
@@ -221,37 +232,41 @@ pub(super) async fn moved(connection: &mut Connection, runs: Vec<RunId>, file: S
 }
 
 /// Records that the results of a run are in this file now.
-pub(super) async fn results_moved(connection: &mut Connection, run: RunId, results: String) -> Result<(), Failure> {
+pub(super) async fn set_results_file(
+    connection: &mut Connection,
+    run: RunId,
+    results: String,
+) -> Result<(), StatementError> {
     query("UPDATE runs SET results = $1 WHERE key = $2").bind(results).bind(run.0).execute(connection).await?;
     Ok(())
 }
 
 /// The runs that are wanted of those that were opened, oldest first.
-pub(super) async fn wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, Failure> {
-    let rows = rows_wanted(&mut *reader, wanted).await?;
+pub(super) async fn find_runs(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, StatementError> {
+    let rows = select_run_rows(&mut *reader, wanted).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
-        runs.push(whole(&mut *reader, row).await?);
+        runs.push(load_whole_run(&mut *reader, row).await?);
     }
     Ok(runs)
 }
 
 /// The same; a damaged record does not hide the others.
-pub(super) async fn stored(
+pub(super) async fn find_stored_runs(
     reader: &mut Connection,
     wanted: RunFilter,
-) -> Result<Vec<Result<Run, DamagedRun>>, Failure> {
-    let rows = rows_wanted(&mut *reader, wanted).await?;
+) -> Result<Vec<Result<Run, DamagedRun>>, StatementError> {
+    let rows = select_run_rows(&mut *reader, wanted).await?;
     let mut runs = Vec::with_capacity(rows.len());
     for row in rows.iter().rev() {
-        let name = || format!("{}@{}", readable(row, "campaign"), small(row, "number").unwrap_or_default());
-        let run = intact(whole(&mut *reader, row).await)?;
+        let name = || format!("{}@{}", read_lossy(row, "campaign"), read_u32(row, "number").unwrap_or_default());
+        let run = capture_damage(load_whole_run(&mut *reader, row).await)?;
         runs.push(run.map_err(|error| DamagedRun { name: name(), error }));
     }
     Ok(runs)
 }
 
-async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, Failure> {
+async fn select_run_rows(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Record>, StatementError> {
     let RunFilter { key, campaign, open, live, results, ids, uncounted, latest } = wanted;
     let mut query = QueryBuilder::<Database>::new("SELECT * FROM runs WHERE progress <> ");
     query.push_bind(PREPARING);
@@ -262,7 +277,7 @@ async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<R
         query.push(" AND campaign = ").push_bind(campaign);
     }
     if open {
-        query.push(" AND progress = ").push_bind(word(&Progress::Open)?);
+        query.push(" AND progress = ").push_bind(serialize_name(&RunProgress::Open)?);
     }
     if live {
         query.push(" AND live");
@@ -274,7 +289,7 @@ async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<R
         query.push(" AND results = ").push_bind(results);
     }
     if let Some(ids) = ids {
-        let (first, end) = (signed(ids.first), signed(ids.first + ids.len));
+        let (first, end) = (to_signed(ids.first), to_signed(ids.first + ids.len));
         for (before, length, after) in [
             (" AND key IN (SELECT key FROM runs", "ids", ""),
             (" UNION ALL SELECT run FROM orders", "ids", ""),
@@ -285,24 +300,27 @@ async fn rows_wanted(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<R
         }
     }
     query.push(" ORDER BY key DESC LIMIT ").push_bind(latest.map_or(i64::MAX, i64::from));
-    Ok(query.build().persistent(dialect::REMEMBERS).fetch_all(reader).await?)
+    Ok(query.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(reader).await?)
 }
 
 /// A run that was opened, with its orders.
-async fn whole(reader: &mut Connection, row: &Record) -> Result<Run, Failure> {
-    let mut run = run(row, parse(row.try_get("progress")?)?)?;
-    if !run_sum(row)?.agrees(row.try_get("sum")?) {
+async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, StatementError> {
+    let mut run = build_run(row, parse_name(row.try_get("progress")?)?)?;
+    if !run_checksum(row)?.matches(row.try_get("sum")?) {
         return Err(LedgerError::Damaged { what: format!("the record of run {}", run.name()) }.into());
     }
-    run.orders = events::orders(&mut *reader, run.key).await?;
+    run.orders = events::load_order_ids(&mut *reader, run.key).await?;
     if run.shared {
-        run.blocks = blocks::ids(reader, run.key).await?;
+        run.blocks = blocks::load_block_ids(reader, run.key).await?;
     }
     Ok(run)
 }
 
 /// The run whose ranges, or those of its orders, have this identifier.
-pub(super) async fn find(reader: &mut Connection, id: MessageId) -> Result<Option<Origin>, Failure> {
+pub(super) async fn find_origin(
+    reader: &mut Connection,
+    id: MessageId,
+) -> Result<Option<MessageOrigin>, StatementError> {
     let found = query(
         "SELECT * FROM runs WHERE progress <> $1 AND key IN (
              SELECT key FROM runs WHERE $2 >= first_id AND $2 < first_id + ids
@@ -311,19 +329,19 @@ pub(super) async fn find(reader: &mut Connection, id: MessageId) -> Result<Optio
                  WHERE $2 >= first_id AND first_id > $2 - $3 AND $2 <= first_id + last_row - first_row)",
     )
     .bind(PREPARING)
-    .bind(signed(id.get()))
+    .bind(to_signed(id.get()))
     .bind(i64::from(SharedRun::ROWS))
     .fetch_optional(&mut *reader)
     .await?;
     let Some(row) = found else { return Ok(None) };
-    let run = whole(reader, &row).await?;
-    Ok(run.row_of(id).map(|row| Origin { run: run.key, row }))
+    let run = load_whole_run(reader, &row).await?;
+    Ok(run.find_row(id).map(|row| MessageOrigin { run: run.key, row }))
 }
 
-fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
+fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError> {
     let counts: Option<String> = row.try_get("counts")?;
     let parts: Option<i64> = row.try_get("parts")?;
-    let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable)).transpose()?;
+    let counts = counts.map(|text| serde_json::from_str(&text).map_err(unreadable_json)).transpose()?;
     let ended_at: Option<i64> = row.try_get("ended_at")?;
     let epoch: Option<i64> = row.try_get("owner")?;
     let lag: Option<i64> = row.try_get("lag")?;
@@ -331,79 +349,83 @@ fn run(row: &Record, progress: Progress) -> Result<Run, Failure> {
     let signal = signal.and_then(|signal| u8::try_from(signal).ok());
     let mut run = Run {
         key: RunId(row.try_get("key")?),
-        number: small(row, "number")?,
+        number: read_u32(row, "number")?,
         campaign: row.try_get("campaign")?,
         edition: row.try_get("edition")?,
         gateway: row.try_get("gateway")?,
-        account: account(row.try_get("account")?, row.try_get("gateway")?).to_owned(),
-        endpoint: parse(row.try_get("endpoint")?)?,
-        kind: parse(row.try_get("kind")?)?,
+        account: strip_profile_name(row.try_get("account")?, row.try_get("gateway")?).to_owned(),
+        endpoint: parse_name(row.try_get("endpoint")?)?,
+        kind: parse_name(row.try_get("kind")?)?,
         live: row.try_get("live")?,
-        round: small(row, "round")?,
-        recipients: unsigned(row.try_get("recipients")?),
-        heed: heed(row)?,
+        round: read_u32(row, "round")?,
+        recipients: to_unsigned(row.try_get("recipients")?),
+        suppression: read_suppression_terms(row)?,
         shared: row.try_get("shared")?,
-        ids: IdRange { first: unsigned(row.try_get("first_id")?), len: unsigned(row.try_get("ids")?) },
+        ids: IdRange { first: to_unsigned(row.try_get("first_id")?), len: to_unsigned(row.try_get("ids")?) },
         file: row.try_get("file")?,
-        began_at: instant(row.try_get("began_at")?)?,
-        ended_at: ended_at.map(instant).transpose()?,
-        purged_at: row.try_get::<Option<i64>, _>("purged_at")?.map(instant).transpose()?,
+        began_at: timestamp_from_micros(row.try_get("began_at")?)?,
+        ended_at: ended_at.map(timestamp_from_micros).transpose()?,
+        purged_at: row.try_get::<Option<i64>, _>("purged_at")?.map(timestamp_from_micros).transpose()?,
         progress,
-        stopped: row.try_get("stopped")?,
-        stop: stop.map(|name| stop_kind(name, signal)).transpose()?,
-        counts: counts.zip(parts.map(unsigned)),
-        receipts: unsigned(row.try_get("receipts")?),
-        receipts_counted: unsigned(row.try_get("receipts_counted")?),
+        stop_reason: row.try_get("stopped")?,
+        stop: stop.map(|name| parse_stop_kind(name, signal)).transpose()?,
+        counts: counts.zip(parts.map(to_unsigned)),
+        receipts: to_unsigned(row.try_get("receipts")?),
+        receipts_counted: to_unsigned(row.try_get("receipts_counted")?),
         results: row.try_get("results")?,
         stop_requested: row.try_get("stop_requested")?,
         epoch: epoch.map(Epoch),
-        lag: lag.map(|lag| Duration::from_micros(unsigned(lag))),
+        lag: lag.map(|lag| Duration::from_micros(to_unsigned(lag))),
         orders: Vec::new(),
         blocks: Vec::new(),
-        sharing: sharing(row)?,
+        sharding: sharing_from_row(row)?,
     };
     run.skip_unsent();
     Ok(run)
 }
 
 /// On what terms a run is sent in shares, if it is.
-fn sharing(row: &Record) -> Result<Option<Sharing>, Failure> {
+fn sharing_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
     let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
-    Ok(terms.zip(id).map(|(terms, id)| Sharing { terms, id, by, proven }))
+    Ok(terms.zip(id).map(|(terms, id)| Sharding { terms, id, by, proven }))
 }
 
 /// What a run heeds; an earlier version sent campaigns without a word of it, and single messages.
-fn heed(row: &Record) -> Result<Heed, Failure> {
+fn read_suppression_terms(row: &Record) -> Result<SuppressionPolicy, StatementError> {
     let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
-        Some(name) => parse(name)?,
+        Some(name) => parse_name(name)?,
         None if row.try_get("shared")? => Purpose::Service,
         None => Purpose::Marketing,
     };
-    Ok(Heed { purpose, loopback: row.try_get("loopback")?, version: unsigned(row.try_get("opt_outs")?) })
+    Ok(SuppressionPolicy {
+        purpose,
+        loopback: row.try_get("loopback")?,
+        version: to_unsigned(row.try_get("opt_outs")?),
+    })
 }
 
-fn stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Failure> {
+fn parse_stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, StatementError> {
     let unknown = || LedgerError::Unreadable(format!("unknown stop reason `{name}`")).into();
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 
 /// The account of a run: earlier versions put the profile's name before a host, so that a profile with a new name
 /// would have been another account.
-fn account<'a>(stored: &'a str, gateway: &str) -> &'a str {
+fn strip_profile_name<'a>(stored: &'a str, gateway: &str) -> &'a str {
     stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
 }
 
 /// An instant from microseconds.
-pub(super) fn instant(microseconds: i64) -> Result<Timestamp, Failure> {
+pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, StatementError> {
     Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
 }
 
 /// SQLite's integers are signed; identifiers and counts stay below 2^53.
-pub(super) fn signed(number: u64) -> i64 {
+pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn unsigned(number: i64) -> u64 {
+pub(super) fn to_unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -3,44 +3,44 @@
 
 use sqlx::Row as _;
 
-use super::change::Failure;
+use super::change::StatementError;
 use super::dialect::Connection;
-use super::runs::{signed, unsigned};
+use super::runs::{to_signed, to_unsigned};
 use super::statement::query;
 use super::{envelopes, events};
-use crate::domain::{Budget, Outcome, Spending};
-use crate::ledger::pack::{amount, unpack_costs};
-use crate::ledger::rules::{self, BudgetScope, given_back, spent, taken};
+use crate::domain::{Budget, OperationOutcome, Spending};
+use crate::ledger::pack::{parse_amount, unpack_costs};
+use crate::ledger::rules::{self, BudgetScope, envelope_spending, intended_spending, refunded_spending};
 use crate::ledger::{Bound, Intent, RowEvents, Run, RunId};
 
 /// Envelopes that are read at once.
-const BLOCK: u32 = 256;
+const ENVELOPES_PER_READ: u32 = 256;
 
 /// What the run of an intent has used, and how much of the intent keeps within its budget, where that is not all of it.
-pub(super) async fn over(
+pub(super) async fn check_budget(
     connection: &mut Connection,
     run: &Run,
     (budget, intent): (&Budget, &Intent),
-) -> Result<(Spending, Option<(usize, Bound)>), Failure> {
-    let (own, others) = used(connection, run).await?;
-    Ok((own, rules::over(budget, own.plus(others), intent.rows.len(), &intent.costs)))
+) -> Result<(Spending, Option<(usize, Bound)>), StatementError> {
+    let (own, others) = load_spending(connection, run).await?;
+    Ok((own, rules::find_exceeded_budget(budget, own.add_spending(others), intent.rows.len(), &intent.costs)))
 }
 
 /// Takes what an intent of a run uses, which has used so much by now.
-pub(super) async fn take(
+pub(super) async fn charge_intent(
     connection: &mut Connection,
     run: RunId,
     (own, intent): (Spending, &Intent),
-) -> Result<(), Failure> {
-    keep(connection, run, own.plus(taken(intent.rows.len(), &intent.costs))).await
+) -> Result<(), StatementError> {
+    store_spending(connection, run, own.add_spending(intended_spending(intent.rows.len(), &intent.costs))).await
 }
 
 /// Gives back what was refused and what was not sent of an envelope that is settled, where its run's sum is kept.
-pub(super) async fn give_back(
+pub(super) async fn refund_unsent(
     connection: &mut Connection,
     (run, envelope): (RunId, u32),
-    outcomes: &[Outcome],
-) -> Result<(), Failure> {
+    outcomes: &[OperationOutcome],
+) -> Result<(), StatementError> {
     let kept = query(
         "SELECT spending.recipients, spending.cost, envelopes.costs FROM spending JOIN envelopes USING (run)
          WHERE run = $1 AND envelope = $2",
@@ -51,25 +51,25 @@ pub(super) async fn give_back(
     .await?;
     let Some(kept) = kept else { return Ok(()) };
     let costs = kept.try_get::<Option<&[u8]>, _>(2)?.map_or_else(|| Ok(Vec::new()), unpack_costs)?;
-    let spending = Spending { recipients: unsigned(kept.try_get(0)?), cost: amount(kept.try_get(1)?)? };
-    keep(connection, run, spending.minus(given_back(outcomes, &costs))).await
+    let spending = Spending { recipients: to_unsigned(kept.try_get(0)?), cost: parse_amount(kept.try_get(1)?)? };
+    store_spending(connection, run, spending.subtract_spending(refunded_spending(outcomes, &costs))).await
 }
 
 /// Keeps the sum of a run whose envelopes are about to go.
-pub(super) async fn keep_for_good(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
-    let counted = count(connection, run).await?;
-    keep(connection, run, counted).await
+pub(super) async fn freeze_spending(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
+    let counted = count_spending(connection, run).await?;
+    store_spending(connection, run, counted).await
 }
 
 /// Keeps the sum of a run no more: it is made anew when somebody asks.
-pub(super) async fn forget(connection: &mut Connection, run: RunId) -> Result<(), Failure> {
+pub(super) async fn discard_spending(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     query("DELETE FROM spending WHERE run = $1").bind(run.0).execute(connection).await?;
     Ok(())
 }
 
 /// What a run has used, and what the others have that use its budget.
-async fn used(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), Failure> {
-    let sharing = BudgetScope::of(run);
+async fn load_spending(connection: &mut Connection, run: &Run) -> Result<(Spending, Spending), StatementError> {
+    let sharing = BudgetScope::for_run(run);
     let runs = query(
         "SELECT runs.key, runs.owner IS NOT NULL, spending.recipients, spending.cost
          FROM runs LEFT JOIN spending ON spending.run = runs.key
@@ -86,42 +86,43 @@ async fn used(connection: &mut Connection, run: &Run) -> Result<(Spending, Spend
         let (key, has_owner): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
         let recipients: Option<i64> = row.try_get(2)?;
         let spending = match recipients.zip(row.try_get::<Option<&str>, _>(3)?) {
-            Some((recipients, cost)) => Spending { recipients: unsigned(recipients), cost: amount(cost)? },
+            Some((recipients, cost)) => Spending { recipients: to_unsigned(recipients), cost: parse_amount(cost)? },
             None => {
-                let counted = count(connection, RunId(key)).await?;
+                let counted = count_spending(connection, RunId(key)).await?;
                 // Another process that has a run keeps its sum itself, or has no bounds and keeps none.
                 if !has_owner {
-                    keep(connection, RunId(key), counted).await?;
+                    store_spending(connection, RunId(key), counted).await?;
                 }
                 counted
             }
         };
-        if key == run.key.0 { own = spending } else { others = others.plus(spending) }
+        if key == run.key.0 { own = spending } else { others = others.add_spending(spending) }
     }
     Ok((own, others))
 }
 
 /// What a run has used, by its envelopes.
-async fn count(connection: &mut Connection, run: RunId) -> Result<Spending, Failure> {
-    let events = RowEvents::from(events::read(&mut *connection, run).await?);
+async fn count_spending(connection: &mut Connection, run: RunId) -> Result<Spending, StatementError> {
+    let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
     let (mut sum, mut next) = (Spending::default(), 1);
     loop {
-        let block = envelopes::read(&mut *connection, run, next..=next.saturating_add(BLOCK)).await?;
+        let block =
+            envelopes::load_envelopes(&mut *connection, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
         let Some(last) = block.last() else { return Ok(sum) };
         next = last.envelope.saturating_add(1);
-        sum = block.iter().map(|envelope| spent(envelope, &events)).fold(sum, Spending::plus);
+        sum = block.iter().map(|envelope| envelope_spending(envelope, &events)).fold(sum, Spending::add_spending);
     }
 }
 
-async fn keep(connection: &mut Connection, run: RunId, spending: Spending) -> Result<(), Failure> {
+async fn store_spending(connection: &mut Connection, run: RunId, spending: Spending) -> Result<(), StatementError> {
     let Spending { recipients, cost } = spending;
     query(
         "INSERT INTO spending (run, recipients, cost) VALUES ($1, $2, $3)
          ON CONFLICT (run) DO UPDATE SET recipients = excluded.recipients, cost = excluded.cost",
     )
     .bind(run.0)
-    .bind(signed(recipients))
-    .bind(cost.digits())
+    .bind(to_signed(recipients))
+    .bind(cost.to_json_digits())
     .execute(connection)
     .await?;
     Ok(())

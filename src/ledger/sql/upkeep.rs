@@ -3,49 +3,49 @@
 use futures_util::future::BoxFuture;
 use sqlx::Row as _;
 
-use super::change::Failure;
+use super::change::StatementError;
 use super::dialect::{self, Adapter, Connection};
-use super::look::look;
-use super::runs::instant;
+use super::look::read_ledger;
+use super::runs::timestamp_from_micros;
 use super::statement::query;
 use super::{damage, pace};
-use crate::ledger::{AccountPace, Backup, DamagedRecord, LedgerFuture, Upkeep};
+use crate::ledger::{AccountRateLimit, Backup, DamagedRecord, LedgerFuture, LedgerMaintenance};
 
-impl Upkeep for Adapter {
-    fn place(&self) -> String {
+impl LedgerMaintenance for Adapter {
+    fn describe_location(&self) -> String {
         Adapter::place(self)
     }
 
-    fn prove_writable(&self) -> LedgerFuture<'_, ()> {
+    fn check_writable(&self) -> LedgerFuture<'_, ()> {
         // The commit itself is counted, so something is written.
         Box::pin(self.write(|_, _| Box::pin(async { Ok(()) })))
     }
 
-    fn prove_sound(&self) -> LedgerFuture<'_, ()> {
-        Box::pin(self.fit_for_sending())
+    fn check_integrity(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(self.ensure_sendable())
     }
 
-    fn damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
-        Box::pin(async move { look!(self, damage::damaged_records, self.keeps_approval_rules()) })
+    fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+        Box::pin(async move { read_ledger!(self, damage::find_damaged_records, self.keeps_approval_rules()) })
     }
 
-    fn paces(&self) -> LedgerFuture<'_, Vec<(String, AccountPace)>> {
-        Box::pin(async move { look!(self, pace::all) })
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>> {
+        Box::pin(async move { read_ledger!(self, pace::list_paces) })
     }
 
-    fn unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
-        Box::pin(self.replicas())
+    fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
+        Box::pin(self.count_replicas())
     }
 
-    fn backup(&self) -> LedgerFuture<'_, Option<Backup>> {
-        Box::pin(async move { look!(self, backup) })
+    fn load_backup(&self) -> LedgerFuture<'_, Option<Backup>> {
+        Box::pin(async move { read_ledger!(self, load_backup) })
     }
 
-    fn is_unmarked(&self) -> bool {
+    fn lacks_high_water_mark(&self) -> bool {
         self.has_no_mark()
     }
 
-    fn put_back(&self) -> LedgerFuture<'_, ()> {
+    fn mark_restored(&self) -> LedgerFuture<'_, ()> {
         Box::pin(self.write(|connection, now| {
             Box::pin(async move {
                 query("UPDATE backup SET restored_at = $1").bind(now.0).execute(connection).await?;
@@ -63,10 +63,10 @@ impl Upkeep for Adapter {
     }
 }
 
-async fn backup(reader: &mut Connection) -> Result<Option<Backup>, Failure> {
+async fn load_backup(reader: &mut Connection) -> Result<Option<Backup>, StatementError> {
     let known = query("SELECT made_at, restored_at FROM backup").fetch_optional(reader).await?;
     let Some(row) = known else { return Ok(None) };
     let restored_at: Option<i64> = row.try_get("restored_at")?;
-    let made_at = instant(row.try_get("made_at")?)?;
-    Ok(Some(Backup { made_at, restored_at: restored_at.map(instant).transpose()? }))
+    let made_at = timestamp_from_micros(row.try_get("made_at")?)?;
+    Ok(Some(Backup { made_at, restored_at: restored_at.map(timestamp_from_micros).transpose()? }))
 }

@@ -5,53 +5,53 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-use super::dialect::storage;
+use super::dialect::storage_error;
 use super::ledger::SqliteLedger;
 use crate::failpoint;
-use crate::ledger::{Copies, Hold, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
-use crate::private::{self, Existing};
+use crate::ledger::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
+use crate::private::{self, ExistingFile};
 use crate::regular_file;
 
 /// What is in the folder of a run.
-const INPUTS: &str = "frozen.json";
-const LIST: &str = "recipients.csv";
+const INPUTS_FILE: &str = "frozen.json";
+const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
     /// Makes room for the copies of a run of what is held.
-    pub(super) async fn new_copies(&self, hold: &Hold) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(NewFolder::prepare(&self.path, hold)?))
+    pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
     }
 
     /// Makes room for the copies that take the place of those of a run.
-    pub(super) async fn other_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
-        Ok(Box::new(OtherFolder::prepare(&self.path, &run.name())?))
+    pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
+        Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
     }
 
     /// The copies that a run is sent from.
     pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
-        of(&self.path, &run.name()).await
+        load_copies(&self.path, &run.name()).await
     }
 
     /// The copies of runs that the ledger does not have.
-    pub(super) async fn strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
+    pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
-        let known: Vec<String> = known.map_err(|error| storage(&self.path, &error))?;
-        Ok(strays(&self.path, &known))
+        let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
+        Ok(list_strays(&self.path, &known))
     }
 
     /// Gives the copies of a run that the ledger does not have another name, and tells it.
-    pub(super) async fn put_stray_aside(&self, run: &str) -> Result<String, LedgerError> {
-        put_stray_aside(&self.path, run)
+    pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
+        rename_stray(&self.path, run)
     }
 
     /// Overwrites and removes the copies of a run, if they are there.
     pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
-        discard(&self.path, &run.name())
+        remove_run_folder(&self.path, &run.name())
     }
 }
 
 /// The folder of all folders of the ledger at `ledger`.
-fn all(ledger: &Path) -> PathBuf {
+fn copies_folder(ledger: &Path) -> PathBuf {
     ledger.with_file_name("runs")
 }
 
@@ -65,39 +65,39 @@ impl NewFolder {
     /// Makes one for a run of what is held.
     ///
     /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
-    fn prepare(ledger: &Path, hold: &Hold) -> Result<Self, LedgerError> {
-        let path = all(ledger).join(format!(".new-{}", hold.name()));
-        let made = private::folder(&all(ledger)).and_then(|()| Self::empty(path));
-        made.map_err(|error| not_copied(&error))
+    fn prepare_for_hold(ledger: &Path, hold: &CampaignLock) -> Result<Self, LedgerError> {
+        let path = copies_folder(ledger).join(format!(".new-{}", hold.name()));
+        let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
+        made.map_err(|error| copy_error(&error))
     }
 
     /// Makes one without anything in it.
-    fn empty(path: PathBuf) -> io::Result<Self> {
+    fn create_empty(path: PathBuf) -> io::Result<Self> {
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => private::folder(&path)?,
+            _ => private::create_folder(&path)?,
         }
-        let list = private::file(&path.join(LIST), Existing::Emptied)?;
+        let list = private::open_file(&path.join(LIST_FILE), ExistingFile::Truncate)?;
         Ok(Self { path, list })
     }
 
     /// Brings both files to the disk.
-    fn fill(&self, inputs: &[u8]) -> io::Result<()> {
+    fn write_inputs(&self, inputs: &[u8]) -> io::Result<()> {
         self.list.sync_all()?;
-        let mut file = private::file(&self.path.join(INPUTS), Existing::Emptied)?;
+        let mut file = private::open_file(&self.path.join(INPUTS_FILE), ExistingFile::Truncate)?;
         file.write_all(inputs)?;
         file.sync_all()?;
         private::sync_folder(&self.path)
     }
 
     /// Brings both files to the disk, and gives the folder the name of its run.
-    fn name(&self, inputs: &[u8], run: &str) -> io::Result<()> {
-        self.fill(inputs)?;
+    fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
+        self.write_inputs(inputs)?;
         failpoint::pass("run.frozen");
         let named = self.path.with_file_name(run);
         if named.exists() {
             // Only a lost or older ledger can lead here; those copies may still be needed.
-            put_aside(&named)?;
+            rename_aside(&named)?;
         }
         fs::rename(&self.path, &named)?;
         private::sync_entry(&named)?;
@@ -107,13 +107,13 @@ impl NewFolder {
 }
 
 impl NewCopies for NewFolder {
-    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
-        let list = self.list.try_clone().map_err(|error| not_copied(&error))?;
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        let list = self.list.try_clone().map_err(|error| copy_error(&error))?;
         Ok(Box::new(ListCopy(list)))
     }
 
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.name(&inputs, &run.name()).map_err(|error| not_copied(&error)) })
+        Box::pin(async move { self.name_for_run(&inputs, &run.name()).map_err(|error| copy_error(&error)) })
     }
 }
 
@@ -128,40 +128,40 @@ impl Drop for NewFolder {
 ///
 /// What a crash leaves is whole: the new copies count as soon as their folder has its name, and each of them from then on
 /// until it stands where the old one stood. The old ones are overwritten before they give way.
-struct OtherFolder(NewFolder);
+struct ReplacementFolder(NewFolder);
 
 /// The copies that are being made, within the folder of a run, and those that count.
-const MAKING: &str = ".next";
-const NEXT: &str = "next";
+const PARTIAL_FOLDER: &str = ".next";
+const NEXT_FOLDER: &str = "next";
 
-impl OtherFolder {
+impl ReplacementFolder {
     /// Makes one for a run whose campaign is held.
-    fn prepare(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
-        let folder = all(ledger).join(run);
-        let made = settle(&folder).and_then(|()| NewFolder::empty(folder.join(MAKING)));
-        made.map(Self).map_err(|error| not_copied(&error))
+    fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
+        let folder = copies_folder(ledger).join(run);
+        let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
+        made.map(Self).map_err(|error| copy_error(&error))
     }
 
     /// Has both files count, and overwrites those that did.
-    fn replace(&self, inputs: &[u8]) -> io::Result<()> {
+    fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
         let Self(making) = self;
-        making.fill(inputs)?;
-        let next = making.path.with_file_name(NEXT);
+        making.write_inputs(inputs)?;
+        let next = making.path.with_file_name(NEXT_FOLDER);
         fs::rename(&making.path, &next)?;
         private::sync_entry(&next)?;
         failpoint::pass("copies.replaced");
-        settle(next.parent().unwrap_or(&next))
+        finish_replacement(next.parent().unwrap_or(&next))
     }
 }
 
 /// Puts the copies that count where those stand that they took the place of, if there are any.
-fn settle(folder: &Path) -> io::Result<()> {
-    let next = folder.join(NEXT);
-    for name in [LIST, INPUTS] {
+fn finish_replacement(folder: &Path) -> io::Result<()> {
+    let next = folder.join(NEXT_FOLDER);
+    for name in [LIST_FILE, INPUTS_FILE] {
         let (new, old) = (next.join(name), folder.join(name));
         if new.exists() {
             match OpenOptions::new().write(true).open(&old) {
-                Ok(mut old) => private::overwrite(&mut old)?,
+                Ok(mut old) => private::overwrite_with_zeros(&mut old)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -177,13 +177,13 @@ fn settle(folder: &Path) -> io::Result<()> {
 }
 
 /// Overwrites and removes the copies of a run, if they are there.
-fn discard(ledger: &Path, run: &str) -> Result<(), LedgerError> {
-    let folder = all(ledger).join(run);
+fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
+    let folder = copies_folder(ledger).join(run);
     let removed = || {
-        for place in [folder.clone(), folder.join(NEXT), folder.join(MAKING)] {
-            for name in [LIST, INPUTS] {
+        for place in [folder.clone(), folder.join(NEXT_FOLDER), folder.join(PARTIAL_FOLDER)] {
+            for name in [LIST_FILE, INPUTS_FILE] {
                 match OpenOptions::new().write(true).open(place.join(name)) {
-                    Ok(mut file) => private::overwrite(&mut file)?,
+                    Ok(mut file) => private::overwrite_with_zeros(&mut file)?,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }
@@ -201,18 +201,18 @@ fn discard(ledger: &Path, run: &str) -> Result<(), LedgerError> {
 }
 
 /// Where a copy stands: among those that take the place of others, as long as it is there.
-fn place(folder: &Path, name: &str) -> PathBuf {
-    let next = folder.join(NEXT).join(name);
+fn find_file(folder: &Path, name: &str) -> PathBuf {
+    let next = folder.join(NEXT_FOLDER).join(name);
     if next.exists() { next } else { folder.join(name) }
 }
 
-impl NewCopies for OtherFolder {
-    fn list(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
-        self.0.list()
+impl NewCopies for ReplacementFolder {
+    fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError> {
+        self.0.list_writer()
     }
 
     fn freeze(self: Box<Self>, inputs: Vec<u8>, _: &Run) -> LedgerFuture<'_, ()> {
-        Box::pin(async move { self.replace(&inputs).map_err(|error| not_copied(&error)) })
+        Box::pin(async move { self.replace_files(&inputs).map_err(|error| copy_error(&error)) })
     }
 }
 
@@ -233,33 +233,35 @@ impl Write for ListCopy {
 }
 
 /// Puts the copies of a run beside the ledger at `ledger`; others of its name are put aside.
-pub(super) async fn put(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
-    let (folder, run) = (all(ledger), run.to_owned());
+pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    let (folder, run) = (copies_folder(ledger), run.to_owned());
     let putting = tokio::task::spawn_blocking(move || {
-        private::folder(&folder)?;
-        let mut new = NewFolder::empty(folder.join(format!(".new-{run}")))?;
-        io::copy(&mut copies.list()?, &mut new.list)?;
-        new.name(copies.inputs(), &run)
+        private::create_folder(&folder)?;
+        let mut new = NewFolder::create_empty(folder.join(format!(".new-{run}")))?;
+        io::copy(&mut copies.open_list()?, &mut new.list)?;
+        new.name_for_run(copies.inputs(), &run)
     });
     putting.await.map_err(io::Error::other)?
 }
 
 /// The same, unless those that are there are the same.
-pub(super) async fn put_if_other(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
-    if let Ok(there) = of(ledger, run).await {
+pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
+    if let Ok(there) = load_copies(ledger, run).await {
         let theirs = copies.clone();
         let compared = tokio::task::spawn_blocking(move || {
-            Ok::<_, io::Error>(there.inputs() == theirs.inputs() && is_same(there.list()?, theirs.list()?)?)
+            Ok::<_, io::Error>(
+                there.inputs() == theirs.inputs() && are_same_lists(there.open_list()?, theirs.open_list()?)?,
+            )
         });
         if compared.await.map_err(io::Error::other)?.unwrap_or(false) {
             return Ok(());
         }
     }
-    put(ledger, run, copies).await
+    store_copies(ledger, run, copies).await
 }
 
 /// Whether two lists are the same, byte for byte.
-fn is_same(one: ListReader, other: ListReader) -> io::Result<bool> {
+fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
         let (here, there) = (one.fill_buf()?, other.fill_buf()?);
@@ -273,25 +275,25 @@ fn is_same(one: ListReader, other: ListReader) -> io::Result<bool> {
 }
 
 /// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
-pub(super) async fn of(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
-    let folder = all(ledger).join(run);
-    let (named, file) = (folder.display().to_string(), place(&folder, INPUTS));
+pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
+    let folder = copies_folder(ledger).join(run);
+    let (named, file) = (folder.display().to_string(), find_file(&folder, INPUTS_FILE));
     let read = tokio::task::spawn_blocking(move || {
         let mut inputs = Vec::new();
         regular_file::open(&file)?.read_to_end(&mut inputs).map(|_| inputs)
     });
     match read.await.map_err(io::Error::other).flatten() {
         Ok(inputs) => {
-            let list = move || Ok(Box::new(regular_file::open(&place(&folder, LIST))?) as ListReader);
+            let list = move || Ok(Box::new(regular_file::open(&find_file(&folder, LIST_FILE))?) as ListReader);
             Ok(Copies::new(named, inputs, list))
         }
-        Err(error) => Err(LedgerError::Copies { place: named, reason: error.to_string() }),
+        Err(error) => Err(LedgerError::CopiesUnreadable { place: named, reason: error.to_string() }),
     }
 }
 
 /// The copies of runs that are not among these; what is being made or was put aside is none.
-pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
-    let entries = fs::read_dir(all(ledger)).into_iter().flatten().flatten();
+pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
+    let entries = fs::read_dir(copies_folder(ledger)).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
     let is_run = |name: &str| {
         let number = name.rsplit_once('@').map(|(_, number)| number);
@@ -299,7 +301,7 @@ pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
     };
     let unknown = named.filter(|(name, _)| is_run(name) && !known.contains(name));
     let stray = |(run, folder): (String, PathBuf)| {
-        let inputs = fs::read(folder.join(INPUTS)).ok();
+        let inputs = fs::read(folder.join(INPUTS_FILE)).ok();
         StrayCopies { run, place: folder.display().to_string(), inputs }
     };
     let mut strays: Vec<StrayCopies> = unknown.map(stray).collect();
@@ -308,16 +310,16 @@ pub(super) fn strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
 }
 
 /// Gives the copies of a run that the ledger does not have another name beside their own, and tells it.
-pub(super) fn put_stray_aside(ledger: &Path, run: &str) -> Result<String, LedgerError> {
-    let folder = all(ledger).join(run);
+pub(super) fn rename_stray(ledger: &Path, run: &str) -> Result<String, LedgerError> {
+    let folder = copies_folder(ledger).join(run);
     let failed = |error: io::Error| LedgerError::Storage {
         path: folder.display().to_string(),
         reason: format!("it cannot be renamed: {error}"),
     };
-    Ok(put_aside(&folder).map_err(failed)?.display().to_string())
+    Ok(rename_aside(&folder).map_err(failed)?.display().to_string())
 }
 
-fn put_aside(folder: &Path) -> io::Result<PathBuf> {
+fn rename_aside(folder: &Path) -> io::Result<PathBuf> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let named = |number: u32| folder.with_file_name(format!("{name}.old-{number}"));
     let aside = (1..).map(named).find(|aside| !aside.exists()).unwrap_or_default();
@@ -325,6 +327,6 @@ fn put_aside(folder: &Path) -> io::Result<PathBuf> {
     Ok(aside)
 }
 
-fn not_copied(reason: &dyn Display) -> LedgerError {
+fn copy_error(reason: &dyn Display) -> LedgerError {
     LedgerError::NotCopied { place: "the state folder".to_owned(), reason: reason.to_string() }
 }

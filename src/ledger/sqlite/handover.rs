@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use sqlx::SqliteConnection;
 
-use super::dialect::storage;
+use super::dialect::storage_error;
 use super::ledger::SqliteLedger;
-use super::pen::Pen;
+use super::pen::WriteConnection;
 use super::{lock, opening};
 use crate::ledger::LedgerError;
-use crate::ledger::mark::Mark;
+use crate::ledger::mark::HighWaterMark;
 
 /// A ledger that nobody else writes to as long as this is there.
 pub(in crate::ledger) struct Handover {
-    pen: Pen,
-    mark: Mark,
+    pen: WriteConnection,
+    mark: HighWaterMark,
 }
 
 impl SqliteLedger {
@@ -23,13 +23,16 @@ impl SqliteLedger {
     /// # Errors
     /// When it is not the newest, not sound, or somebody sends with it.
     pub(in crate::ledger) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
-        self.fit_for_sending().await?;
-        let mut pen = self.pen().await?;
-        pen.begin().await?;
+        self.ensure_sendable().await?;
+        let mut pen = self.open_write_connection().await?;
+        pen.begin_transaction().await?;
         // With the turn, so that nobody begins meanwhile what he would go on with here.
-        let held = lock::any_held(&self.path).map_err(|error| lock::failed(&self.path.with_file_name("locks"), &error));
+        let held =
+            lock::is_any_held(&self.path).map_err(|error| lock::lock_error(&self.path.with_file_name("locks"), &error));
         let mark = match held {
-            Ok(false) => opening::current_mark(&mut pen.connection).await.map_err(|error| storage(&self.path, &error)),
+            Ok(false) => {
+                opening::load_mark(&mut pen.connection).await.map_err(|error| storage_error(&self.path, &error))
+            }
             Ok(true) => {
                 let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
                 Err(LedgerError::Busy { path: self.path.display().to_string(), who })
@@ -39,7 +42,7 @@ impl SqliteLedger {
         match mark {
             Ok(mark) => Ok(Handover { pen, mark }),
             Err(error) => {
-                pen.give_up().await;
+                pen.roll_back().await;
                 pen.close().await;
                 Err(error)
             }
@@ -47,25 +50,25 @@ impl SqliteLedger {
     }
 
     /// Which ledger it is, and how far it has come.
-    pub(in crate::ledger) async fn mark(&self) -> Result<Mark, LedgerError> {
+    pub(in crate::ledger) async fn load_mark(&self) -> Result<HighWaterMark, LedgerError> {
         let mut reader = self.reader().await?;
-        opening::current_mark(&mut reader).await.map_err(|error| storage(&self.path, &error))
+        opening::load_mark(&mut reader).await.map_err(|error| storage_error(&self.path, &error))
     }
 
     /// Its file, as people are told it.
-    pub(in crate::ledger) fn file(&self) -> Arc<str> {
+    pub(in crate::ledger) fn display_path(&self) -> Arc<str> {
         Arc::clone(&self.place)
     }
 }
 
 impl Handover {
     /// Which ledger it is, and how far it had come.
-    pub(in crate::ledger) fn mark(&self) -> Mark {
+    pub(in crate::ledger) fn mark(&self) -> HighWaterMark {
         self.mark
     }
 
     /// The connection to read with.
-    pub(in crate::ledger) fn reader(&mut self) -> &mut SqliteConnection {
+    pub(in crate::ledger) fn connection(&mut self) -> &mut SqliteConnection {
         &mut self.pen.connection
     }
 
@@ -74,7 +77,7 @@ impl Handover {
     /// # Errors
     /// When that cannot be kept; then this one counts as well.
     pub(in crate::ledger) async fn end(mut self) -> Result<(), LedgerError> {
-        let accepted = self.pen.mark.accept(self.mark.moved()).map_err(|error| LedgerError::Storage {
+        let accepted = self.pen.mark.accept_mark(self.mark.after_move()).map_err(|error| LedgerError::Storage {
             path: self.pen.path.display().to_string(),
             reason: format!("its high-water mark cannot be written: {error}"),
         });
@@ -84,7 +87,7 @@ impl Handover {
 
     /// Leaves the ledger as it was.
     pub(in crate::ledger) async fn give_up(mut self) {
-        self.pen.give_up().await;
+        self.pen.roll_back().await;
         self.pen.close().await;
     }
 }

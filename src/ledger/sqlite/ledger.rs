@@ -9,16 +9,16 @@ use sqlx::SqlitePool;
 use tokio::sync::OnceCell;
 
 use super::dialect::Reader;
-use super::dialect::storage;
-use super::pen::Pen;
-use super::sql::{Now, Numbers, OnCommit, Writer};
+use super::dialect::storage_error;
+use super::pen::WriteConnection;
+use super::sql::{CommitCallback, EnvelopeNumbers, Now, Writer};
 use super::turn::Patience;
 use super::{adoption, copies, opening, soundness};
 use crate::ledger::mark::{self, MarkReading};
 use crate::ledger::{LedgerError, StrayCopies};
 
 /// The wall clock.
-pub(super) type Clock = fn() -> Timestamp;
+pub(super) type TimeSource = fn() -> Timestamp;
 
 /// The ledger in a SQLite file.
 pub struct SqliteLedger {
@@ -28,11 +28,11 @@ pub struct SqliteLedger {
     pub(super) path: Arc<Path>,
     /// The same, as people are told it.
     pub(super) place: Arc<str>,
-    pub(super) clock: Clock,
+    pub(super) clock: TimeSource,
     pub(super) patience: Patience,
-    pub(super) on_commit: OnCommit,
+    pub(super) on_commit: CommitCallback,
     /// The last envelope of each run that this process has.
-    pub(super) numbers: Numbers,
+    pub(super) numbers: EnvelopeNumbers,
     /// Why nothing may be sent with this ledger, nor anything be written to it.
     stale: Option<LedgerError>,
 }
@@ -40,38 +40,38 @@ pub struct SqliteLedger {
 impl SqliteLedger {
     /// That the ledger at `path` was deleted, if its mark still knows of one; opening it would begin a new one.
     #[must_use]
-    pub fn deleted(path: &Path) -> Option<LedgerError> {
-        let place = mark::place(path);
-        (!path.exists() && place.exists()).then(|| not_newest(path, "the ledger was deleted".to_owned()))
+    pub fn find_deletion(path: &Path) -> Option<LedgerError> {
+        let place = mark::mark_path(path);
+        (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
 
     /// The copies of runs that stand where the ledger at `path` would have them, while there is none.
     #[must_use]
-    pub fn copies_without(path: &Path) -> Vec<StrayCopies> {
-        copies::strays(path, &[])
+    pub fn list_copies_without_ledger(path: &Path) -> Vec<StrayCopies> {
+        copies::list_strays(path, &[])
     }
 
     /// Gives such copies another name, and tells it.
     ///
     /// # Errors
     /// When the folder cannot be renamed.
-    pub fn put_aside_without(path: &Path, run: &str) -> Result<String, LedgerError> {
-        copies::put_stray_aside(path, run)
+    pub fn rename_copies_without_ledger(path: &Path, run: &str) -> Result<String, LedgerError> {
+        copies::rename_stray(path, run)
     }
 
     /// Opens the ledger at `path`, and creates it, readable by its owner alone, where there is none.
     ///
     /// # Errors
     /// When the file cannot be created, read or written, or belongs to a newer version.
-    pub async fn open(path: &Path, clock: Clock) -> Result<Self, LedgerError> {
+    pub async fn open(path: &Path, clock: TimeSource) -> Result<Self, LedgerError> {
         // Before the ledger, so that another process that writes both meanwhile does not make it look old.
-        let known = mark::read(&mark::place(path));
-        opening::prepare(path, Patience::default()).await?;
-        let readers = opening::readers(path).await?;
-        let stale = judge(&readers, path, known).await?;
+        let known = mark::read_mark(&mark::mark_path(path));
+        opening::ensure_newest_schema(path, Patience::default()).await?;
+        let readers = opening::open_readers(path).await?;
+        let stale = check_mark(&readers, path, known).await?;
         let (place, writer, patience) = (Arc::from(path.display().to_string()), OnceCell::new(), Patience::default());
-        let on_commit: OnCommit = Arc::new(|_| {});
-        let (path, numbers) = (Arc::from(path), Numbers::default());
+        let on_commit: CommitCallback = Arc::new(|_| {});
+        let (path, numbers) = (Arc::from(path), EnvelopeNumbers::default());
         Ok(Self { writer, readers, path, place, clock, patience, on_commit, numbers, stale })
     }
 
@@ -97,14 +97,14 @@ impl SqliteLedger {
 
     /// The same, which tells how long each commit took, with the wait for other processes.
     #[must_use]
-    pub fn with_commits_told(self, on_commit: OnCommit) -> Self {
+    pub fn with_commit_callback(self, on_commit: CommitCallback) -> Self {
         Self { on_commit, ..self }
     }
 
     /// The same for a command that does not wait longer than this for a process that has the ledger and is stopped.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience: Patience { stopped: patience, ..self.patience }, ..self }
+        Self { patience: Patience { suspended: patience, ..self.patience }, ..self }
     }
 
     /// Opens the ledger at `path` as the one that counts from now on, whatever its mark says, because a person says so.
@@ -114,13 +114,13 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// As for [`SqliteLedger::open`], and when it is damaged.
-    pub async fn accept(path: &Path, clock: Clock) -> Result<(Self, Option<LedgerError>), LedgerError> {
-        let (known, deleted) = (mark::read(&mark::place(path)), Self::deleted(path));
+    pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
+        let (known, deleted) = (mark::read_mark(&mark::mark_path(path)), Self::find_deletion(path));
         let refused = Self::open(path, clock).await?;
         let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
-        soundness::check(&refused.readers, path).await?;
+        soundness::check_integrity(&refused.readers, path).await?;
         refused.close().await;
-        adoption::adopt(path, &known, clock).await?;
+        adoption::adopt_ledger(path, &known, clock).await?;
         Ok((Self::open(path, clock).await?, Some(reason)))
     }
 
@@ -128,7 +128,7 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// When it is not.
-    pub fn newest(&self) -> Result<(), LedgerError> {
+    pub fn ensure_newest(&self) -> Result<(), LedgerError> {
         self.stale.clone().map_or(Ok(()), Err)
     }
 
@@ -139,8 +139,8 @@ impl SqliteLedger {
     }
 
     /// Why what this ledger says is not to be believed, as far as a quick look tells; nothing if it is.
-    pub async fn unsound(&self) -> Option<LedgerError> {
-        match self.newest() {
+    pub async fn find_defect(&self) -> Option<LedgerError> {
+        match self.ensure_newest() {
             Ok(()) => soundness::quick_check(&self.readers, &self.path).await.err(),
             Err(stale) => Some(stale),
         }
@@ -153,7 +153,7 @@ impl SqliteLedger {
 
     /// A file has no replicas.
     #[expect(clippy::unused_async, reason = "other databases have to look")]
-    pub(super) async fn replicas(&self) -> Result<u64, LedgerError> {
+    pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
     }
 
@@ -167,18 +167,18 @@ impl SqliteLedger {
 
     /// A connection to read with.
     pub(super) async fn reader(&self) -> Result<Reader, LedgerError> {
-        self.readers.acquire().await.map_err(|error| storage(&self.path, &error))
+        self.readers.acquire().await.map_err(|error| storage_error(&self.path, &error))
     }
 
     /// What writes.
-    pub(super) async fn pen(&self) -> Result<Pen, LedgerError> {
-        opening::pen(&self.path, self.clock, self.patience).await
+    pub(super) async fn open_write_connection(&self) -> Result<WriteConnection, LedgerError> {
+        opening::open_write_connection(&self.path, self.clock, self.patience).await
     }
 
     /// Refuses what leads to sending, unless this is the ledger that was written last and its file is sound.
-    pub(super) async fn fit_for_sending(&self) -> Result<(), LedgerError> {
-        self.newest()?;
-        soundness::check(&self.readers, &self.path).await
+    pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
+        self.ensure_newest()?;
+        soundness::check_integrity(&self.readers, &self.path).await
     }
 
     pub(super) fn now(&self) -> Now {
@@ -187,21 +187,25 @@ impl SqliteLedger {
 }
 
 /// Why a ledger is not the one that was written last, by what is known of its mark.
-async fn judge(readers: &SqlitePool, path: &Path, mut known: MarkReading) -> Result<Option<LedgerError>, LedgerError> {
+async fn check_mark(
+    readers: &SqlitePool,
+    path: &Path,
+    mut known: MarkReading,
+) -> Result<Option<LedgerError>, LedgerError> {
     let current = async || {
         let mut reader = readers.acquire().await?;
-        opening::current_mark(&mut reader).await
+        opening::load_mark(&mut reader).await
     };
-    let mut now = current().await.map_err(|error| storage(path, &error))?;
-    if known == MarkReading::Nothing && now.against(&known).is_some() {
+    let mut now = current().await.map_err(|error| storage_error(path, &error))?;
+    if known == MarkReading::Missing && now.find_mismatch(&known).is_some() {
         // Another process may have begun the ledger meanwhile; then its mark is there by now.
-        known = mark::read(&mark::place(path));
-        now = current().await.map_err(|error| storage(path, &error))?;
+        known = mark::read_mark(&mark::mark_path(path));
+        now = current().await.map_err(|error| storage_error(path, &error))?;
     }
-    Ok(now.against(&known).map(|reason| not_newest(path, reason)))
+    Ok(now.find_mismatch(&known).map(|reason| not_newest_error(path, reason)))
 }
 
-fn not_newest(path: &Path, reason: String) -> LedgerError {
-    let mark = mark::place(path).display().to_string();
-    LedgerError::NotNewest { path: path.display().to_string(), reason, mark }
+fn not_newest_error(path: &Path, reason: String) -> LedgerError {
+    let mark = mark::mark_path(path).display().to_string();
+    LedgerError::Outdated { path: path.display().to_string(), reason, mark }
 }

@@ -24,7 +24,7 @@ mod sweep;
 mod tests;
 mod turn;
 
-pub(in crate::ledger) use backup::{NewBackup, begin_ledger};
+pub(in crate::ledger) use backup::{NewBackup, create_ledger};
 pub(in crate::ledger) use handover::Handover;
 pub use ledger::SqliteLedger;
 pub(in crate::ledger) use restoring::ReadyBackup;

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use sqlx::Connection as _;
 
-use super::backup::{LEDGER, connect};
-use super::dialect::storage;
-use super::ledger::{Clock, SqliteLedger};
+use super::backup::{LEDGER_FILE, connect_without_log};
+use super::dialect::storage_error;
+use super::ledger::{SqliteLedger, TimeSource};
 use super::turn::Patience;
 use super::{copies, lock, opening};
 use crate::failpoint;
-use crate::ledger::mark::{self, Mark, MarkFile};
-use crate::ledger::{Copies, Ledger as _, LedgerError, Run, RunFilter, Upkeep as _};
-use crate::private::{self, Existing};
+use crate::ledger::mark::{self, HighWaterMark, MarkFile};
+use crate::ledger::{Copies, Ledger as _, LedgerError, LedgerMaintenance as _, Run, RunFilter};
+use crate::private::{self, ExistingFile};
 
 /// Where a backup is made ready, in the state folder.
-const READYING: &str = "restoring";
+const RESTORE_FOLDER: &str = "restoring";
 
 /// A copy of the ledger of a backup that is made ready; dropped, nothing is left of it.
 pub(in crate::ledger) struct ReadyBackup {
@@ -31,101 +31,103 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// When the folder has no backup, or not all of it; or somebody has the ledger that is there.
-    pub async fn restore(path: &Path, backup: &Path, clock: Clock) -> Result<(), LedgerError> {
+    pub async fn restore_backup(path: &Path, backup: &Path, clock: TimeSource) -> Result<(), LedgerError> {
         let state = path.parent().unwrap_or(Path::new("."));
-        let ready = ReadyBackup::of(backup, state).await?;
-        let failed = |error: io::Error| ready.not(&error);
-        if lock::any_held(path).map_err(failed)? {
+        let ready = ReadyBackup::prepare_in(backup, state).await?;
+        let failed = |error: io::Error| ready.restore_error(&error);
+        if lock::is_any_held(path).map_err(failed)? {
             let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
             return Err(LedgerError::Busy { path: path.display().to_string(), who });
         }
-        let ledger = ready.ledger(clock).await?;
-        let runs = ledger.runs(RunFilter::all()).await?;
+        let ledger = ready.open_ledger(clock).await?;
+        let runs = ledger.list_runs(RunFilter::all()).await?;
         ledger.close().await;
         for run in &runs {
-            if let Ok(theirs) = ready.copies(run).await {
-                copies::put_if_other(path, &run.name(), theirs).await.map_err(failed)?;
+            if let Ok(theirs) = ready.load_copies(run).await {
+                copies::store_copies_if_different(path, &run.name(), theirs).await.map_err(failed)?;
             }
         }
-        let moved = ready.moved().await?;
-        put_aside(path).map_err(failed)?;
+        let moved = ready.mark_as_moved().await?;
+        rename_aside(path).map_err(failed)?;
         failpoint::pass("restore.aside");
-        fs::rename(ready.file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
+        fs::rename(ready.ledger_file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
         failpoint::pass("restore.placed");
         // Whoever has the one from before open is refused with the next commit.
-        let place = mark::place(path);
-        MarkFile::open(&place, moved).and_then(|mut mark| mark.accept(moved)).map_err(failed)
+        let place = mark::mark_path(path);
+        MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
     }
 }
 
 impl ReadyBackup {
     /// Makes the ledger of a backup ready within the state folder.
-    pub(in crate::ledger) async fn of(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
-        let ready = Self { backup: backup.join(LEDGER), folder: state.join(READYING) };
+    pub(in crate::ledger) async fn prepare_in(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
+        let ready = Self { backup: backup.join(LEDGER_FILE), folder: state.join(RESTORE_FOLDER) };
         if !ready.backup.is_file() {
-            return Err(ready.not(&"it contains no backup"));
+            return Err(ready.restore_error(&"it contains no backup"));
         }
-        let (from, to, folder) = (ready.backup.clone(), ready.file(), ready.folder.clone());
+        let (from, to, folder) = (ready.backup.clone(), ready.ledger_file(), ready.folder.clone());
         let copying = tokio::task::spawn_blocking(move || {
             match fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => private::folder(&folder)?,
+                _ => private::create_folder(&folder)?,
             }
-            let mut file = private::file(&to, Existing::Emptied)?;
+            let mut file = private::open_file(&to, ExistingFile::Truncate)?;
             io::copy(&mut crate::regular_file::open(&from)?, &mut file)?;
             file.sync_all()
         });
-        copying.await.map_err(io::Error::other).flatten().map_err(|error| ready.not(&error))?;
-        opening::prepare(&ready.file(), Patience::default()).await.map_err(|error| ready.not(&error.reason()))?;
+        copying.await.map_err(io::Error::other).flatten().map_err(|error| ready.restore_error(&error))?;
+        opening::ensure_newest_schema(&ready.ledger_file(), Patience::default())
+            .await
+            .map_err(|error| ready.restore_error(&error.reason()))?;
         let marked = async {
-            let mut connection = connect(&ready.file()).await?;
-            let mark = opening::current_mark(&mut connection).await?;
+            let mut connection = connect_without_log(&ready.ledger_file()).await?;
+            let mark = opening::load_mark(&mut connection).await?;
             connection.close().await?;
             Ok(mark)
         };
-        let mark = marked.await.map_err(|error: sqlx::Error| ready.not(&error))?;
-        MarkFile::open(&mark::place(&ready.file()), mark).map_err(|error| ready.not(&error))?;
-        let ledger = ready.ledger(jiff::Timestamp::now).await?;
-        let (sound, is_backup) = (ledger.prove_sound().await, ledger.backup().await);
+        let mark = marked.await.map_err(|error: sqlx::Error| ready.restore_error(&error))?;
+        MarkFile::open(&mark::mark_path(&ready.ledger_file()), mark).map_err(|error| ready.restore_error(&error))?;
+        let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
+        let (sound, is_backup) = (ledger.check_integrity().await, ledger.load_backup().await);
         ledger.close().await;
-        sound.map_err(|error| ready.not(&error.reason()))?;
+        sound.map_err(|error| ready.restore_error(&error.reason()))?;
         match is_backup? {
             Some(backup) if backup.restored_at.is_none() => Ok(ready),
-            _ => Err(ready.not(&"it contains a ledger in use, not a backup")),
+            _ => Err(ready.restore_error(&"it contains a ledger in use, not a backup")),
         }
     }
 
     /// The file of the ledger that is made ready.
-    pub(in crate::ledger) fn file(&self) -> PathBuf {
-        self.folder.join(LEDGER)
+    pub(in crate::ledger) fn ledger_file(&self) -> PathBuf {
+        self.folder.join(LEDGER_FILE)
     }
 
     /// The ledger that is made ready; its copies are in the backup.
-    pub(in crate::ledger) async fn ledger(&self, clock: Clock) -> Result<SqliteLedger, LedgerError> {
-        SqliteLedger::open(&self.file(), clock).await
+    pub(in crate::ledger) async fn open_ledger(&self, clock: TimeSource) -> Result<SqliteLedger, LedgerError> {
+        SqliteLedger::open(&self.ledger_file(), clock).await
     }
 
     /// The copies of a run.
-    pub(in crate::ledger) async fn copies(&self, run: &Run) -> Result<Copies, LedgerError> {
-        copies::of(&self.backup, &run.name()).await
+    pub(in crate::ledger) async fn load_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
+        copies::load_copies(&self.backup, &run.name()).await
     }
 
     /// Gives the ledger the mark of one that moved, and leaves it in its file alone.
-    async fn moved(&self) -> Result<Mark, LedgerError> {
-        let file = self.file();
+    async fn mark_as_moved(&self) -> Result<HighWaterMark, LedgerError> {
+        let file = self.ledger_file();
         let moved = async {
-            let mut connection = connect(&file).await?;
-            let moved = opening::current_mark(&mut connection).await?.moved();
+            let mut connection = connect_without_log(&file).await?;
+            let moved = opening::load_mark(&mut connection).await?.after_move();
             let changed =
                 sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(moved.id).bind(moved.generation);
             changed.execute(&mut connection).await?;
             connection.close().await?;
             Ok(moved)
         };
-        moved.await.map_err(|error: sqlx::Error| storage(&file, &error))
+        moved.await.map_err(|error: sqlx::Error| storage_error(&file, &error))
     }
 
-    fn not(&self, reason: &dyn std::fmt::Display) -> LedgerError {
+    fn restore_error(&self, reason: &dyn std::fmt::Display) -> LedgerError {
         let folder = self.backup.parent().unwrap_or(&self.backup).display().to_string();
         LedgerError::NotRestored { folder, reason: reason.to_string() }
     }
@@ -139,7 +141,7 @@ impl Drop for ReadyBackup {
 }
 
 /// Gives the ledger at `path` another name, with what SQLite has beside it; nothing where there is none.
-fn put_aside(path: &Path) -> io::Result<()> {
+fn rename_aside(path: &Path) -> io::Result<()> {
     let with = |base: &Path, suffix: &str| {
         let mut name = base.file_name().unwrap_or_default().to_owned();
         name.push(suffix);

@@ -8,31 +8,32 @@ use std::time::UNIX_EPOCH;
 
 use sqlx::SqlitePool;
 
-use super::dialect::storage;
+use super::dialect::storage_error;
 use crate::ledger::LedgerError;
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// SQLite's codes for memory that was refused and for a file that is damaged.
-const NO_MEMORY: u32 = 7;
-const CORRUPT: u32 = 11;
+const SQLITE_NOMEM: u32 = 7;
+const SQLITE_CORRUPT: u32 = 11;
 
 /// Looks at all of the file, its indexes too; takes seconds with millions of rows.
 ///
 /// An index that misses an envelope would have its rows sent again; no checksum of a record shows that.
-pub(super) async fn check(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
-    told(sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(readers).await, path)
+pub(super) async fn check_integrity(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
+    interpret_check(sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(readers).await, path)
 }
 
 /// Looks at the file, unless it is as it was when that was last done and nothing was found.
 pub(super) async fn quick_check(readers: &SqlitePool, path: &Path) -> Result<(), LedgerError> {
-    let (stamp, before) = (path.with_extension("checked"), state_of_files(path));
+    let (stamp, before) = (path.with_extension("checked"), fingerprint_files(path));
     if fs::read_to_string(&stamp).is_ok_and(|checked| checked == before) {
         return Ok(());
     }
-    told(sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(readers).await, path)?;
-    if state_of_files(path) == before {
+    interpret_check(sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(readers).await, path)?;
+    if fingerprint_files(path) == before {
         // Without it the next reader looks again; that is all.
-        let written = private::file(&stamp, Existing::Emptied).and_then(|mut file| file.write_all(before.as_bytes()));
+        let written =
+            private::open_file(&stamp, ExistingFile::Truncate).and_then(|mut file| file.write_all(before.as_bytes()));
         if let Err(error) = written {
             tracing::debug!("cannot write `{}`: {error}", stamp.display());
         }
@@ -40,13 +41,13 @@ pub(super) async fn quick_check(readers: &SqlitePool, path: &Path) -> Result<(),
     Ok(())
 }
 
-fn told(told: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
-    let told = told.map_err(|error| storage(path, &error))?;
-    match (told.as_str(), unread(&told)) {
+fn interpret_check(told: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
+    let told = told.map_err(|error| storage_error(path, &error))?;
+    match (told.as_str(), parse_page_error(&told)) {
         ("ok", _) => Ok(()),
         // What could not be read may be sound.
-        (_, Some(code)) if code != CORRUPT => {
-            let reason = if code == NO_MEMORY { "out of memory".to_owned() } else { told };
+        (_, Some(code)) if code != SQLITE_CORRUPT => {
+            let reason = if code == SQLITE_NOMEM { "out of memory".to_owned() } else { told };
             Err(LedgerError::Storage { path: path.display().to_string(), reason })
         }
         (told, _) => Err(LedgerError::DamagedFile { reason: told.to_owned() }),
@@ -54,13 +55,13 @@ fn told(told: sqlx::Result<String>, path: &Path) -> Result<(), LedgerError> {
 }
 
 /// SQLite's code for why a page could not be read, where that is what a check tells (sqlite.org/rescode.html).
-fn unread(told: &str) -> Option<u32> {
+fn parse_page_error(told: &str) -> Option<u32> {
     let (_, code) = told.rsplit_once("unable to get the page. error code=")?;
     code.trim().parse().ok()
 }
 
 /// Size and time of the ledger's file and of its log; a log that is empty is as good as none.
-fn state_of_files(path: &Path) -> String {
+fn fingerprint_files(path: &Path) -> String {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     let mut state = String::new();
@@ -79,9 +80,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_cannot_be_read_is_not_called_damaged() {
-        let judged =
-            |said: &str| told(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string());
+    fn unreadable_file_is_not_reported_as_damaged() {
+        let judged = |said: &str| {
+            interpret_check(Ok(said.to_owned()), Path::new("ledger.sqlite")).map_err(|error| error.to_string())
+        };
         assert_eq!(judged("ok"), Ok(()));
         let page = "*** in database main ***\nTree 29 page 29: unable to get the page. error code=";
         assert!(judged(&format!("{page}7")).unwrap_err().contains("out of memory"));

@@ -13,12 +13,12 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{HeldFolder, dangling, is_dots, outside_error};
+use super::{HeldFolder, dangling_link_error, is_dots, new_outside_error};
 
 /// The most links on one way, as many as Linux follows.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// The most names of a folder that suggestions are made from.
-const MOST_NAMES: usize = 1_000;
+const MAX_NAMES: usize = 1_000;
 
 /// How a folder on the way is opened: on Linux without the permission to list it, as the system itself does.
 #[cfg(target_os = "linux")]
@@ -37,50 +37,50 @@ enum LastLink {
 }
 
 /// Opens what stands at a path below a folder.
-pub(super) fn open(folder: &Path, below: &Path) -> io::Result<File> {
-    walk(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
+pub(super) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
+    walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
 }
 
 /// Goes down to a path and opens nothing at its end.
-pub(super) fn look(folder: &Path, below: &Path) -> io::Result<()> {
-    walk(folder, below, LastLink::Followed, |_, _| Ok(()))
+pub(super) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
+    walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
 }
 
 /// Whether something stands at a path below a folder.
-pub(super) fn exists(folder: &Path, below: &Path) -> bool {
+pub(super) fn exists_below(folder: &Path, below: &Path) -> bool {
     let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-    walk(folder, below, LastLink::Followed, stat).is_ok()
+    walk_path(folder, below, LastLink::Followed, stat).is_ok()
 }
 
 /// Whether a link stands at a path below a folder.
-pub(super) fn is_link(folder: &Path, below: &Path) -> bool {
+pub(super) fn is_link_below(folder: &Path, below: &Path) -> bool {
     let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
-    let found = walk(folder, below, LastLink::Kept, stat);
+    let found = walk_path(folder, below, LastLink::Kept, stat);
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }
 
 /// The names of what stands in a folder below a folder; none if it cannot be read.
-pub(super) fn names(folder: &Path, below: &Path) -> Vec<String> {
+pub(super) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let listed = walk(folder, below, LastLink::Followed, |here, name| {
+    let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
         let opened = openat(here, name, flags, Mode::empty())?;
         Dir::read_from(opened)
     });
     let entries = listed.into_iter().flatten().flatten();
     let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-    names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MOST_NAMES).collect()
+    names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
 }
 
 /// Opens a folder below a folder, and creates it if requested. On Linux, its files are found through the open folder.
-pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
+pub(super) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
     let open = || {
         let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
-        walk(folder, below, LastLink::Followed, opened)
+        walk_path(folder, below, LastLink::Followed, opened)
     };
     let handle = match open() {
         Err(error) if create && error.kind() == io::ErrorKind::NotFound && below != Path::new("") => {
-            hold(folder, below.parent().unwrap_or(Path::new("")), true)?;
-            match walk(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
+            hold_folder(folder, below.parent().unwrap_or(Path::new("")), true)?;
+            match walk_path(folder, below, LastLink::Kept, |here, name| mkdirat(here, name, Mode::RWXU)) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => open()?,
             }
@@ -95,7 +95,7 @@ pub(super) fn hold(folder: &Path, below: &Path, create: bool) -> io::Result<Held
 }
 
 /// Goes down to the last part of a path, and hands that with the folder that it stands in to `last`.
-fn walk<T>(
+fn walk_path<T>(
     folder: &Path,
     below: &Path,
     last_link: LastLink,
@@ -107,13 +107,13 @@ fn walk<T>(
     add_parts(below, &mut ahead)?;
     let (mut links, mut hangs) = (0, false);
     let missing = |hangs: bool, error: Errno| match error {
-        Errno::NOENT if hangs => dangling(),
+        Errno::NOENT if hangs => dangling_link_error(),
         error => error.into(),
     };
     let name = loop {
         let Some(part) = ahead.pop() else { break OsString::from(".") };
         if part == ".." {
-            folders.pop().ok_or_else(outside_error)?;
+            folders.pop().ok_or_else(new_outside_error)?;
             continue;
         }
         let here = folders.last().unwrap_or(&top);
@@ -123,7 +123,7 @@ fn walk<T>(
         match readlinkat(here, &part, Vec::new()) {
             Ok(target) => {
                 links += 1;
-                if links > MOST_LINKS {
+                if links > MAX_LINKS {
                     return Err(Errno::LOOP.into());
                 }
                 hangs |= ahead.is_empty();
@@ -131,7 +131,7 @@ fn walk<T>(
                 let within = match target.is_absolute() {
                     true => {
                         folders.clear();
-                        target.strip_prefix(folder).map_err(|_| outside_error())?
+                        target.strip_prefix(folder).map_err(|_| new_outside_error())?
                     }
                     false => target,
                 };
@@ -149,7 +149,7 @@ fn walk<T>(
     let here = folders.last().unwrap_or(&top);
     last(here.as_fd(), &name).map_err(|error| match error {
         // A link took the place of the file a moment ago.
-        Errno::LOOP => outside_error(),
+        Errno::LOOP => new_outside_error(),
         error => missing(hangs, error),
     })
 }
@@ -161,7 +161,7 @@ fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
             Component::Normal(name) => ahead.push(name.to_owned()),
             Component::ParentDir => ahead.push("..".into()),
             Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return Err(outside_error()),
+            Component::RootDir | Component::Prefix(_) => return Err(new_outside_error()),
         }
     }
     Ok(())

@@ -3,54 +3,56 @@
 use serde_json::{Map, Value, json};
 
 use super::campaign::TEXT_FILE;
-use super::{CAMPAIGN, CHANNELS, Key, Mark, Shape, check_root, schema};
-use crate::finding::{Finding, Source};
-use crate::manifest::report::Report;
-use crate::manifest::yaml::{self, core_json};
+use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, ValueShape, campaign_schema, check_root};
+use crate::finding::{Finding, SourceText};
+use crate::manifest::report::FindingCollector;
+use crate::manifest::yaml::{self, node_to_json};
 
 /// Whether a value fits a schema, by the keywords that ours has; a pattern is not looked at.
-fn fits(schema: &Value, value: &Value) -> bool {
+fn fits_schema(schema: &Value, value: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return true };
     keywords.iter().all(|(keyword, wanted)| match (keyword.as_str(), value) {
         ("type", _) => match wanted {
-            Value::Array(types) => types.iter().any(|name| is_a(name, value)),
-            name => is_a(name, value),
+            Value::Array(types) => types.iter().any(|name| has_json_type(name, value)),
+            name => has_json_type(name, value),
         },
         ("enum", _) => wanted.as_array().is_some_and(|words| words.contains(value)),
-        ("not", _) => !fits(wanted, value),
-        ("anyOf", _) => wanted.as_array().is_some_and(|schemas| schemas.iter().any(|schema| fits(schema, value))),
-        ("oneOf", _) => {
-            wanted.as_array().is_some_and(|schemas| schemas.iter().filter(|schema| fits(schema, value)).count() == 1)
+        ("not", _) => !fits_schema(wanted, value),
+        ("anyOf", _) => {
+            wanted.as_array().is_some_and(|schemas| schemas.iter().any(|schema| fits_schema(schema, value)))
         }
+        ("oneOf", _) => wanted
+            .as_array()
+            .is_some_and(|schemas| schemas.iter().filter(|schema| fits_schema(schema, value)).count() == 1),
         ("minimum", Value::Number(number)) => number.as_f64() >= wanted.as_f64(),
         ("maximum", Value::Number(number)) => number.as_f64() <= wanted.as_f64(),
-        ("items", Value::Array(items)) => items.iter().all(|item| fits(wanted, item)),
+        ("items", Value::Array(items)) => items.iter().all(|item| fits_schema(wanted, item)),
         ("minItems", Value::Array(items)) => items.len() as u64 >= wanted.as_u64().unwrap(),
         ("maxItems", Value::Array(items)) => items.len() as u64 <= wanted.as_u64().unwrap(),
-        ("required", Value::Object(map)) => wanted.as_array().unwrap().iter().all(|key| map.contains_key(text(key))),
+        ("required", Value::Object(map)) => wanted.as_array().unwrap().iter().all(|key| map.contains_key(as_text(key))),
         ("minProperties", Value::Object(map)) => map.len() as u64 >= wanted.as_u64().unwrap(),
         ("maxProperties", Value::Object(map)) => map.len() as u64 <= wanted.as_u64().unwrap(),
         ("properties", Value::Object(map)) => {
-            map.iter().all(|(key, value)| wanted.get(key).is_none_or(|schema| fits(schema, value)))
+            map.iter().all(|(key, value)| wanted.get(key).is_none_or(|schema| fits_schema(schema, value)))
         }
         ("additionalProperties", Value::Object(map)) => {
             let known = |key: &str| keywords.get("properties").is_some_and(|known| known.get(key).is_some());
             let mut others = map.iter().filter(|(key, _)| !known(key));
             match wanted {
                 Value::Bool(allowed) => *allowed || others.next().is_none(),
-                schema => others.all(|(_, value)| fits(schema, value)),
+                schema => others.all(|(_, value)| fits_schema(schema, value)),
             }
         }
         _ => true,
     })
 }
 
-fn text(value: &Value) -> &str {
+fn as_text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-fn is_a(name: &Value, value: &Value) -> bool {
-    match text(name) {
+fn has_json_type(name: &Value, value: &Value) -> bool {
+    match as_text(name) {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
@@ -63,35 +65,35 @@ fn is_a(name: &Value, value: &Value) -> bool {
 }
 
 /// Whether the check of the structure finds nothing wrong.
-fn is_sound(document: &Value) -> bool {
-    let source = Source::new("a.yaml", document.to_string());
-    let mut report = Report::new(&source);
-    let root = yaml::read(&mut report).expect("JSON is YAML");
+fn passes_check(document: &Value) -> bool {
+    let source = SourceText::new("a.yaml", document.to_string());
+    let mut report = FindingCollector::new(&source);
+    let root = yaml::read_tree(&mut report).expect("JSON is YAML");
     check_root(&root, "the campaign", &mut report);
     !report.into_findings().iter().any(Finding::is_error)
 }
 
-fn read(example: &str) -> Value {
-    let source = Source::new("example", example.to_owned());
-    core_json(&yaml::read(&mut Report::new(&source)).expect("an example is YAML"))
+fn parse_example(example: &str) -> Value {
+    let source = SourceText::new("example", example.to_owned());
+    node_to_json(&yaml::read_tree(&mut FindingCollector::new(&source)).expect("an example is YAML"))
 }
 
 /// What may be written behind a key: its example, and what is none of its kind or nothing at all.
-fn values(key: &Key) -> Vec<Value> {
+fn sample_values(key: &KeySpec) -> Vec<Value> {
     let others =
         [json!(null), json!({}), json!([]), json!([null]), json!(true), json!(7), json!(-1), json!({ "x": null })];
-    [read(key.example)].into_iter().chain(others).collect()
+    [parse_example(key.example)].into_iter().chain(others).collect()
 }
 
 /// Calls `judge` with `document` for each value of each key, where the map that has the keys is put into it by `put`.
-fn each(
-    keys: &'static [Key],
+fn for_each_value(
+    keys: &'static [KeySpec],
     whole: &Map<String, Value>,
     put: &dyn Fn(Map<String, Value>) -> Value,
     judge: &mut dyn FnMut(&str, Value),
 ) {
     for key in keys {
-        for value in values(key) {
+        for value in sample_values(key) {
             let mut map = whole.clone();
             map.insert(key.name.to_owned(), value);
             judge(key.name, put(map));
@@ -99,43 +101,43 @@ fn each(
         let mut without = whole.clone();
         without.remove(key.name);
         judge(key.name, put(without));
-        let inner: &'static [Key] = match key.shape {
-            Shape::Map(keys) => keys,
-            Shape::Message => TEXT_FILE,
+        let inner: &'static [KeySpec] = match key.shape {
+            ValueShape::Map(keys) => keys,
+            ValueShape::Message => TEXT_FILE,
             _ => continue,
         };
-        let first = inner.iter().find(|key| key.mark == Mark::Choice);
-        let required = inner.iter().filter(|key| key.mark == Mark::Required).chain(first);
-        let sound: Map<String, Value> = required.map(|key| (key.name.to_owned(), read(key.example))).collect();
+        let first = inner.iter().find(|key| key.presence == KeyPresence::Choice);
+        let required = inner.iter().filter(|key| key.presence == KeyPresence::Required).chain(first);
+        let sound: Map<String, Value> = required.map(|key| (key.name.to_owned(), parse_example(key.example))).collect();
         let put_inner = |map: Map<String, Value>| {
             let mut outer = whole.clone();
             outer.insert(key.name.to_owned(), map.into());
             put(outer)
         };
-        each(inner, &sound, &put_inner, judge);
+        for_each_value(inner, &sound, &put_inner, judge);
     }
 }
 
 #[test]
-fn the_schema_and_the_check_agree_on_whatever_stands_behind_a_key() {
-    let schema = schema();
+fn schema_and_check_agree_on_every_value() {
+    let schema = campaign_schema();
     let campaign = json!({ "recipients": { "file": "a.csv" }, "channels": [{ "hlr": {} }] });
     let campaign = campaign.as_object().unwrap();
     let (mut looked, mut apart) = (0, Vec::new());
     let mut judge = |key: &str, document: Value| {
         looked += 1;
-        if fits(&schema, &document) != is_sound(&document) {
+        if fits_schema(&schema, &document) != passes_check(&document) {
             apart.push(format!("{key}: {document}"));
         }
     };
-    each(CAMPAIGN, campaign, &Value::Object, &mut judge);
+    for_each_value(CAMPAIGN, campaign, &Value::Object, &mut judge);
     let put = |item: Value| {
         let mut document = campaign.clone();
         document.insert("channels".to_owned(), json!([item]));
         Value::Object(document)
     };
     for channel in CHANNELS {
-        each(std::slice::from_ref(channel), &Map::new(), &|map| put(map.into()), &mut judge);
+        for_each_value(std::slice::from_ref(channel), &Map::new(), &|map| put(map.into()), &mut judge);
         judge(channel.name, put(channel.name.into()));
     }
     assert!(looked > 500, "only {looked} documents");

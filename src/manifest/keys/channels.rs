@@ -1,81 +1,82 @@
 //! The keys of the channels and of their prices, made from the vocabulary: a channel's own file names its keys.
 
-use super::{Key, Mark, Shape};
-use crate::domain::{Card, Channel, Field, FieldKind, Need};
+use super::{KeyPresence, KeySpec, ValueShape};
+use crate::domain::{Card, Channel, ChannelField, FieldKind, FieldRequirement};
 
 const CHANNELS_COUNT: usize = Channel::ALL.len();
 /// Room for the keys of any channel.
-const ROOM: usize = 16;
+const MAX_KEYS: usize = 16;
 /// What fills the room.
-const NO_KEY: Key = Key::new("", Shape::Line, "");
+const NO_KEY: KeySpec = KeySpec::new("", ValueShape::Line, "");
 
 /// The channels, each with its keys.
-pub(crate) static CHANNELS: &[Key] = &{
+pub(crate) static CHANNELS: &[KeySpec] = &{
     let mut channels = [NO_KEY; CHANNELS_COUNT];
     let mut at = 0;
     while at < CHANNELS_COUNT {
         let (channel, facts) = (Channel::ALL[at], Channel::ALL[at].facts());
         let (keys, _) = KEYS[at].split_at(facts.fields.len());
-        channels[at] = Key::new(channel.name(), Shape::Map(keys), facts.example).doc(facts.doc);
+        channels[at] = KeySpec::new(channel.name(), ValueShape::Map(keys), facts.example).with_doc(facts.doc);
         at += 1;
     }
     channels
 };
 
 /// A price for each channel.
-pub(super) static PRICES: &[Key] = &{
+pub(super) static PRICES: &[KeySpec] = &{
     let mut prices = [NO_KEY; CHANNELS_COUNT];
     let mut at = 0;
     while at < CHANNELS_COUNT {
         let (channel, facts) = (Channel::ALL[at], Channel::ALL[at].facts());
-        prices[at] = Key::new(channel.name(), Shape::Amount, facts.price_example).doc(facts.price_doc);
+        prices[at] = KeySpec::new(channel.name(), ValueShape::Amount, facts.price_example).with_doc(facts.price_doc);
         at += 1;
     }
     prices
 };
 
-static KEYS: [[Key; ROOM]; CHANNELS_COUNT] = {
-    let mut channels = [[NO_KEY; ROOM]; CHANNELS_COUNT];
+static KEYS: [[KeySpec; MAX_KEYS]; CHANNELS_COUNT] = {
+    let mut channels = [[NO_KEY; MAX_KEYS]; CHANNELS_COUNT];
     let mut at = 0;
     while at < CHANNELS_COUNT {
-        channels[at] = keys(Channel::ALL[at].facts().fields);
+        channels[at] = field_keys(Channel::ALL[at].facts().fields);
         at += 1;
     }
     channels
 };
 
-static CARD: Key =
-    Key::new("card", Shape::Map(CARD_KEYS), "{ image: …, url: …, button: … }").doc("One card of a carousel.");
+static CARD: KeySpec = KeySpec::new("card", ValueShape::Map(CARD_KEYS), "{ image: …, url: …, button: … }")
+    .with_doc("One card of a carousel.");
 
-static CARD_KEYS: &[Key] = keys::<{ Card::<()>::FIELDS.len() }>(&Card::<()>::FIELDS).as_slice();
+static CARD_KEYS: &[KeySpec] = field_keys::<{ Card::<()>::FIELDS.len() }>(&Card::<()>::FIELDS).as_slice();
 
 /// The keys that these fields have in a file.
-const fn keys<const N: usize>(fields: &[Field]) -> [Key; N] {
+const fn field_keys<const N: usize>(fields: &[ChannelField]) -> [KeySpec; N] {
     assert!(fields.len() <= N, "there is no room for that many keys");
     let mut keys = [NO_KEY; N];
     let mut at = 0;
     while at < fields.len() {
-        keys[at] = key(&fields[at]);
+        keys[at] = field_key(&fields[at]);
         at += 1;
     }
     keys
 }
 
-const fn key(field: &Field) -> Key {
-    let mark = if matches!(field.need, Need::Always) { Mark::Required } else { Mark::Optional };
-    let Field { key: name, example, doc, default, .. } = *field;
-    Key { name, shape: shape(field.kind), example, doc, default, mark }
+const fn field_key(field: &ChannelField) -> KeySpec {
+    let mark =
+        if matches!(field.need, FieldRequirement::Always) { KeyPresence::Required } else { KeyPresence::Optional };
+    let ChannelField { key: name, example, doc, default, .. } = *field;
+    KeySpec { name, shape: field_shape(field.kind), example, doc, default, presence: mark }
 }
 
-const fn shape(kind: FieldKind) -> Shape {
+const fn field_shape(kind: FieldKind) -> ValueShape {
     match kind {
-        FieldKind::Template | FieldKind::Choice(_) => Shape::Template,
-        FieldKind::Message => Shape::Message,
-        FieldKind::Form(words) | FieldKind::Word(words) => Shape::OneOf(words),
-        FieldKind::Seconds { least, most } => Shape::Seconds { least, most },
-        FieldKind::Number { least, most } => Shape::Integer { least, most },
-        FieldKind::Flag => Shape::Bool,
-        FieldKind::Cards { least, most } => Shape::List { of: &CARD, least, most },
-        FieldKind::Extra => Shape::Properties,
+        FieldKind::Template | FieldKind::Choice(_) => ValueShape::Template,
+        FieldKind::Message => ValueShape::Message,
+        FieldKind::Form(words) | FieldKind::Word(words) => ValueShape::OneOf(words),
+        FieldKind::Seconds { least, most } => ValueShape::Seconds { least, most },
+        FieldKind::Number { least, most } => ValueShape::Integer { least, most },
+        FieldKind::Flag => ValueShape::Bool,
+        FieldKind::Cards { least, most } => ValueShape::List { of: &CARD, least, most },
+        FieldKind::Extra => ValueShape::Properties,
     }
 }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{CHANNELS, names};
+use super::{CHANNELS, key_names};
 use crate::domain::Channel;
 use crate::finding::did_you_mean;
-use crate::manifest::yaml::{Entry, Node};
+use crate::manifest::yaml::{MapEntry, Node};
 
 /// A channel with what stands under it.
 pub(crate) struct ChannelItem<'n> {
@@ -18,19 +18,19 @@ pub(crate) struct ChannelItem<'n> {
 }
 
 /// The channel that an item with an unknown name probably means.
-pub(crate) fn meant_item(item: &Node) -> Option<ChannelItem<'_>> {
-    let [Entry { key, key_span, value }] = item.entries()? else { return None };
-    let channel = Channel::from_name(did_you_mean(key, names(CHANNELS))?)?;
+pub(crate) fn find_meant_item(item: &Node) -> Option<ChannelItem<'_>> {
+    let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
+    let channel = Channel::from_name(did_you_mean(key, key_names(CHANNELS))?)?;
     Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
 }
 
 /// The channel that an item names: `- hlr`, or a map whose one key is a channel.
-pub(crate) fn channel_item(item: &Node) -> Option<ChannelItem<'_>> {
-    if let Some(scalar) = item.scalar() {
+pub(crate) fn parse_channel_item(item: &Node) -> Option<ChannelItem<'_>> {
+    if let Some(scalar) = item.as_scalar() {
         let channel = Channel::from_name(&scalar.text)?;
         return Some(ChannelItem { channel, name_span: &item.span, keys: None });
     }
-    let [Entry { key, key_span, value }] = item.entries()? else { return None };
+    let [MapEntry { key, key_span, value }] = item.as_entries()? else { return None };
     let channel = Channel::from_name(key)?;
     Some(ChannelItem { channel, name_span: key_span, keys: Some(value) })
 }

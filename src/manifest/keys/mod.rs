@@ -22,21 +22,21 @@ pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_K
 pub(crate) use channels::CHANNELS;
 use channels::PRICES;
 pub(crate) use gateway::PROFILE;
-pub(crate) use hint::{is_known, meant};
-pub(crate) use item::{ChannelItem, channel_item, meant_item};
-pub(crate) use list_columns::PHONE;
-pub(crate) use schema::schema_of;
-pub use schema::{gateways_schema, schema};
-pub(crate) use structure::{check_root, check_whole};
+pub(crate) use hint::{find_meant_key, is_known};
+pub(crate) use item::{ChannelItem, find_meant_item, parse_channel_item};
+pub(crate) use list_columns::PHONE_COLUMN;
+pub(crate) use schema::build_schema;
+pub use schema::{campaign_schema, gateways_schema};
+pub(crate) use structure::{check_complete_map, check_root};
 pub(crate) use texts_by::has_bare_texts;
 
 /// One key of a map.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
+pub(crate) struct KeySpec {
     /// Its name.
     pub(crate) name: &'static str,
     /// What may stand behind it.
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueShape,
     /// A value as somebody would write it.
     pub(crate) example: &'static str,
     /// What it is for.
@@ -44,12 +44,12 @@ pub(crate) struct Key {
     /// What holds without it, as it would be written; a list between brackets, its items plain.
     pub(crate) default: Option<&'static str>,
     /// Whether it may be left out, or may not be written yet.
-    pub(crate) mark: Mark,
+    pub(crate) presence: KeyPresence,
 }
 
 /// Whether a key may be left out, or may not be written yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum KeyPresence {
     /// May be left out.
     Optional,
     /// Must be there.
@@ -60,7 +60,7 @@ pub(crate) enum Mark {
 
 /// What may stand behind a key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     /// A text of one line that is used as it is: a name, a path.
     Line,
     /// A text that is a template.
@@ -96,7 +96,7 @@ pub(crate) enum Shape {
     /// One of some words.
     OneOf(&'static [&'static str]),
     /// A map with these keys.
-    Map(&'static [Key]),
+    Map(&'static [KeySpec]),
     /// A map of the author's own names to constant texts.
     Texts,
     /// A map of the author's own names to headers; `phone` may have a list of them.
@@ -106,20 +106,20 @@ pub(crate) enum Shape {
     /// One of some words, or a list of them.
     Words(&'static [&'static str]),
     /// A map of the author's own names to values of this kind.
-    Each(&'static Key),
+    Each(&'static KeySpec),
     /// A value by itself, or a map with these keys that says more.
     Or {
         /// The value by itself.
-        alone: &'static Key,
+        alone: &'static KeySpec,
         /// The keys of the map.
-        keys: &'static [Key],
+        keys: &'static [KeySpec],
     },
     /// A map of anything, sent as it is.
     Properties,
     /// A list.
     List {
         /// What its items are.
-        of: &'static Key,
+        of: &'static KeySpec,
         /// The fewest items.
         least: usize,
         /// The most items.
@@ -133,12 +133,12 @@ pub(crate) enum Shape {
     Secrets,
 }
 
-impl Key {
-    pub(crate) const fn new(name: &'static str, shape: Shape, example: &'static str) -> Self {
-        Self { name, shape, example, doc: "", default: None, mark: Mark::Optional }
+impl KeySpec {
+    pub(crate) const fn new(name: &'static str, shape: ValueShape, example: &'static str) -> Self {
+        Self { name, shape, example, doc: "", default: None, presence: KeyPresence::Optional }
     }
 
-    pub(crate) const fn doc(mut self, doc: &'static str) -> Self {
+    pub(crate) const fn with_doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
         self
     }
@@ -148,33 +148,33 @@ impl Key {
         self
     }
 
-    pub(crate) const fn required(mut self) -> Self {
-        self.mark = Mark::Required;
+    pub(crate) const fn mark_required(mut self) -> Self {
+        self.presence = KeyPresence::Required;
         self
     }
 
-    const fn choice(mut self) -> Self {
-        self.mark = Mark::Choice;
+    const fn mark_choice(mut self) -> Self {
+        self.presence = KeyPresence::Choice;
         self
     }
 
     /// The key with its example, as somebody would write it.
-    pub(crate) fn written(&self) -> String {
-        self.written_as(self.name)
+    pub(crate) fn format_example(&self) -> String {
+        self.format_example_as(self.name)
     }
 
     /// An example of the key under the name that the author gave it.
-    pub(crate) fn written_as(&self, name: &str) -> String {
+    pub(crate) fn format_example_as(&self, name: &str) -> String {
         format!("{name}: {}", self.example)
     }
 }
 
 /// Keys, by name.
-pub(crate) fn names(keys: &'static [Key]) -> impl Iterator<Item = &'static str> + Clone {
+pub(crate) fn key_names(keys: &'static [KeySpec]) -> impl Iterator<Item = &'static str> + Clone {
     keys.iter().map(|key| key.name)
 }
 
 /// The key of that name.
-pub(crate) fn find(keys: &'static [Key], name: &str) -> Option<&'static Key> {
+pub(crate) fn find_key(keys: &'static [KeySpec], name: &str) -> Option<&'static KeySpec> {
     keys.iter().find(|key| key.name == name)
 }

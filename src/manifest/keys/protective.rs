@@ -2,7 +2,7 @@
 //!
 //! Advice goes by the meaning of a word first. It never names a value that protects less, whatever the spelling.
 
-use super::Key;
+use super::KeySpec;
 use crate::finding::did_you_mean;
 
 /// The values of a key that protects recipients.
@@ -88,7 +88,7 @@ const PROTECTIONS: [Protection; 5] = [
 ];
 
 /// Keys that hold messages back or stop a run: without them, more messages leave.
-const GUARDS: [&str; 16] = [
+const GUARD_KEYS: [&str; 16] = [
     "above",
     "approval",
     "batch_limit",
@@ -108,29 +108,29 @@ const GUARDS: [&str; 16] = [
 ];
 
 /// Keys that allow more than holds without them. Only a single slip suggests one.
-const LOOSENING: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
+const LOOSENING_KEYS: [&str; 5] = ["edition", "local", "max_invalid", "sender_verified", "trust_status"];
 
 /// Whether no advice may name the key for what was typed: it would protect less than the author probably wanted.
 pub(super) fn is_too_risky(key: &str, typed: &str) -> bool {
-    LOOSENING.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
+    LOOSENING_KEYS.contains(&key) && strsim::damerau_levenshtein(key, &typed.to_lowercase()) > 1
 }
 
 /// A key as advice shows it elsewhere: a guard keeps the author's value, which may be stricter than any example.
-pub(super) fn moved(key: &Key) -> String {
-    if GUARDS.contains(&key.name) { format!("{}: …", key.name) } else { key.written() }
+pub(super) fn format_moved_key(key: &KeySpec) -> String {
+    if GUARD_KEYS.contains(&key.name) { format!("{}: …", key.name) } else { key.format_example() }
 }
 
 /// What to do about a key without a value, which stands in the file as `name`.
-pub(super) fn advice_for_nothing(key: &Key, name: &str) -> String {
-    let written = key.written_as(name);
-    match GUARDS.contains(&key.name) {
+pub(super) fn advise_missing_value(key: &KeySpec, name: &str) -> String {
+    let written = key.format_example_as(name);
+    match GUARD_KEYS.contains(&key.name) {
         true => format!("write a value, for example `{written}`; without `{name}`, the campaign loses this protection"),
         false => format!("write a value, for example `{written}`, or remove the key"),
     }
 }
 
 /// What to write instead of an unknown value of a key that protects recipients; `None` for other keys.
-pub(super) fn advice(key: &Key, text: &str, words: &[&'static str]) -> Option<String> {
+pub(super) fn advise_value(key: &KeySpec, text: &str, words: &[&'static str]) -> Option<String> {
     let protection = PROTECTIONS.iter().find(|protection| protection.key == key.name)?;
     let typed = text.trim().to_lowercase();
     let meanings = || protection.meanings.iter();
@@ -145,30 +145,30 @@ pub(super) fn advice(key: &Key, text: &str, words: &[&'static str]) -> Option<St
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::keys::{CAMPAIGN, Shape};
+    use crate::manifest::keys::{CAMPAIGN, ValueShape};
 
     /// Every key of a campaign that protects recipients, with its words.
-    fn protective(keys: &'static [Key], found: &mut Vec<(&'static Key, &'static [&'static str])>) {
+    fn is_protective(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
         for key in keys {
             match key.shape {
-                Shape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
+                ValueShape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
                     found.push((key, words));
                 }
-                Shape::Map(keys) | Shape::Or { keys, .. } => protective(keys, found),
+                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => is_protective(keys, found),
                 _ => {}
             }
         }
     }
 
-    fn all() -> Vec<(&'static Key, &'static [&'static str])> {
+    fn all_keys() -> Vec<(&'static KeySpec, &'static [&'static str])> {
         let mut found = Vec::new();
-        protective(CAMPAIGN, &mut found);
+        is_protective(CAMPAIGN, &mut found);
         found
     }
 
     #[test]
-    fn protections_name_values_of_their_keys() {
-        let keys = all();
+    fn protections_contain_only_values_of_their_keys() {
+        let keys = all_keys();
         for Protection { key, safe, risky, meanings } in &PROTECTIONS {
             let (key, words) = keys.iter().find(|(known, _)| known.name == *key).expect("a key of a campaign");
             let named = meanings.iter().map(|(meant, _)| meant).chain([safe]).chain(*risky);
@@ -179,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_no_value_that_protects_less_whatever_is_written() {
-        for (key, words) in all() {
+    fn advice_never_suggests_a_riskier_value() {
+        for (key, words) in all_keys() {
             let risky = PROTECTIONS.iter().find(|known| known.key == key.name).expect("a protection").risky;
             // Every value with one letter less, more or changed.
             let slips = words.iter().flat_map(|word| {
@@ -191,14 +191,14 @@ mod tests {
             });
             let others = ["", "x", "true", "false", "promo", "servise", "transactional", "perhaps", "ok!", "offf"];
             for typed in slips.chain(others.map(str::to_owned)) {
-                let advice = advice(key, &typed, words).expect("advice");
+                let advice = advise_value(key, &typed, words).expect("advice");
                 assert!(risky.iter().all(|word| !advice.contains(&format!("`{word}`"))), "{typed}: {advice}");
             }
         }
     }
 
     #[test]
-    fn advice_follows_the_meaning_of_a_word() {
+    fn advice_follows_word_meaning() {
         for (name, typed, meant) in [
             ("purpose", "promo", "did you mean `marketing`?"),
             ("purpose", "Newsletter", "did you mean `marketing`?"),
@@ -212,9 +212,9 @@ mod tests {
             ("receipts", "callback", "did you mean `webhook`?"),
             ("empty", "o", "if you are not sure, write `refuse`"),
         ] {
-            let keys = all();
+            let keys = all_keys();
             let (key, words) = keys.iter().find(|(key, _)| key.name == name).expect("a key");
-            assert_eq!(advice(key, typed, words).as_deref(), Some(meant), "{name}: {typed}");
+            assert_eq!(advise_value(key, typed, words).as_deref(), Some(meant), "{name}: {typed}");
         }
     }
 }

@@ -3,49 +3,50 @@
 use serde_json::{Map, Value, json};
 
 use super::campaign::TEXT_FILE;
-use super::list_columns::MOST_PHONE_COLUMNS;
-use super::{CAMPAIGN, CHANNELS, Key, Mark, PROFILE, Shape};
+use super::list_columns::MAX_PHONE_COLUMNS;
+use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, PROFILE, ValueShape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
 #[must_use]
-pub fn schema() -> Value {
-    schema_of("A campaign file", CAMPAIGN)
+pub fn campaign_schema() -> Value {
+    build_schema("A campaign file", CAMPAIGN)
 }
 
 /// The JSON Schema (draft 2020-12) of gateways.yaml: profiles by their names.
 #[must_use]
 pub fn gateways_schema() -> Value {
-    titled(
+    add_title(
         "Gateway profiles",
-        object(json!({
+        into_object(json!({
             "type": "object",
             "propertyNames": { "pattern": "^[a-z0-9-]{1,64}$" },
-            "additionalProperties": map(PROFILE),
+            "additionalProperties": map_schema(PROFILE),
         })),
     )
 }
 
 /// The JSON Schema (draft 2020-12) of a file with these keys.
-pub(crate) fn schema_of(title: &str, keys: &[Key]) -> Value {
-    titled(title, map(keys))
+pub(crate) fn build_schema(title: &str, keys: &[KeySpec]) -> Value {
+    add_title(title, map_schema(keys))
 }
 
-fn titled(title: &str, mut schema: Map<String, Value>) -> Value {
+fn add_title(title: &str, mut schema: Map<String, Value>) -> Value {
     schema.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     schema.insert("title".into(), json!(title));
     Value::Object(schema)
 }
 
-fn map(keys: &[Key]) -> Map<String, Value> {
-    let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property(key))).collect();
-    let required: Vec<&str> = keys.iter().filter(|key| key.mark == Mark::Required).map(|key| key.name).collect();
-    let mut map = object(json!({
+fn map_schema(keys: &[KeySpec]) -> Map<String, Value> {
+    let properties: Map<String, Value> = keys.iter().map(|key| (key.name.to_owned(), property_schema(key))).collect();
+    let required: Vec<&str> =
+        keys.iter().filter(|key| key.presence == KeyPresence::Required).map(|key| key.name).collect();
+    let mut map = into_object(json!({
         "type": "object",
         "properties": properties,
         "required": required,
         "additionalProperties": false,
     }));
-    let choices = keys.iter().filter(|key| key.mark == Mark::Choice);
+    let choices = keys.iter().filter(|key| key.presence == KeyPresence::Choice);
     let choices: Vec<Value> = choices.map(|key| json!({ "required": [key.name] })).collect();
     if !choices.is_empty() {
         map.insert("oneOf".into(), json!(choices));
@@ -53,11 +54,11 @@ fn map(keys: &[Key]) -> Map<String, Value> {
     map
 }
 
-fn property(key: &Key) -> Value {
-    let mut schema = shape(key.shape);
+fn property_schema(key: &KeySpec) -> Value {
+    let mut schema = shape_schema(key.shape);
     schema.insert("description".into(), json!(key.doc));
     if let Some(default) = key.default {
-        let number = matches!(key.shape, Shape::Integer { .. });
+        let number = matches!(key.shape, ValueShape::Integer { .. });
         let value =
             if number { default.parse().map_or(json!(default), |number: u32| json!(number)) } else { json!(default) };
         schema.insert("default".into(), value);
@@ -65,71 +66,79 @@ fn property(key: &Key) -> Value {
     Value::Object(schema)
 }
 
-fn shape(shape: Shape) -> Map<String, Value> {
+fn shape_schema(shape: ValueShape) -> Map<String, Value> {
     match shape {
         // A key with nothing behind it is a map without keys.
-        Shape::Map(keys) if needs_nothing(keys) => {
-            let mut map = map(keys);
+        ValueShape::Map(keys) if has_only_optional_keys(keys) => {
+            let mut map = map_schema(keys);
             map.insert("type".into(), json!(["object", "null"]));
             map
         }
-        Shape::Map(keys) => map(keys),
-        Shape::Line | Shape::Template => object(json!({ "type": ["string", "number", "boolean"] })),
-        Shape::Message => object(json!({ "anyOf": [self::shape(Shape::Template), map(TEXT_FILE)] })),
-        Shape::Integer { least, most } => object(json!({ "type": "integer", "minimum": least, "maximum": most })),
-        Shape::Bool => object(json!({ "type": "boolean" })),
-        Shape::Seconds { least, most } => object(json!({
+        ValueShape::Map(keys) => map_schema(keys),
+        ValueShape::Line | ValueShape::Template => into_object(json!({ "type": ["string", "number", "boolean"] })),
+        ValueShape::Message => {
+            into_object(json!({ "anyOf": [self::shape_schema(ValueShape::Template), map_schema(TEXT_FILE)] }))
+        }
+        ValueShape::Integer { least, most } => {
+            into_object(json!({ "type": "integer", "minimum": least, "maximum": most }))
+        }
+        ValueShape::Bool => into_object(json!({ "type": "boolean" })),
+        ValueShape::Seconds { least, most } => into_object(json!({
             "type": ["string", "integer"],
             "pattern": "^[0-9]+[smhd]?$",
             "minimum": least,
             "maximum": most,
         })),
-        Shape::Rate => object(json!({
+        ValueShape::Rate => into_object(json!({
             "type": "string",
             "pattern": "^(unlimited|[0-9]+ ?/ ?(s|sec|second|m|min|minute|h|hour))$",
         })),
-        Shape::Cap => object(json!({ "type": "string", "pattern": "^[0-9]+ ?/ ?([0-9]+[smhd]|d|day)$" })),
-        Shape::Share => object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
-        Shape::Amount => {
-            object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
+        ValueShape::Cap => into_object(json!({ "type": "string", "pattern": "^[0-9]+ ?/ ?([0-9]+[smhd]|d|day)$" })),
+        ValueShape::Share => into_object(json!({ "type": "string", "pattern": "^[0-9]+(\\.[0-9]{1,2})? ?%$" })),
+        ValueShape::Amount => {
+            into_object(json!({ "type": ["string", "number"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]+)?$" }))
         }
-        Shape::OneOf(words) => object(json!({ "enum": words })),
-        Shape::Texts => object(json!({
+        ValueShape::OneOf(words) => into_object(json!({ "enum": words })),
+        ValueShape::Texts => into_object(json!({
             "type": ["object", "null"],
-            "additionalProperties": self::shape(Shape::Template),
+            "additionalProperties": self::shape_schema(ValueShape::Template),
         })),
-        Shape::Columns => object(json!({
+        ValueShape::Columns => into_object(json!({
             "type": ["object", "null"],
             "properties": { "phone": { "anyOf": [
-                self::shape(Shape::Template),
-                { "type": "array", "items": self::shape(Shape::Template), "minItems": 1, "maxItems": MOST_PHONE_COLUMNS },
+                self::shape_schema(ValueShape::Template),
+                { "type": "array", "items": self::shape_schema(ValueShape::Template), "minItems": 1, "maxItems": MAX_PHONE_COLUMNS },
             ] } },
-            "additionalProperties": self::shape(Shape::Template),
+            "additionalProperties": self::shape_schema(ValueShape::Template),
         })),
-        Shape::Headers => object(json!({
+        ValueShape::Headers => into_object(json!({
             "type": ["object", "null"],
-            "additionalProperties": { "anyOf": [self::shape(Shape::Template), self::shape(Shape::Secret)] },
+            "additionalProperties": { "anyOf": [self::shape_schema(ValueShape::Template), self::shape_schema(ValueShape::Secret)] },
         })),
-        Shape::Words(words) => {
-            let one = self::shape(Shape::OneOf(words));
-            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        ValueShape::Words(words) => {
+            let one = self::shape_schema(ValueShape::OneOf(words));
+            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
         }
-        Shape::Each(of) => object(json!({ "type": ["object", "null"], "additionalProperties": self::shape(of.shape) })),
-        Shape::Or { alone, keys } => object(json!({ "anyOf": [self::shape(alone.shape), map(keys)] })),
-        Shape::Counts => {
-            let one = self::shape(Shape::Integer { least: 1, most: u32::MAX });
-            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        ValueShape::Each(of) => {
+            into_object(json!({ "type": ["object", "null"], "additionalProperties": self::shape_schema(of.shape) }))
         }
-        Shape::Properties => object(json!({ "type": ["object", "null"] })),
-        Shape::List { of, least, most } => {
-            object(json!({ "type": "array", "items": property(of), "minItems": least, "maxItems": most }))
+        ValueShape::Or { alone, keys } => {
+            into_object(json!({ "anyOf": [self::shape_schema(alone.shape), map_schema(keys)] }))
         }
-        Shape::Channels => channels(),
-        Shape::Secrets => {
-            let one = self::shape(Shape::Secret);
-            object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        ValueShape::Counts => {
+            let one = self::shape_schema(ValueShape::Integer { least: 1, most: u32::MAX });
+            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
         }
-        Shape::Secret => object(json!({
+        ValueShape::Properties => into_object(json!({ "type": ["object", "null"] })),
+        ValueShape::List { of, least, most } => {
+            into_object(json!({ "type": "array", "items": property_schema(of), "minItems": least, "maxItems": most }))
+        }
+        ValueShape::Channels => channels_schema(),
+        ValueShape::Secrets => {
+            let one = self::shape_schema(ValueShape::Secret);
+            into_object(json!({ "anyOf": [one, { "type": "array", "items": one, "minItems": 1 }] }))
+        }
+        ValueShape::Secret => into_object(json!({
             "type": "object",
             "properties": { "env": { "type": "string" }, "file": { "type": "string" } },
             "minProperties": 1,
@@ -139,24 +148,24 @@ fn shape(shape: Shape) -> Map<String, Value> {
     }
 }
 
-fn needs_nothing(keys: &[Key]) -> bool {
-    keys.iter().all(|key| !matches!(key.mark, Mark::Required | Mark::Choice))
+fn has_only_optional_keys(keys: &[KeySpec]) -> bool {
+    keys.iter().all(|key| !matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
 }
 
 /// A list whose items are maps of one channel; a channel that needs no key may stand as its name.
-fn channels() -> Map<String, Value> {
-    let mut item = map(CHANNELS);
+fn channels_schema() -> Map<String, Value> {
+    let mut item = map_schema(CHANNELS);
     item.insert("minProperties".into(), json!(1));
     item.insert("maxProperties".into(), json!(1));
-    let may_be_bare = |key: &&Key| match key.shape {
-        Shape::Map(keys) => needs_nothing(keys),
+    let may_be_bare = |key: &&KeySpec| match key.shape {
+        ValueShape::Map(keys) => has_only_optional_keys(keys),
         _ => true,
     };
     let bare: Vec<&str> = CHANNELS.iter().filter(may_be_bare).map(|key| key.name).collect();
-    object(json!({ "type": "array", "minItems": 1, "items": { "anyOf": [item, { "enum": bare }] } }))
+    into_object(json!({ "type": "array", "minItems": 1, "items": { "anyOf": [item, { "enum": bare }] } }))
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn into_object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         _ => Map::new(),
@@ -168,8 +177,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_in_the_schema_with_its_meaning() {
-        let schema = schema();
+    fn schema_documents_every_key() {
+        let schema = campaign_schema();
         for key in CAMPAIGN {
             let property = &schema["properties"][key.name];
             assert!(property["description"].as_str().is_some_and(|doc| doc.len() > 10), "{}", key.name);

@@ -2,213 +2,225 @@
 
 use std::ops::Range;
 
-use super::hint::{belongs_under, hint, meant};
-use super::listed_names::listed_names;
-use super::texts_by::bare_texts;
-use super::{Key, Mark, Shape, campaign::TEXT_FILE, channel_form, find, list_columns, names, protective};
-use crate::domain::{Amount, plural};
-use crate::finding::{Finding, did_you_mean, list, rules};
-use crate::manifest::report::Report;
-use crate::manifest::value::{Rate, Seconds, Share, cap};
-use crate::manifest::yaml::{Content, Entry, Node, Scalar, core_scalar};
+use super::hint::{belongs_under, find_meant_key, suggest_key_fix};
+use super::listed_names::report_listed_names;
+use super::texts_by::report_bare_texts;
+use super::{
+    KeyPresence, KeySpec, ValueShape, campaign::TEXT_FILE, channel_form, find_key, key_names, list_columns, protective,
+};
+use crate::domain::{Amount, format_count};
+use crate::finding::{Finding, did_you_mean, join_alternatives, rules};
+use crate::manifest::report::FindingCollector;
+use crate::manifest::value::{Percentage, Rate, Seconds, parse_cap};
+use crate::manifest::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
 
 /// Checks the map `node`, called `owner` in findings, against its keys.
-pub(crate) fn check(node: &Node, owner: &str, keys: &'static [Key], report: &mut Report) {
-    let Some(entries) = node.entries() else {
-        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map, but is {}", kind(node)));
-        return report.at(&head(node), finding.help(format!("start with `{}: `", names(keys).next().unwrap_or(""))));
+pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], report: &mut FindingCollector) {
+    let Some(entries) = node.as_entries() else {
+        let finding = Finding::new(&rules::WRONG_TYPE, format!("{owner} must be a map, but is {}", node_kind(node)));
+        return report
+            .add(&head_span(node), finding.help(format!("start with `{}: `", key_names(keys).next().unwrap_or(""))));
     };
     for entry in entries {
-        match find(keys, &entry.key) {
-            Some(key) => value(key, entry, report),
-            None if let Some((name, value)) = stuck(&entry.key, keys) => {
+        match find_key(keys, &entry.key) {
+            Some(key) => check_value(key, entry, report),
+            None if let Some((name, value)) = split_stuck_value(&entry.key, keys) => {
                 let finding = Finding::new(&rules::YAML_SYNTAX, format!("missing space after `{name}:`"));
-                report.at(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
+                report.add(&entry.key_span, finding.help(format!("write `{name}: {value}`")));
             }
             None => {
                 let finding = Finding::new(&rules::UNKNOWN_KEY, format!("unknown key `{}` in {owner}", entry.key));
-                let hint = hint(&entry.key, keys, report.root);
-                report.at(&entry.key_span, finding.help(hint));
+                let hint = suggest_key_fix(&entry.key, keys, report.root);
+                report.add(&entry.key_span, finding.help(hint));
             }
         }
     }
 }
 
 /// A key with its value right behind the colon, which between braces is one word.
-fn stuck<'w>(word: &'w str, keys: &'static [Key]) -> Option<(&'static str, &'w str)> {
+fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'static str, &'w str)> {
     let (name, value) = word.split_once(':')?;
-    find(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
+    find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
 }
 
 /// A map as findings call it.
-struct Owner<'a> {
+struct MapOwner<'a> {
     name: &'a str,
     /// Where it is named.
     span: &'a Range<usize>,
 }
 
 /// Tells the required keys that a map has not.
-fn required(node: &Node, owner: &Owner<'_>, keys: &'static [Key], report: &mut Report) {
-    let Some(entries) = node.entries() else { return };
-    let is_there = |key: &Key| {
-        let slipped = |word: &str| stuck(word, keys).is_some_and(|(name, _)| name == key.name);
+fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpec], report: &mut FindingCollector) {
+    let Some(entries) = node.as_entries() else { return };
+    let is_there = |key: &KeySpec| {
+        let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
         // What was meant by an unknown key is told there, once.
         let meant = |word: &str| {
-            find(keys, word).is_none() && (meant(word, keys) == Some(key.name) || belongs_under(word, key))
+            find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
         };
         entries.iter().any(|entry| entry.key == key.name || slipped(&entry.key) || meant(&entry.key))
     };
-    for key in keys.iter().filter(|key| key.mark == Mark::Required && !is_there(key)) {
+    for key in keys.iter().filter(|key| key.presence == KeyPresence::Required && !is_there(key)) {
         let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, key.name));
         let place = match owner.name.starts_with('`') {
             true => format!(" under {}, two spaces deeper", owner.name),
             false => String::new(),
         };
-        report.at(owner.span, finding.help(format!("add a line such as `{}`{place}", key.written())));
+        report.add(owner.span, finding.help(format!("add a line such as `{}`{place}", key.format_example())));
     }
-    let choices: Vec<&Key> = keys.iter().filter(|key| key.mark == Mark::Choice).collect();
+    let choices: Vec<&KeySpec> = keys.iter().filter(|key| key.presence == KeyPresence::Choice).collect();
     let mut chosen = choices.iter().filter(|key| is_there(key));
     match (choices.first(), chosen.next(), chosen.next()) {
         (Some(first), None, _) => {
             let finding = Finding::new(&rules::MISSING_KEY, format!("{} needs `{}`", owner.name, first.name));
-            let others = list(choices[1..].iter().map(|key| key.name));
-            let help = format!("add `{}`, or one of {others}", first.written());
-            report.at(owner.span, finding.help(help));
+            let others = join_alternatives(choices[1..].iter().map(|key| key.name));
+            let help = format!("add `{}`, or one of {others}", first.format_example());
+            report.add(owner.span, finding.help(help));
         }
         (_, Some(one), Some(other)) => {
             let place =
                 entries.iter().find(|entry| entry.key == other.name).map_or(owner.span, |entry| &entry.key_span);
             let message = format!("{} has both `{}` and `{}`", owner.name, one.name, other.name);
-            report.at(place, Finding::new(&rules::ONE_OF_TWO, message).help("keep one of them"));
+            report.add(place, Finding::new(&rules::ONE_OF_TWO, message).help("keep one of them"));
         }
         _ => {}
     }
 }
 
 /// Checks a map and that it has what it needs.
-pub(crate) fn check_whole(entry: &Entry, keys: &'static [Key], report: &mut Report) {
+pub(crate) fn check_complete_map(entry: &MapEntry, keys: &'static [KeySpec], report: &mut FindingCollector) {
     let owner = format!("`{}`", entry.key);
-    check(&entry.value, &owner, keys, report);
-    required(&entry.value, &Owner { name: &owner, span: &entry.key_span }, keys, report);
+    check_map(&entry.value, &owner, keys, report);
+    report_missing_keys(&entry.value, &MapOwner { name: &owner, span: &entry.key_span }, keys, report);
 }
 
 /// Checks the map at the top of a file, called `owner` in findings, against the keys of the whole file.
-pub(crate) fn check_root(node: &Node, owner: &str, report: &mut Report) {
-    check(node, owner, report.root, report);
-    required(node, &Owner { name: owner, span: &(node.span.start..node.span.start) }, report.root, report);
+pub(crate) fn check_root(node: &Node, owner: &str, report: &mut FindingCollector) {
+    check_map(node, owner, report.root, report);
+    report_missing_keys(
+        node,
+        &MapOwner { name: owner, span: &(node.span.start..node.span.start) },
+        report.root,
+        report,
+    );
 }
 
-pub(super) fn value(key: &Key, entry: &Entry, report: &mut Report) {
+pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
     let node = &entry.value;
     match (key.shape, &node.content) {
-        (Shape::Map(keys), _) if node.entries().is_some() => check_whole(entry, keys, report),
-        (Shape::Message, Content::Map(_)) if bare_texts(entry, report) => {}
-        (Shape::Each(of), Content::List(items)) if listed_names(of, entry, items, report) => {}
+        (ValueShape::Map(keys), _) if node.as_entries().is_some() => check_complete_map(entry, keys, report),
+        (ValueShape::Message, NodeContent::Map(_)) if report_bare_texts(entry, report) => {}
+        (ValueShape::Each(of), NodeContent::List(items)) if report_listed_names(of, entry, items, report) => {}
         // `{name}` is a text in braces rather than a map: nothing stands behind its keys.
-        (Shape::Message, Content::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
-            check_whole(entry, TEXT_FILE, report)
+        (ValueShape::Message, NodeContent::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
+            check_complete_map(entry, TEXT_FILE, report)
         }
-        (Shape::Each(of), _) if node.entries().is_some() => {
-            node.entries().unwrap_or_default().iter().for_each(|entry| value(of, entry, report));
+        (ValueShape::Each(of), _) if node.as_entries().is_some() => {
+            node.as_entries().unwrap_or_default().iter().for_each(|entry| check_value(of, entry, report));
         }
-        (Shape::Or { keys, .. }, Content::Map(_)) => check_whole(entry, keys, report),
-        (Shape::Or { alone, .. }, Content::Scalar(_)) => value(&Key { shape: alone.shape, ..*key }, entry, report),
-        (Shape::Texts, _) if node.entries().is_some() => texts(node, report),
-        (Shape::Columns, _) if node.entries().is_some() => list_columns::columns(node, report),
-        (Shape::Headers, _) if node.entries().is_some() => headers(node, report),
-        (Shape::Words(words), Content::List(items)) if !items.is_empty() => {
+        (ValueShape::Or { keys, .. }, NodeContent::Map(_)) => check_complete_map(entry, keys, report),
+        (ValueShape::Or { alone, .. }, NodeContent::Scalar(_)) => {
+            check_value(&KeySpec { shape: alone.shape, ..*key }, entry, report)
+        }
+        (ValueShape::Texts, _) if node.as_entries().is_some() => check_texts(node, report),
+        (ValueShape::Columns, _) if node.as_entries().is_some() => list_columns::check_columns(node, report),
+        (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
+        (ValueShape::Words(words), NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = Key { shape: Shape::OneOf(words), ..*key };
-                match item.scalar() {
-                    Some(word) => scalar(&one, &Entry { value: item.clone(), ..entry.clone() }, word, report),
-                    None => wrong_type(&one, &Entry { value: item.clone(), ..entry.clone() }, report),
+                let one = KeySpec { shape: ValueShape::OneOf(words), ..*key };
+                match item.as_scalar() {
+                    Some(word) => check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, word, report),
+                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }
-        (Shape::Counts, Content::List(items)) if !items.is_empty() => {
+        (ValueShape::Counts, NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                let one = Key { shape: COUNT, ..*key };
-                match item.scalar() {
-                    Some(number) => scalar(&one, &Entry { value: item.clone(), ..entry.clone() }, number, report),
-                    None => wrong_type(&one, &Entry { value: item.clone(), ..entry.clone() }, report),
+                let one = KeySpec { shape: COUNT, ..*key };
+                match item.as_scalar() {
+                    Some(number) => {
+                        check_scalar(&one, &MapEntry { value: item.clone(), ..entry.clone() }, number, report)
+                    }
+                    None => report_wrong_type(&one, &MapEntry { value: item.clone(), ..entry.clone() }, report),
                 }
             }
         }
-        (Shape::Properties, _) if node.entries().is_some() => {}
-        (Shape::Channels, Content::List(items)) if !items.is_empty() => {
-            items.iter().for_each(|item| channel_form::channel(item, report));
+        (ValueShape::Properties, _) if node.as_entries().is_some() => {}
+        (ValueShape::Channels, NodeContent::List(items)) if !items.is_empty() => {
+            items.iter().for_each(|item| channel_form::check_channel(item, report));
         }
-        (Shape::Channels, Content::List(_)) => {
+        (ValueShape::Channels, NodeContent::List(_)) => {
             let finding =
                 Finding::new(&rules::EMPTY_VALUE, "`channels` is empty; a campaign needs at least one channel");
-            report.at(
-                &head(node),
+            report.add(
+                &head_span(node),
                 finding.help("add one channel per line, for example `- sms: { signature: …, message: … }`"),
             );
         }
-        (Shape::Channels, Content::Map(entries)) => channel_form::without_dashes(entry, entries, report),
-        (Shape::List { of, least, most }, Content::List(items)) => {
+        (ValueShape::Channels, NodeContent::Map(entries)) => channel_form::check_missing_dashes(entry, entries, report),
+        (ValueShape::List { of, least, most }, NodeContent::List(items)) => {
             if !(least..=most).contains(&items.len()) {
-                let items_there = plural(items.len() as u64, "item");
+                let items_there = format_count(items.len() as u64, "item");
                 let message = format!("`{}` has {items_there}, but must have {least} to {most}", entry.key);
                 let help = if items.len() < least { "add items, each with its own dash" } else { "remove items" };
-                report.at(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
+                report.add(&entry.key_span, Finding::new(&rules::OUT_OF_RANGE, message).help(help));
             }
             for item in items {
-                let item = Entry { key: key.name.into(), key_span: head(item), value: item.clone() };
-                value(of, &item, report);
+                let item = MapEntry { key: key.name.into(), key_span: head_span(item), value: item.clone() };
+                check_value(of, &item, report);
             }
         }
-        (Shape::Secret, _) => secret(key, entry, report),
-        (Shape::Secrets, Content::List(items)) if !items.is_empty() => {
+        (ValueShape::Secret, _) => check_secret(key, entry, report),
+        (ValueShape::Secrets, NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
-                secret(key, &Entry { value: item.clone(), ..entry.clone() }, report);
+                check_secret(key, &MapEntry { value: item.clone(), ..entry.clone() }, report);
             }
         }
-        (Shape::Secrets, _) => secret(key, entry, report),
-        (_, Content::Scalar(scalar)) if scalar.is_null() => {
+        (ValueShape::Secrets, _) => check_secret(key, entry, report),
+        (_, NodeContent::Scalar(scalar)) if scalar.is_null() => {
             let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
-            report.at(&entry.key_span, finding.help(protective::advice_for_nothing(key, &entry.key)));
+            report.add(&entry.key_span, finding.help(protective::advise_missing_value(key, &entry.key)));
         }
-        (shape, Content::Scalar(scalar)) if !is_collection(shape) => self::scalar(key, entry, scalar, report),
-        _ => wrong_type(key, entry, report),
+        (shape, NodeContent::Scalar(scalar)) if !is_collection(shape) => self::check_scalar(key, entry, scalar, report),
+        _ => report_wrong_type(key, entry, report),
     }
 }
 
 /// One of `Shape::Counts`.
-const COUNT: Shape = Shape::Integer { least: 1, most: u32::MAX };
+const COUNT: ValueShape = ValueShape::Integer { least: 1, most: u32::MAX };
 
-fn is_collection(shape: Shape) -> bool {
+fn is_collection(shape: ValueShape) -> bool {
     match shape {
-        Shape::Map(_)
-        | Shape::Each(_)
-        | Shape::Or { .. }
-        | Shape::Texts
-        | Shape::Columns
-        | Shape::Headers
-        | Shape::Properties
-        | Shape::List { .. }
-        | Shape::Channels
-        | Shape::Secret
-        | Shape::Secrets => true,
-        Shape::Line
-        | Shape::Template
-        | Shape::Message
-        | Shape::Integer { .. }
-        | Shape::Bool
-        | Shape::Seconds { .. }
-        | Shape::Rate
-        | Shape::Cap
-        | Shape::Share
-        | Shape::Amount
-        | Shape::Words(_)
-        | Shape::Counts
-        | Shape::OneOf(_) => false,
+        ValueShape::Map(_)
+        | ValueShape::Each(_)
+        | ValueShape::Or { .. }
+        | ValueShape::Texts
+        | ValueShape::Columns
+        | ValueShape::Headers
+        | ValueShape::Properties
+        | ValueShape::List { .. }
+        | ValueShape::Channels
+        | ValueShape::Secret
+        | ValueShape::Secrets => true,
+        ValueShape::Line
+        | ValueShape::Template
+        | ValueShape::Message
+        | ValueShape::Integer { .. }
+        | ValueShape::Bool
+        | ValueShape::Seconds { .. }
+        | ValueShape::Rate
+        | ValueShape::Cap
+        | ValueShape::Share
+        | ValueShape::Amount
+        | ValueShape::Words(_)
+        | ValueShape::Counts
+        | ValueShape::OneOf(_) => false,
     }
 }
 
 /// What stands between the quotes of typesetting, if a text begins and ends with some.
-pub(crate) fn in_typographic_quotes(text: &str) -> Option<&str> {
+pub(crate) fn strip_typographic_quotes(text: &str) -> Option<&str> {
     text.strip_prefix(TYPOGRAPHIC_QUOTES)?
         .strip_suffix(TYPOGRAPHIC_QUOTES)
         .filter(|inner| !inner.contains(TYPOGRAPHIC_QUOTES))
@@ -218,187 +230,199 @@ pub(crate) fn in_typographic_quotes(text: &str) -> Option<&str> {
 const TYPOGRAPHIC_QUOTES: [char; 7] =
     ['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
-fn scalar(key: &Key, entry: &Entry, scalar: &Scalar, report: &mut Report) {
+fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut FindingCollector) {
     let text = scalar.text.as_str();
-    if let Some(inner) = in_typographic_quotes(text).filter(|_| scalar.is_plain()) {
+    if let Some(inner) = strip_typographic_quotes(text).filter(|_| scalar.is_plain()) {
         let message = format!(
             "the curly quotes become part of the value of `{}`, because YAML does not treat them as quotes",
             entry.key
         );
         let finding = Finding::new(&rules::TYPOGRAPHIC_QUOTES, message);
-        report.at(
+        report.add(
             &entry.value.span,
             finding.help(format!("write `\"{inner}\"`; a text editor has replaced the straight quotes")),
         );
     }
     let within =
         |number: u32, least, most| if (least..=most).contains(&number) { None } else { Some(&rules::OUT_OF_RANGE) };
-    let shape = if matches!(key.shape, Shape::Counts) { COUNT } else { key.shape };
+    let shape = if matches!(key.shape, ValueShape::Counts) { COUNT } else { key.shape };
     let problem = match shape {
-        Shape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
-        Shape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
-        Shape::Integer { least, most } => integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
+        ValueShape::Line if text.trim().is_empty() => Some(&rules::EMPTY_VALUE),
+        ValueShape::Line if text.trim_end().contains('\n') => Some(&rules::WRONG_TYPE),
+        ValueShape::Integer { least, most } => parse_integer(scalar).map_or(Some(&rules::WRONG_TYPE), |number| {
             number.map_or(Some(&rules::OUT_OF_RANGE), |number| within(number, least, most))
         }),
-        Shape::Bool => (!core_scalar(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
-        Shape::Seconds { least, most } => {
+        ValueShape::Bool => (!scalar_to_json(scalar).is_boolean()).then_some(&rules::WRONG_TYPE),
+        ValueShape::Seconds { least, most } => {
             text.parse().map_or(Some(&rules::WRONG_TYPE), |Seconds(number)| within(number, least, most))
         }
-        Shape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
-        Shape::Cap => cap(text).err().map(|_| &rules::WRONG_TYPE),
-        Shape::Share => text.parse::<Share>().err().map(|_| &rules::WRONG_TYPE),
-        Shape::Amount => text
+        ValueShape::Rate => text.parse::<Rate>().err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Cap => parse_cap(text).err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Share => text.parse::<Percentage>().err().map(|_| &rules::WRONG_TYPE),
+        ValueShape::Amount => text
             .parse::<Amount>()
             .map_or(Some(&rules::WRONG_TYPE), |price| price.is_negative().then_some(&rules::OUT_OF_RANGE)),
-        Shape::OneOf(words) | Shape::Words(words) if words.contains(&text) => None,
-        Shape::OneOf(_) | Shape::Words(_) => Some(&rules::UNKNOWN_VALUE),
+        ValueShape::OneOf(words) | ValueShape::Words(words) if words.contains(&text) => None,
+        ValueShape::OneOf(_) | ValueShape::Words(_) => Some(&rules::UNKNOWN_VALUE),
         _ => None,
     };
     if let Some(rule) = problem {
-        let message = format!("`{}` is `{text}`, but must be {}", entry.key, expected(key.shape));
-        report.at(&entry.value.span, Finding::new(rule, message).help(advice(key, scalar)));
+        let message = format!("`{}` is `{text}`, but must be {}", entry.key, describe_shape(key.shape));
+        report.add(&entry.value.span, Finding::new(rule, message).help(suggest_value(key, scalar)));
     }
 }
 
 /// The whole number that a value is, if it is one from 0 on; `Some(None)` if it is a larger one than any key takes.
-fn integer(scalar: &Scalar) -> Option<Option<u32>> {
-    if scalar.is_plain() && digits(&scalar.text) {
+fn parse_integer(scalar: &Scalar) -> Option<Option<u32>> {
+    if scalar.is_plain() && is_digits(&scalar.text) {
         return Some(scalar.text.parse().ok());
     }
-    core_scalar(scalar).as_u64().map(|number| number.try_into().ok())
+    scalar_to_json(scalar).as_u64().map(|number| number.try_into().ok())
 }
 
-fn digits(text: &str) -> bool {
+fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-fn advice(key: &Key, scalar: &Scalar) -> String {
+fn suggest_value(key: &KeySpec, scalar: &Scalar) -> String {
     let text = scalar.text.as_str();
     match key.shape {
-        Shape::OneOf(words) | Shape::Words(words) => {
-            protective::advice(key, text, words).unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
+        ValueShape::OneOf(words) | ValueShape::Words(words) => protective::advise_value(key, text, words)
+            .unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("write, for example, `{}`", key.written()),
-            })
+                None => format!("write, for example, `{}`", key.format_example()),
+            }),
+        ValueShape::Integer { .. } if is_digits(text) && !scalar.is_plain() => {
+            "remove the quotes around the number".into()
         }
-        Shape::Integer { .. } if digits(text) && !scalar.is_plain() => "remove the quotes around the number".into(),
-        Shape::Share if digits(text) => format!("write `{text}%`"),
-        Shape::Rate if digits(text) => format!("write `{text}/s` or `{text}/min`"),
-        Shape::Seconds { most, .. } if most != u32::MAX => {
-            let (written, most) = (key.written(), Seconds(most));
+        ValueShape::Share if is_digits(text) => format!("write `{text}%`"),
+        ValueShape::Rate if is_digits(text) => format!("write `{text}/s` or `{text}/min`"),
+        ValueShape::Seconds { most, .. } if most != u32::MAX => {
+            let (written, most) = (key.format_example(), Seconds(most));
             format!("write, for example, `{written}`, at most `{most}`; `m` means minutes, `h` hours and `d` days")
         }
-        _ => format!("write, for example, `{}`", key.written()),
+        _ => format!("write, for example, `{}`", key.format_example()),
     }
 }
 
-fn expected(shape: Shape) -> String {
+fn describe_shape(shape: ValueShape) -> String {
     match shape {
-        Shape::Line => "one line of text".into(),
-        Shape::Template => "text".into(),
-        Shape::Message => "a text value or `{ file: NAME }`".into(),
-        Shape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
-        Shape::Integer { least, most } => format!("a whole number from {least} to {most}"),
-        Shape::Counts => "a whole number of 1 or more, or a list of such numbers".into(),
-        Shape::Bool => "`true` or `false`".into(),
-        Shape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
-        Shape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
-        Shape::Rate => "a rate such as `10/s` or `600/min`".into(),
-        Shape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
-        Shape::Share => "a percentage from `0%` to `100%`".into(),
-        Shape::Amount => "an amount of money such as `0.80`".into(),
-        Shape::OneOf(words) | Shape::Words(words) => list(words.iter().copied()),
-        Shape::Map(_) | Shape::Properties => "a map".into(),
-        Shape::Texts | Shape::Columns | Shape::Headers => "a map of names and text values".into(),
-        Shape::Each(of) => format!("a map of names, each with {}", expected(of.shape)),
-        Shape::Or { alone, .. } => format!("{}, or a map", expected(alone.shape)),
-        Shape::List { .. } => "a list".into(),
-        Shape::Channels => "a list of channels".into(),
-        Shape::Secret | Shape::Secrets => "a reference such as `{ env: NAME }`".into(),
+        ValueShape::Line => "one line of text".into(),
+        ValueShape::Template => "text".into(),
+        ValueShape::Message => "a text value or `{ file: NAME }`".into(),
+        ValueShape::Integer { least, most: u32::MAX } => format!("a whole number, {least} or more"),
+        ValueShape::Integer { least, most } => format!("a whole number from {least} to {most}"),
+        ValueShape::Counts => "a whole number of 1 or more, or a list of such numbers".into(),
+        ValueShape::Bool => "`true` or `false`".into(),
+        ValueShape::Seconds { least, most: u32::MAX } => format!("a duration of at least {}", Seconds(least)),
+        ValueShape::Seconds { least, most } => format!("a duration from {} to {}", Seconds(least), Seconds(most)),
+        ValueShape::Rate => "a rate such as `10/s` or `600/min`".into(),
+        ValueShape::Cap => "a number of messages per period of at most 400 days, such as `2/7d`".into(),
+        ValueShape::Share => "a percentage from `0%` to `100%`".into(),
+        ValueShape::Amount => "an amount of money such as `0.80`".into(),
+        ValueShape::OneOf(words) | ValueShape::Words(words) => join_alternatives(words.iter().copied()),
+        ValueShape::Map(_) | ValueShape::Properties => "a map".into(),
+        ValueShape::Texts | ValueShape::Columns | ValueShape::Headers => "a map of names and text values".into(),
+        ValueShape::Each(of) => format!("a map of names, each with {}", describe_shape(of.shape)),
+        ValueShape::Or { alone, .. } => format!("{}, or a map", describe_shape(alone.shape)),
+        ValueShape::List { .. } => "a list".into(),
+        ValueShape::Channels => "a list of channels".into(),
+        ValueShape::Secret | ValueShape::Secrets => "a reference such as `{ env: NAME }`".into(),
     }
 }
 
-fn wrong_type(key: &Key, entry: &Entry, report: &mut Report) {
+fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
     let node = &entry.value;
     let (message, help) = match (key.shape, &node.content) {
-        (Shape::Template | Shape::Message, Content::Map(_)) if report.slice(&node.span).starts_with('{') => (
-            format!("the value of `{}` starts with a brace, so YAML reads it as a map, not as text", entry.key),
-            format!(
-                "put the whole value in quotes: `{}: \"{}\"`",
-                entry.key,
-                report.slice(&node.span).replace('"', "'")
-            ),
-        ),
-        (Shape::Map(keys), Content::Scalar(scalar)) => {
-            let needed =
-                keys.iter().find(|key| matches!(key.mark, Mark::Required | Mark::Choice)).map_or("", |key| key.name);
+        (ValueShape::Template | ValueShape::Message, NodeContent::Map(_))
+            if report.source_slice(&node.span).starts_with('{') =>
+        {
+            (
+                format!("the value of `{}` starts with a brace, so YAML reads it as a map, not as text", entry.key),
+                format!(
+                    "put the whole value in quotes: `{}: \"{}\"`",
+                    entry.key,
+                    report.source_slice(&node.span).replace('"', "'")
+                ),
+            )
+        }
+        (ValueShape::Map(keys), NodeContent::Scalar(scalar)) => {
+            let needed = keys
+                .iter()
+                .find(|key| matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
+                .map_or("", |key| key.name);
             let help = format!("write `{}: {{ {needed}: {} }}`", entry.key, scalar.text);
-            let help =
-                if needed.is_empty() { format!("write, for example, `{}`", key.written_as(&entry.key)) } else { help };
+            let help = if needed.is_empty() {
+                format!("write, for example, `{}`", key.format_example_as(&entry.key))
+            } else {
+                help
+            };
             (format!("`{}` must be a map, but is a single value", entry.key), help)
         }
         _ => (
-            format!("`{}` must be {}, but is {}", entry.key, expected(key.shape), kind(node)),
-            format!("write, for example, `{}`", key.written_as(&entry.key)),
+            format!("`{}` must be {}, but is {}", entry.key, describe_shape(key.shape), node_kind(node)),
+            format!("write, for example, `{}`", key.format_example_as(&entry.key)),
         ),
     };
-    report.at(&head(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
+    report.add(&head_span(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
 }
 
 /// Where a secret is kept. No finding repeats what was written: it may be the secret.
-fn secret(key: &Key, entry: &Entry, report: &mut Report) {
-    let known = |inner: &Entry| matches!(inner.key.as_str(), "env" | "file") && inner.value.scalar().is_some();
+fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
+    let known = |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
     let fine =
-        entry.value.entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
+        entry.value.as_entries().is_some_and(|entries| matches!(entries, [one] if known(one) && !one.value.is_null()));
     if !fine {
         let message = format!("`{}` must say where to find the secret, not contain it", key.name);
         let help = format!("write `{0}: {{ env: NAME }}` or `{0}: {{ file: PATH }}`", key.name);
-        report.at(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));
+        report.add(&entry.key_span, Finding::new(&rules::SECRET, message).help(help));
     }
 }
 
 /// Texts by names, some of which are secrets and stand elsewhere.
-fn headers(node: &Node, report: &mut Report) {
-    for entry in node.entries().unwrap_or_default() {
+fn check_headers(node: &Node, report: &mut FindingCollector) {
+    for entry in node.as_entries().unwrap_or_default() {
         match &entry.value.content {
-            Content::Map(_) => secret(&Key::new("headers", Shape::Secret, "{ env: NAME }"), entry, report),
-            Content::Scalar(scalar) if !scalar.is_null() => {}
+            NodeContent::Map(_) => {
+                check_secret(&KeySpec::new("headers", ValueShape::Secret, "{ env: NAME }"), entry, report)
+            }
+            NodeContent::Scalar(scalar) if !scalar.is_null() => {}
             _ => {
                 let finding = Finding::new(&rules::WRONG_TYPE, format!("`{}` must be one text value", entry.key));
-                report.at(&entry.key_span, finding.help("write the value, or `{ env: NAME }` for a secret"));
+                report.add(&entry.key_span, finding.help("write the value, or `{ env: NAME }` for a secret"));
             }
         }
     }
 }
 
-fn texts(node: &Node, report: &mut Report) {
-    node.entries().unwrap_or_default().iter().for_each(|entry| self::text(entry, report));
+fn check_texts(node: &Node, report: &mut FindingCollector) {
+    node.as_entries().unwrap_or_default().iter().for_each(|entry| self::check_text(entry, report));
 }
 
-pub(super) fn text(entry: &Entry, report: &mut Report) {
+pub(super) fn check_text(entry: &MapEntry, report: &mut FindingCollector) {
     let (problem, help) = match &entry.value.content {
-        Content::Scalar(scalar) if !scalar.is_null() => return,
-        Content::Scalar(_) => ("has no value", "write `\"\"` for an empty value"),
-        Content::List(_) | Content::Map(_) => ("must be one text value", "put the value in quotes"),
+        NodeContent::Scalar(scalar) if !scalar.is_null() => return,
+        NodeContent::Scalar(_) => ("has no value", "write `\"\"` for an empty value"),
+        NodeContent::List(_) | NodeContent::Map(_) => ("must be one text value", "put the value in quotes"),
     };
-    report.at(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
+    report.add(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
 }
 
 /// What a node is, in words.
-fn kind(node: &Node) -> &'static str {
+fn node_kind(node: &Node) -> &'static str {
     match &node.content {
-        Content::Scalar(scalar) if scalar.is_null() => "empty",
-        Content::Scalar(_) => "a single value",
-        Content::List(_) => "a list",
-        Content::Map(_) => "a map",
+        NodeContent::Scalar(scalar) if scalar.is_null() => "empty",
+        NodeContent::Scalar(_) => "a single value",
+        NodeContent::List(_) => "a list",
+        NodeContent::Map(_) => "a map",
     }
 }
 
 /// The place of a node that is shown: its first key, item or character rather than all its lines.
-pub(super) fn head(node: &Node) -> Range<usize> {
+pub(super) fn head_span(node: &Node) -> Range<usize> {
     match &node.content {
-        Content::Scalar(_) => node.span.clone(),
-        Content::List(items) => items.first().map_or_else(|| node.span.clone(), head),
-        Content::Map(entries) => entries.first().map_or_else(|| node.span.clone(), |entry| entry.key_span.clone()),
+        NodeContent::Scalar(_) => node.span.clone(),
+        NodeContent::List(items) => items.first().map_or_else(|| node.span.clone(), head_span),
+        NodeContent::Map(entries) => entries.first().map_or_else(|| node.span.clone(), |entry| entry.key_span.clone()),
     }
 }

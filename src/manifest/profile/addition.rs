@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::load::read_profiles;
-use super::{Address, KeySource, Profile};
-use crate::finding::{Finding, Source, rules};
+use super::{EndpointUrl, Profile, SecretSource};
+use crate::finding::{Finding, SourceText, rules};
 
 /// A profile that is to be written; what it does not say has its default.
 #[derive(Clone, Debug)]
@@ -15,11 +15,11 @@ pub struct NewProfile {
     /// Its name.
     pub name: String,
     /// The address of the synchronous endpoint.
-    pub base_url: Address,
+    pub base_url: EndpointUrl,
     /// The address of the asynchronous endpoint.
-    pub async_url: Option<Address>,
+    pub async_url: Option<EndpointUrl>,
     /// Where its key is kept; a file from the folder of the profiles, or by its whole path.
-    pub api_key: KeySource,
+    pub api_key: SecretSource,
     /// The account's allowance, such as `10/s`; it may be left out on loopback alone.
     pub rate: Option<String>,
 }
@@ -38,14 +38,14 @@ struct ProfileYaml<'p> {
 impl NewProfile {
     /// The profile as it stands in a file.
     #[must_use]
-    pub fn yaml(&self) -> String {
+    pub fn to_yaml(&self) -> String {
         let key = match &self.api_key {
-            KeySource::Env(name) => ("env", name.clone()),
-            KeySource::File(path) => ("file", path.display().to_string()),
+            SecretSource::Env(name) => ("env", name.clone()),
+            SecretSource::File(path) => ("file", path.display().to_string()),
         };
         let written = ProfileYaml {
             base_url: self.base_url.as_str(),
-            async_url: self.async_url.as_ref().map(Address::as_str),
+            async_url: self.async_url.as_ref().map(EndpointUrl::as_str),
             api_key: BTreeMap::from([key]),
             rate: self.rate.as_deref(),
         };
@@ -57,10 +57,10 @@ impl NewProfile {
 ///
 /// # Errors
 /// When the profile is there already or cannot be used, or the file has a form that cannot add a profile.
-pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
+pub fn append_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String, Profile), Vec<Finding>> {
     let names = |text: &str| {
-        let (gateways, _) = read_profiles(&Source::new(path, text));
-        gateways.names().map(str::to_owned).collect::<Vec<_>>()
+        let (gateways, _) = read_profiles(&SourceText::new(path, text));
+        gateways.profile_names().map(str::to_owned).collect::<Vec<_>>()
     };
     let (before, file, name) = (names(text), path.display(), &new.name);
     if before.contains(name) {
@@ -74,10 +74,10 @@ pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String
     } else {
         "\n\n"
     };
-    let added = format!("{text}{apart}{}", new.yaml());
-    let (gateways, findings) = read_profiles(&Source::new(path, added.as_str()));
+    let added = format!("{text}{apart}{}", new.to_yaml());
+    let (gateways, findings) = read_profiles(&SourceText::new(path, added.as_str()));
     let kept = names(&added);
-    let profile = gateways.profile(name).cloned();
+    let profile = gateways.find_profile(name).cloned();
     match profile {
         Ok(profile) if !findings.iter().any(Finding::is_error) && before.iter().all(|name| kept.contains(name)) => {
             Ok((added, profile))
@@ -86,7 +86,7 @@ pub fn with_profile(path: &Path, text: &str, new: &NewProfile) -> Result<(String
         _ => {
             let message = format!("cannot add a profile to `{file}`");
             let finding = Finding::new(&rules::GATEWAYS_FORM, message);
-            let help = format!("fix the file, or add the profile by hand:\n{}", new.yaml().trim_end());
+            let help = format!("fix the file, or add the profile by hand:\n{}", new.to_yaml().trim_end());
             Err([findings, vec![finding.help(help)]].concat())
         }
     }
@@ -98,17 +98,17 @@ mod tests {
 
     use super::*;
 
-    fn new(name: &str, key: KeySource) -> NewProfile {
-        let base_url = Address::parse("https://gateway.example").unwrap();
+    fn new_profile(name: &str, key: SecretSource) -> NewProfile {
+        let base_url = EndpointUrl::parse("https://gateway.example").unwrap();
         NewProfile { name: name.into(), base_url, async_url: None, api_key: key, rate: Some("10/s".into()) }
     }
 
-    fn added(text: &str) -> Result<(String, Profile), Vec<Finding>> {
-        with_profile(Path::new("gateways.yaml"), text, &new("production", KeySource::Env("KEY".into())))
+    fn append_to(text: &str) -> Result<(String, Profile), Vec<Finding>> {
+        append_profile(Path::new("gateways.yaml"), text, &new_profile("production", SecretSource::Env("KEY".into())))
     }
 
     #[test]
-    fn a_profile_stands_behind_everything_that_was_there() {
+    fn profile_is_appended_after_existing_content() {
         const LOCAL: &str = "local:\n  base_url: http://127.0.0.1:1\n  api_key: { env: KEY }";
         for before in [
             "",
@@ -119,39 +119,40 @@ mod tests {
             "local:\n  base_url: http://127.0.0.1:1\n  api_key: { env: KEY }   # why\n# production:\n#   base_url: x\n",
             "broken:\n  base_url: 5\n",
         ] {
-            let (text, profile) = added(before).unwrap_or_else(|found| panic!("{before}: {found:?}"));
+            let (text, profile) = append_to(before).unwrap_or_else(|found| panic!("{before}: {found:?}"));
             assert!(text.starts_with(before) && text.ends_with("  rate: 10/s\n"), "{text}");
             assert_eq!((profile.name.as_str(), profile.base_url.as_str()), ("production", "https://gateway.example"));
-            assert_eq!(profile.api_key, KeySource::Env("KEY".into()));
+            assert_eq!(profile.api_key, SecretSource::Env("KEY".into()));
         }
     }
 
     #[test]
-    fn what_nothing_can_be_put_behind_stays_as_it_is() {
+    fn file_that_cannot_be_extended_stays_unchanged() {
         for (before, said) in [
             ("production: { base_url: https://a.example }\n", "already has a profile `production`"),
             ("{ local: { base_url: http://127.0.0.1:1, api_key: { env: KEY } } }\n", "cannot add a profile"),
             ("- a\n", "cannot add a profile"),
             ("local: \"open\n", "cannot add a profile"),
         ] {
-            let found = added(before).unwrap_err();
+            let found = append_to(before).unwrap_err();
             assert!(found.iter().any(|finding| finding.message.contains(said)), "{before}: {found:?}");
         }
-        let found = with_profile(Path::new("g.yaml"), "", &new("sandbox", KeySource::Env("KEY".into()))).unwrap_err();
+        let found = append_profile(Path::new("g.yaml"), "", &new_profile("sandbox", SecretSource::Env("KEY".into())))
+            .unwrap_err();
         assert_eq!(found[0].rule, "reserved-name");
     }
 
     proptest! {
         #[test]
-        fn whatever_the_file_of_the_key_is_called_the_profile_names_it(name in "[^\\p{C}\\s][^\\p{C}\\p{Zl}\\p{Zp}]{0,20}[^\\p{C}\\s]") {
-            let key = KeySource::File(name.clone().into());
-            let (_, profile) = with_profile(Path::new("gateways.yaml"), "# a\n", &new("a", key.clone())).unwrap();
+        fn key_file_with_any_name_is_referenced(name in "[^\\p{C}\\s][^\\p{C}\\p{Zl}\\p{Zp}]{0,20}[^\\p{C}\\s]") {
+            let key = SecretSource::File(name.clone().into());
+            let (_, profile) = append_profile(Path::new("gateways.yaml"), "# a\n", &new_profile("a", key.clone())).unwrap();
             prop_assert_eq!(profile.api_key, key);
         }
 
         #[test]
-        fn no_file_panics_and_none_loses_a_byte(text in "[a-c:{}\\[\\]#|>&*! \"'\n\\-]{0,40}") {
-            if let Ok((added, _)) = added(&text) {
+        fn appending_never_panics_or_loses_bytes(text in "[a-c:{}\\[\\]#|>&*! \"'\n\\-]{0,40}") {
+            if let Ok((added, _)) = append_to(&text) {
                 prop_assert!(added.starts_with(&text));
             }
         }

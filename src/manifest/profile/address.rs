@@ -6,22 +6,22 @@ use reqwest::Url;
 
 /// The address of an endpoint without its path: `https://`, or `http://` to loopback.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address(Url);
+pub struct EndpointUrl(Url);
 
-impl Address {
+impl EndpointUrl {
     /// The address in `text`.
     ///
     /// # Errors
     /// What is wrong with it, and what to do.
     pub fn parse(text: &str) -> Result<Self, (String, &'static str)> {
-        const LIKE: &str = "write a URL such as `https://gateway.example`";
+        const URL_HELP: &str = "write a URL such as `https://gateway.example`";
         if !text.contains("://") {
-            return Err((format!("`{text}` does not start with `https://`"), LIKE));
+            return Err((format!("`{text}` does not start with `https://`"), URL_HELP));
         }
-        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), LIKE))?;
+        let url = Url::parse(text).map_err(|error| (format!("`{text}` is not a URL: {error}"), URL_HELP))?;
         let problem = |message: &str, help| Err((message.to_owned(), help));
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
-            return problem("the URL does not start with `https://` and a host name", LIKE);
+            return problem("the URL does not start with `https://` and a host name", URL_HELP);
         }
         if !url.username().is_empty() || url.password().is_some() {
             return problem("the URL contains a user name or a password", "remove the part before `@`");
@@ -47,7 +47,7 @@ impl Address {
 
     /// The host with its port, if the port is not the usual one; without the dot at the end of a complete name.
     #[must_use]
-    pub fn host(&self) -> String {
+    pub fn host_and_port(&self) -> String {
         let host = self.0.host_str().unwrap_or_default().trim_end_matches('.');
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
@@ -55,17 +55,17 @@ impl Address {
     /// Whether it is this machine.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        is_loopback(self.0.host_str().unwrap_or_default())
+        is_loopback_host(self.0.host_str().unwrap_or_default())
     }
 }
 
 /// Whether a host is this machine.
-pub(in crate::manifest) fn is_loopback(host: &str) -> bool {
+pub(in crate::manifest) fn is_loopback_host(host: &str) -> bool {
     let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for EndpointUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_https_or_loopback() {
+    fn endpoint_url_is_https_or_loopback() {
         let cases = [
             ("https://gateway.example", "https://gateway.example", "gateway.example", false),
             ("https://gateway.example:8443/", "https://gateway.example:8443", "gateway.example:8443", false),
@@ -88,13 +88,16 @@ mod tests {
             ("http://[::1]:80", "http://[::1]", "[::1]", true),
         ];
         for (text, shown, host, loopback) in cases {
-            let address = Address::parse(text).unwrap();
-            assert_eq!((address.as_str(), address.host().as_str(), address.is_loopback()), (shown, host, loopback));
+            let address = EndpointUrl::parse(text).unwrap();
+            assert_eq!(
+                (address.as_str(), address.host_and_port().as_str(), address.is_loopback()),
+                (shown, host, loopback)
+            );
         }
     }
 
     #[test]
-    fn anything_that_could_leak_or_mislead_is_refused() {
+    fn unsafe_endpoint_urls_are_rejected() {
         let cases = [
             "http://gateway.example",
             "http://127.0.0.1.example",
@@ -108,14 +111,14 @@ mod tests {
             "",
         ];
         for text in cases {
-            assert!(Address::parse(text).is_err(), "{text}");
+            assert!(EndpointUrl::parse(text).is_err(), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text: String) {
-            let _ = Address::parse(&text);
+            let _ = EndpointUrl::parse(&text);
         }
     }
 }

@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use crate::regular_file;
 
 /// The most bytes that a key may have.
-const LONGEST: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Where an API key is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum KeySource {
+pub enum SecretSource {
     /// In an environment variable of that name.
     Env(String),
     /// In a file that only its owner can read.
     File(PathBuf),
 }
 
-impl fmt::Display for KeySource {
+impl fmt::Display for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            KeySource::Env(name) => write!(f, "the environment variable `{name}`"),
-            KeySource::File(path) => write!(f, "the file `{}`", path.display()),
+            SecretSource::Env(name) => write!(f, "the environment variable `{name}`"),
+            SecretSource::File(path) => write!(f, "the file `{}`", path.display()),
         }
     }
 }
 
-impl KeySource {
+impl SecretSource {
     /// The same from whatever folder it is read: a server may notify of a run that another process left.
-    pub(in crate::manifest) fn resolved_from_root(self) -> Self {
+    pub(in crate::manifest) fn with_absolute_path(self) -> Self {
         match self {
             Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
             variable @ Self::Env(_) => variable,
@@ -45,13 +45,13 @@ impl KeySource {
     ///
     /// # Errors
     /// Why there is no key, and what to do; never any part of the key.
-    pub fn read(&self, what: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
+    pub fn read_secret(&self, what: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<SecretString, String> {
         let (text, place) = match self {
-            KeySource::Env(name) => {
+            SecretSource::Env(name) => {
                 let missing = || format!("the environment variable `{name}` is not set; set it to {what}");
                 (env(name).ok_or_else(missing)?, format!("the environment variable `{name}`"))
             }
-            KeySource::File(path) => (read_file(path, what)?, format!("`{}`", path.display())),
+            SecretSource::File(path) => (read_secret_file(path, what)?, format!("`{}`", path.display())),
         };
         let key = text.trim_start_matches('\u{feff}').trim();
         if key.is_empty() {
@@ -64,7 +64,7 @@ impl KeySource {
     }
 }
 
-fn read_file(path: &Path, what: &str) -> Result<String, String> {
+fn read_secret_file(path: &Path, what: &str) -> Result<String, String> {
     let name = path.display();
     let unreadable = |error: std::io::Error| {
         format!("cannot read the file `{name}`, which should contain {what}: {error}; check its path in the profile")
@@ -74,10 +74,10 @@ fn read_file(path: &Path, what: &str) -> Result<String, String> {
         return Err(format!("other users can read the file `{name}`, which contains {what}; run `chmod 600 {name}`"));
     }
     let mut text = String::new();
-    file.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > LONGEST {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(format!(
-            "the file `{name}`, which should contain only {what}, is larger than {LONGEST} bytes; \
+            "the file `{name}`, which should contain only {what}, is larger than {MAX_BYTES} bytes; \
             remove everything else from it"
         ));
     }
@@ -102,25 +102,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_from_the_environment_without_space_around_it() {
+    fn key_from_environment_is_trimmed() {
         let env = |name: &str| (name == "KEY").then(|| " s3cret\n".to_owned());
-        let key = KeySource::Env("KEY".into()).read("the API key", &env).unwrap();
+        let key = SecretSource::Env("KEY".into()).read_secret("the API key", &env).unwrap();
         assert_eq!(key.expose_secret(), "s3cret");
-        assert!(KeySource::Env("OTHER".into()).read("the API key", &env).unwrap_err().contains("`OTHER` is not set"));
+        assert!(
+            SecretSource::Env("OTHER".into())
+                .read_secret("the API key", &env)
+                .unwrap_err()
+                .contains("`OTHER` is not set")
+        );
         let empty = |_: &str| Some(" ".to_owned());
-        assert!(KeySource::Env("KEY".into()).read("the API key", &empty).unwrap_err().contains("is empty"));
+        assert!(SecretSource::Env("KEY".into()).read_secret("the API key", &empty).unwrap_err().contains("is empty"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn a_key_is_read_only_from_a_file_that_nobody_else_can_read() {
+    fn key_file_must_be_private() {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gateway.key");
         fs::write(&path, "s3cret\n").unwrap();
         let read = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            KeySource::File(path.clone()).read("the API key", &|_| None)
+            SecretSource::File(path.clone()).read_secret("the API key", &|_| None)
         };
         assert_eq!(read(0o600).unwrap().expose_secret(), "s3cret");
         for mode in [0o640, 0o604, 0o660] {

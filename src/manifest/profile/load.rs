@@ -2,34 +2,35 @@
 
 use std::ops::Range;
 
-use super::address::is_loopback;
-use super::approval::approval;
-use super::opt_out_words::opt_out_words;
+use super::address::is_loopback_host;
+use super::approval::read_approval;
+use super::opt_out_words::read_opt_out_words;
 use super::policy;
-use super::{Address, GatewaySearch, Gateways, HookSettings, KeySource, Profile};
+use super::{EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings};
 use crate::domain::{Amount, Channel};
-use crate::finding::{Finding, Source, rules};
+use crate::finding::{Finding, SourceText, rules};
 use crate::manifest::campaign::SANDBOX;
-use crate::manifest::conceal::without_keys;
+use crate::manifest::conceal::conceal_keys;
 use crate::manifest::file::read_source;
-use crate::manifest::keys::{PROFILE, check_whole};
-use crate::manifest::report::{LoadedFile, Report};
-use crate::manifest::resolve::{is_slug, notify};
-use crate::manifest::resource::profile_resources;
-use crate::manifest::section::Section;
-use crate::manifest::yaml::{self, Entry, Node};
-use crate::manifest::{CampaignPath, CampaignPaths, Rate, Reach};
+use crate::manifest::keys::{PROFILE, check_complete_map};
+use crate::manifest::report::{FindingCollector, LoadedFile};
+use crate::manifest::resolve::{is_slug, read_notify};
+use crate::manifest::resource::list_profile_resources;
+use crate::manifest::section::ConfigSection;
+use crate::manifest::yaml::{self, MapEntry, Node};
+use crate::manifest::{CampaignPath, CampaignPaths, PathScope, Rate};
 
 /// How a file gets its first profile.
-const FIRST: &str = "add a profile with `gateway add NAME`, or write `production:` and indent `base_url: …` under it";
+const ADD_PROFILE: &str =
+    "add a profile with `gateway add NAME`, or write `production:` and indent `base_url: …` under it";
 
 /// Reads the profiles; a search that finds no file gives none.
 #[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
-    let looked = search.candidates();
+    let looked = search.candidate_files();
     let found = search.explicit.clone().or_else(|| looked.iter().find(|path| path.exists()).cloned());
     let Some(file) = found else {
-        return LoadedFile::new(Some(Gateways { looked, ..Gateways::default() }), Vec::new());
+        return LoadedFile::new(Some(Gateways { searched: looked, ..Gateways::default() }), Vec::new());
     };
     let source = match read_source(&CampaignPath::anywhere(&file), "the gateways file") {
         Ok(source) => source,
@@ -37,89 +38,97 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     };
     let (mut gateways, findings) = read_profiles(&source);
     gateways.file = Some(file);
-    gateways.looked = looked;
+    gateways.searched = looked;
     LoadedFile::new(Some(gateways), findings)
 }
 
-pub(super) fn read_profiles(source: &Source) -> (Gateways, Vec<Finding>) {
+pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     let mut gateways = Gateways::default();
     // The tree is read from what was typed; findings show the text without keys.
-    let mut report = Report::new(source);
-    let tree = yaml::read(&mut report);
-    let shown = Source::new(source.path(), without_keys(source.text()));
+    let mut report = FindingCollector::new(source);
+    let tree = yaml::read_tree(&mut report);
+    let shown = SourceText::new(source.path(), conceal_keys(source.text()));
     for place in report.findings.iter_mut().filter_map(|finding| finding.place.as_mut()) {
         place.source = shown.clone();
     }
     report.source = shown;
     for finding in report.findings.iter_mut().filter(|finding| *finding.rule == rules::FILE_EMPTY) {
-        finding.help = Some(FIRST.to_owned());
+        finding.help = Some(ADD_PROFILE.to_owned());
     }
     let Some(tree) = tree else { return (gateways, report.into_findings()) };
-    let Some(entries) = tree.entries() else {
+    let Some(entries) = tree.as_entries() else {
         let finding = Finding::new(&rules::WRONG_TYPE, "the file must be a map of profiles");
-        report.at(&tree.span, finding.help(FIRST));
+        report.add(&tree.span, finding.help(ADD_PROFILE));
         return (gateways, report.into_findings());
     };
     for entry in entries {
-        let mut own = Report::new(&report.source);
-        let read = profile(entry, &CampaignPaths::of(source.path(), Reach::Anywhere), &mut own);
+        let mut own = FindingCollector::new(&report.source);
+        let read = read_profile(entry, &CampaignPaths::new(source.path(), PathScope::Anywhere), &mut own);
         let findings = own.into_findings();
         match read.filter(|_| !findings.iter().any(Finding::is_error)) {
             Some(profile) => {
                 gateways.profiles.push(profile);
-                gateways.warned.extend(findings);
+                gateways.warnings.extend(findings);
             }
-            None => gateways.refused.push((entry.key.clone(), findings)),
+            None => gateways.invalid.push((entry.key.clone(), findings)),
         }
     }
     (gateways, report.into_findings())
 }
 
-fn profile(entry: &Entry, paths: &CampaignPaths, report: &mut Report) -> Option<Profile> {
-    refuse_name(entry, report);
-    if entry.value.entries().is_none() {
+fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCollector) -> Option<Profile> {
+    check_name(entry, report);
+    if entry.value.as_entries().is_none() {
         let finding = Finding::new(&rules::WRONG_TYPE, format!("the profile `{}` must be a map of keys", entry.key));
-        report.at(&entry.key_span, finding.help("add `base_url: …`, `api_key: …` and `rate: …` under the name"));
+        report.add(&entry.key_span, finding.help("add `base_url: …`, `api_key: …` and `rate: …` under the name"));
         return None;
     }
-    check_whole(entry, PROFILE, report);
-    let section = Section::new(Some(&entry.value), PROFILE);
-    let base_url = address(section, "base_url", report);
-    let async_url = address(section, "async_url", report);
-    let proxy = proxy(section, report);
-    let api_key = section.value("api_key").and_then(|value| key_source(value, "api_key", paths, report));
+    check_complete_map(entry, PROFILE, report);
+    let section = ConfigSection::new(Some(&entry.value), PROFILE);
+    let base_url = read_address(section, "base_url", report);
+    let async_url = read_address(section, "async_url", report);
+    let proxy = read_proxy(section, report);
+    let api_key = section.find_value("api_key").and_then(|value| read_secret_source(value, "api_key", paths, report));
     let base_url = base_url?;
     refuse_proxy_to_loopback(section, (&base_url, async_url.as_ref()), report);
-    let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(Address::is_loopback);
-    let account = section.text("account").map_or_else(|| base_url.host(), str::to_owned);
-    let texts = |key| section.items(key).into_iter().map(str::to_owned).collect();
+    let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
+    let account = section.text("account").map_or_else(|| base_url.host_and_port(), str::to_owned);
+    let texts = |key| section.list_items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
-        rate: rate(section, (loopback, &entry.key_span), report)?,
+        rate: read_rate(section, (loopback, &entry.key_span), report)?,
         api_key: api_key?,
         async_url,
-        batch_limit: section.parsed("batch_limit")?,
-        recipients_limit: section.section("limits").parsed("recipients"),
-        cap: section.section("policy").cap("cap"),
-        suppress: policy::suppress(section.section("policy"), paths, report),
-        window: policy::window(section.section("policy"), report)?,
-        notify: notify(section.section("policy"), paths, report),
-        trust_status: section.parsed_items("trust_status"),
+        batch_limit: section.parse_value("batch_limit")?,
+        recipients_limit: section.subsection("limits").parse_value("recipients"),
+        cap: section.subsection("policy").parse_cap("cap"),
+        suppress: policy::read_suppress_files(section.subsection("policy"), paths, report),
+        window: policy::read_window(section.subsection("policy"), report)?,
+        notify: read_notify(section.subsection("policy"), paths, report),
+        trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
-        prices: prices(section.section("prices")),
+        prices: read_prices(section.subsection("prices")),
         currency: section.text("currency").map(str::to_owned),
-        approval: if section.has("approval") { Some(approval(section.section("approval"), report)?) } else { None },
-        hook: if section.has("hook") { Some(hook(section.section("hook"), paths, report)?) } else { None },
-        opt_out_words: opt_out_words(section, paths, report)?,
+        approval: if section.has_value("approval") {
+            Some(read_approval(section.subsection("approval"), report)?)
+        } else {
+            None
+        },
+        hook: if section.has_value("hook") {
+            Some(read_hook(section.subsection("hook"), paths, report)?)
+        } else {
+            None
+        },
+        opt_out_words: read_opt_out_words(section, paths, report)?,
         sender_verified: texts("sender_verified"),
-        resources: profile_resources(&entry.value),
+        resources: list_profile_resources(&entry.value),
         proxy,
         account,
         base_url,
     })
 }
 
-fn refuse_name(entry: &Entry, report: &mut Report) {
+fn check_name(entry: &MapEntry, report: &mut FindingCollector) {
     let finding = if entry.key == SANDBOX {
         Finding::new(&rules::RESERVED_NAME, "`sandbox` is the name of the built-in gateway")
             .help("choose another name for the profile, such as `local`")
@@ -129,79 +138,83 @@ fn refuse_name(entry: &Entry, report: &mut Report) {
         Finding::new(&rules::PROFILE_NAME, format!("`{}` is not a valid profile name", entry.key))
             .help("use 1 to 64 characters from a-z, 0-9 and `-`")
     };
-    report.at(&entry.key_span, finding);
+    report.add(&entry.key_span, finding);
 }
 
-fn address(section: Section<'_>, key: &str, report: &mut Report) -> Option<Address> {
-    let (text, span) = section.typed(key)?;
-    Address::parse(text)
-        .map_err(|(message, help)| report.at(span, Finding::new(&rules::GATEWAY_ADDRESS, message).help(help)))
+fn read_address(section: ConfigSection<'_>, key: &str, report: &mut FindingCollector) -> Option<EndpointUrl> {
+    let (text, span) = section.typed_text(key)?;
+    EndpointUrl::parse(text)
+        .map_err(|(message, help)| report.add(span, Finding::new(&rules::GATEWAY_ADDRESS, message).help(help)))
         .ok()
 }
 
-fn proxy(section: Section<'_>, report: &mut Report) -> Option<String> {
-    let (text, span) = section.typed("proxy")?;
+fn read_proxy(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<String> {
+    let (text, span) = section.typed_text("proxy")?;
     let usable = reqwest::Url::parse(text).is_ok_and(|url| url.has_host() && matches!(url.scheme(), "http" | "https"));
     if !usable {
         let finding = Finding::new(&rules::PROXY_ADDRESS, format!("`{text}` is not a proxy URL"));
-        report.at(span, finding.help("write a URL such as `http://proxy.example:3128`"));
+        report.add(span, finding.help("write a URL such as `http://proxy.example:3128`"));
     }
     Some(text.to_owned())
 }
 
 /// Refuses another machine's proxy for a loopback address: messages would leave this machine, and count as if they did not.
 fn refuse_proxy_to_loopback(
-    section: Section<'_>,
-    (base_url, async_url): (&Address, Option<&Address>),
-    report: &mut Report,
+    section: ConfigSection<'_>,
+    (base_url, async_url): (&EndpointUrl, Option<&EndpointUrl>),
+    report: &mut FindingCollector,
 ) {
-    let Some((text, span)) = section.typed("proxy") else { return };
-    let is_elsewhere = |url: reqwest::Url| !url.host_str().is_some_and(is_loopback);
-    let local = base_url.is_loopback() || async_url.is_some_and(Address::is_loopback);
+    let Some((text, span)) = section.typed_text("proxy") else { return };
+    let is_elsewhere = |url: reqwest::Url| !url.host_str().is_some_and(is_loopback_host);
+    let local = base_url.is_loopback() || async_url.is_some_and(EndpointUrl::is_loopback);
     if local && reqwest::Url::parse(text).is_ok_and(is_elsewhere) {
         let finding = Finding::new(&rules::PROXY_ADDRESS, "a proxy on another machine cannot reach a loopback address");
-        report.at(span, finding.help("remove `proxy`, or use the address of the live gateway"));
+        report.add(span, finding.help("remove `proxy`, or use the address of the live gateway"));
     }
 }
 
 /// Where webhooks are taken; the address of our own receiver, to which the gateway brings no key.
-fn hook(section: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<HookSettings> {
-    let (text, span) = section.typed("public_url")?;
-    let address = Address::parse(text).map_err(|(message, _)| {
+fn read_hook(
+    section: ConfigSection<'_>,
+    paths: &CampaignPaths,
+    report: &mut FindingCollector,
+) -> Option<WebhookSettings> {
+    let (text, span) = section.typed_text("public_url")?;
+    let address = EndpointUrl::parse(text).map_err(|(message, _)| {
         let finding = Finding::new(&rules::GATEWAY_ADDRESS, message);
-        report.at(
+        report.add(
             span,
             finding.help("write a URL such as `https://hooks.example.com`; `http://` is allowed only on this machine"),
         );
     });
-    let value = section.value("secret")?;
+    let value = section.find_value("secret")?;
     let one = std::slice::from_ref(value);
-    let secrets = value.items().unwrap_or(one).iter().map(|item| key_source(item, "secret", paths, report));
-    let secrets: Option<Vec<KeySource>> = secrets.collect();
-    Some(HookSettings { public_url: address.ok()?, secrets: secrets? })
+    let secrets = value.as_items().unwrap_or(one).iter().map(|item| read_secret_source(item, "secret", paths, report));
+    let secrets: Option<Vec<SecretSource>> = secrets.collect();
+    Some(WebhookSettings { public_url: address.ok()?, secrets: secrets? })
 }
 
 /// Where the secret behind a key is kept.
-pub(in crate::manifest) fn key_source(
+pub(in crate::manifest) fn read_secret_source(
     value: &Node,
     key: &str,
     paths: &CampaignPaths,
-    report: &mut Report,
-) -> Option<KeySource> {
-    let [one] = value.entries()? else { return None };
-    let text = one.value.scalar()?.text.trim();
+    report: &mut FindingCollector,
+) -> Option<SecretSource> {
+    let [one] = value.as_entries()? else { return None };
+    let text = one.value.as_scalar()?.text.trim();
     match one.key.as_str() {
-        "env" if is_environment_name(text) => Some(KeySource::Env(text.to_owned())),
+        "env" if is_environment_name(text) => Some(SecretSource::Env(text.to_owned())),
         "env" => {
             // What stands here may be the key itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
-            report.at(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
+            report.add(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
         }
-        "file" => match paths.resolve(text) {
-            Ok(path) => Some(KeySource::File(path.path().to_owned())),
+        "file" => match paths.resolve_path(text) {
+            Ok(path) => Some(SecretSource::File(path.path().to_owned())),
             Err(finding) => {
-                report.at(&one.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
+                report.add(&one.value.span, finding.help("write `{ env: NAME }`, or move the secret into that folder"));
                 None
             }
         },
@@ -215,12 +228,16 @@ pub(in crate::manifest) fn is_environment_name(name: &str) -> bool {
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &mut Report) -> Option<Rate> {
-    match section.typed("rate") {
+fn read_rate(
+    section: ConfigSection<'_>,
+    (loopback, span): (bool, &Range<usize>),
+    report: &mut FindingCollector,
+) -> Option<Rate> {
+    match section.typed_text("rate") {
         None if loopback => Some(Rate::Unlimited),
         None => {
             let finding = Finding::new(&rules::MISSING_KEY, "a profile needs `rate`, the account's rate limit");
-            report.at(
+            report.add(
                 span,
                 finding.help("add a line such as `rate: 10/s`; ask the gateway's support team for your limit"),
             );
@@ -231,15 +248,15 @@ fn rate(section: Section<'_>, (loopback, span): (bool, &Range<usize>), report: &
             if rate == Rate::Unlimited && !loopback {
                 let finding =
                     Finding::new(&rules::UNLIMITED_RATE, "`unlimited` is allowed only for a gateway on this machine");
-                report.at(span, finding.help("write your account's rate limit, for example `rate: 100/s`"));
+                report.add(span, finding.help("write your account's rate limit, for example `rate: 100/s`"));
             }
             Some(rate)
         }
     }
 }
 
-fn prices(section: Section<'_>) -> Vec<(Channel, Amount)> {
-    Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parsed(channel.name())?))).collect()
+fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, Amount)> {
+    Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parse_value(channel.name())?))).collect()
 }
 
 #[cfg(test)]
@@ -248,7 +265,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::finding::show;
+    use crate::finding::render_findings;
 
     const FULL: &str = "production:
   base_url: https://gateway.example/
@@ -268,7 +285,7 @@ local:
   prices: { sms: 0.80, call/otp: 1 }
 ";
 
-    fn load(yaml: &str) -> (tempfile::TempDir, LoadedFile<Gateways>) {
+    fn load_profiles(yaml: &str) -> (tempfile::TempDir, LoadedFile<Gateways>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("gateways.yaml");
         fs::write(&file, yaml).unwrap();
@@ -278,29 +295,29 @@ local:
 
     fn profile_with(line: &str) -> Vec<(&'static str, usize, usize)> {
         let yaml = format!("a:\n  base_url: https://g.example\n  api_key: {{ env: KEY }}\n  rate: 10/s\n{line}\n");
-        let (_folder, loaded) = load(&yaml);
-        told(&refused(loaded))
+        let (_folder, loaded) = load_profiles(&yaml);
+        list_findings(&load_refused(loaded))
     }
 
     /// What is told when a profile that is wrong is used, or the file cannot be read at all.
-    fn refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
+    fn load_refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
         let Some(gateways) = loaded.value else { return loaded.findings };
-        gateways.refused.into_iter().flat_map(|(_, findings)| findings).collect()
+        gateways.invalid.into_iter().flat_map(|(_, findings)| findings).collect()
     }
 
-    fn told(findings: &[Finding]) -> Vec<(&'static str, usize, usize)> {
+    fn list_findings(findings: &[Finding]) -> Vec<(&'static str, usize, usize)> {
         findings
             .iter()
             .map(|finding| (finding.rule.id, finding.place.as_ref().unwrap()))
-            .map(|(rule, at)| (rule, at.line(), at.column()))
+            .map(|(rule, at)| (rule, at.line_number(), at.column_number()))
             .collect()
     }
 
     #[test]
-    fn profiles_are_understood_with_their_defaults() {
-        let (folder, loaded) = load(FULL);
+    fn profiles_have_documented_defaults() {
+        let (folder, loaded) = load_profiles(FULL);
         let gateways = loaded.value.unwrap();
-        let production = gateways.profile("production").unwrap();
+        let production = gateways.find_profile("production").unwrap();
         assert_eq!(production.base_url.as_str(), "https://gateway.example");
         assert_eq!((production.rate, production.batch_limit.get()), (Rate::PerSecond(100.0), 100));
         assert_eq!(production.recipients_limit, Some(50_000));
@@ -308,20 +325,20 @@ local:
         assert_eq!(production.fatal_errors, ["Not enough money"]);
         assert_eq!(production.account, "gateway.example");
         assert!(!production.is_loopback());
-        let local = gateways.profile("local").unwrap();
+        let local = gateways.find_profile("local").unwrap();
         assert_eq!((local.rate, local.account.as_str(), local.is_loopback()), (Rate::Unlimited, "shared", true));
-        assert_eq!(local.api_key, KeySource::File(folder.path().join("secrets/local.key")));
+        assert_eq!(local.api_key, SecretSource::File(folder.path().join("secrets/local.key")));
         assert_eq!(local.fatal_errors, ["No route"]);
         assert_eq!(local.sender_verified, ["Approved", "Перевірено"]);
         assert_eq!(production.sender_verified, ["Checked"]);
-        let priced = |channel| local.price(channel).map(Amount::digits);
+        let priced = |channel| local.price_per_message(channel).map(Amount::to_json_digits);
         assert_eq!(priced(Channel::Sms).as_deref(), Some("0.80"));
         assert_eq!((priced(Channel::CallOtp).as_deref(), priced(Channel::Viber)), (Some("1"), None));
         assert!(production.prices.is_empty());
     }
 
     #[test]
-    fn what_a_profile_may_not_say_is_told_where_it_stands() {
+    fn invalid_profile_values_are_reported_in_place() {
         let cases = [
             ("  policy: { window: 9-20 }", ("window", 5, 21)),
             ("  policy: { window: { hours: 09:00-20:00, zone: city } }", ("window", 5, 49)),
@@ -357,15 +374,15 @@ local:
     }
 
     #[test]
-    fn an_empty_file_speaks_of_profiles() {
-        let (_folder, loaded) = load("\n");
-        let findings = refused(loaded);
+    fn empty_file_suggests_adding_a_profile() {
+        let (_folder, loaded) = load_profiles("\n");
+        let findings = load_refused(loaded);
         assert_eq!(findings[0].rule, "file-empty");
         assert!(findings[0].help.as_ref().unwrap().contains("base_url"), "{findings:?}");
     }
 
     #[test]
-    fn a_key_written_into_the_file_is_refused_and_never_shown() {
+    fn literal_api_key_is_rejected_and_concealed() {
         let keys = [
             "api_key: s3cret",
             "api_key: \"s3cret\"",
@@ -386,30 +403,31 @@ local:
             "api_key: |\n    s3cret",
         ];
         for key in keys {
-            let (_folder, loaded) = load(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
-            let findings = refused(loaded);
-            let text = show(&findings, false);
+            let (_folder, loaded) =
+                load_profiles(&format!("a:\n  base_url: https://g.example\n  rate: 1/s\n  {key}\n"));
+            let findings = load_refused(loaded);
+            let text = render_findings(&findings, false);
             assert!(findings.iter().any(Finding::is_error), "{key}");
             assert!(!text.contains("s3cret"), "{text}");
         }
     }
 
     #[test]
-    fn an_unknown_gateway_says_what_was_meant_or_where_profiles_were_looked_for() {
-        let (_folder, loaded) = load(FULL);
+    fn unknown_gateway_suggests_a_name_or_searched_files() {
+        let (_folder, loaded) = load_profiles(FULL);
         let gateways = loaded.value.unwrap();
-        let help = |name: &str| gateways.profile(name).unwrap_err()[0].help.clone().unwrap();
+        let help = |name: &str| gateways.find_profile(name).unwrap_err()[0].help.clone().unwrap();
         assert_eq!(help("prodution"), "did you mean `production`?");
         assert!(help("zzzzzz").contains(": `production` and `local`"));
         let folder = tempfile::tempdir().unwrap();
         let search = GatewaySearch { campaign: Some(folder.path().join("c/a.yaml")), ..GatewaySearch::default() };
         let none = load_gateways(&search).value.unwrap();
-        let help = none.profile("production").unwrap_err()[0].help.clone().unwrap();
+        let help = none.find_profile("production").unwrap_err()[0].help.clone().unwrap();
         assert!(help.contains("c/gateways.yaml") && help.contains("no gateways file exists"), "{help}");
     }
 
     #[test]
-    fn profiles_are_found_beside_the_campaign_then_above_then_in_the_configuration() {
+    fn gateways_file_is_searched_in_documented_order() {
         let house = tempfile::tempdir().unwrap();
         let place = |name: &str| house.path().join(name);
         fs::create_dir_all(place("campaigns")).unwrap();

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::manifest::campaign_paths::parent;
+use crate::manifest::campaign_paths::parent_folder;
 
-const FILE: &str = "gateways.yaml";
+const FILE_NAME: &str = "gateways.yaml";
 
 /// Where gateways.yaml may be; the first that exists is read.
 #[derive(Clone, Debug, Default)]
@@ -20,14 +20,14 @@ pub struct GatewaySearch {
 impl GatewaySearch {
     /// Every file that may hold the profiles.
     #[must_use]
-    pub fn files(&self) -> Vec<PathBuf> {
-        self.explicit.iter().cloned().chain(self.candidates()).collect()
+    pub fn list_files(&self) -> Vec<PathBuf> {
+        self.explicit.iter().cloned().chain(self.candidate_files()).collect()
     }
 
     /// The files that may exist, in the order in which they are tried.
-    pub(super) fn candidates(&self) -> Vec<PathBuf> {
+    pub(super) fn candidate_files(&self) -> Vec<PathBuf> {
         let folder = self.campaign.as_deref().map(|file| file.parent().unwrap_or(Path::new("")).to_owned());
-        let above = folder.as_deref().map(parent);
-        [folder, above, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE)).collect()
+        let above = folder.as_deref().map(parent_folder);
+        [folder, above, self.configuration.clone()].into_iter().flatten().map(|folder| folder.join(FILE_NAME)).collect()
     }
 }

@@ -1,27 +1,27 @@
 //! What an operation carries of its channels (contract 4.3), so that nothing is dropped in silence.
 
 use super::Resolver;
-use super::channels::Slot;
-use crate::domain::{Channel, Field, OperationKind, WirePlace};
-use crate::finding::{Finding, list_all, rules};
+use super::channels::ChannelEntry;
+use crate::domain::{Channel, ChannelField, OperationKind, WirePlace};
+use crate::finding::{Finding, join_names, rules};
 
 /// Properties of every operation that is no stage of a pipeline.
-const COMMON: [&str; 4] = ["type", "id", "phone", "hook"];
+const COMMON_PROPERTIES: [&str; 4] = ["type", "id", "phone", "hook"];
 
 /// The operation that the channels become.
 #[derive(Clone, Copy)]
-pub(super) struct Carrier {
+pub(super) struct OperationChoice {
     /// What it is.
     pub(super) kind: OperationKind,
     /// Whether the author asked for it.
-    pub(super) chosen: bool,
+    pub(super) is_explicit: bool,
 }
 
 impl Resolver<'_> {
     /// Tells the keys that the operation has no place for.
-    pub(super) fn refuse_not_carried(&mut self, carrier: Carrier, slots: &[Slot<'_>]) {
-        let Carrier { kind, chosen } = carrier;
-        let better = self.tell_order(carrier, slots);
+    pub(super) fn refuse_uncarried_keys(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) {
+        let OperationChoice { kind, is_explicit: chosen } = carrier;
+        let better = self.report_order(carrier, slots);
         let help = match kind {
             OperationKind::Pipeline if chosen => "remove the key, or remove `operation: pipeline`",
             OperationKind::Pipeline => {
@@ -32,10 +32,11 @@ impl Resolver<'_> {
         };
         for slot in slots {
             for field in slot.channel.facts().fields {
-                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place(kind)) else {
+                let (Some(entry), WirePlace::Nowhere(why)) = (slot.section.entry(field.key), field.place_in(kind))
+                else {
                     continue;
                 };
-                if better.is_some_and(|better| !matches!(field.place(better), WirePlace::Nowhere(_))) {
+                if better.is_some_and(|better| !matches!(field.place_in(better), WirePlace::Nowhere(_))) {
                     continue;
                 }
                 let message = match kind {
@@ -51,7 +52,7 @@ impl Resolver<'_> {
                         field.key, slot.channel
                     ),
                 };
-                self.report.at(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
+                self.report.add(&entry.key_span, Finding::new(&rules::NOT_CARRIED, message).help(help));
             }
         }
     }
@@ -59,11 +60,11 @@ impl Resolver<'_> {
 
 impl Resolver<'_> {
     /// Reports once that the same channels in another order carry these keys. Returns the kind of that order.
-    fn tell_order(&mut self, carrier: Carrier, slots: &[Slot<'_>]) -> Option<OperationKind> {
-        let Carrier { kind: OperationKind::Pipeline, chosen: false } = carrier else { return None };
+    fn report_order(&mut self, carrier: OperationChoice, slots: &[ChannelEntry<'_>]) -> Option<OperationKind> {
+        let OperationChoice { kind: OperationKind::Pipeline, is_explicit: false } = carrier else { return None };
         let channels: Vec<Channel> = slots.iter().map(|slot| slot.channel).collect();
-        let better = reordered(&channels)?;
-        let is_nowhere = |field: &Field, kind| matches!(field.place(kind), WirePlace::Nowhere(_));
+        let better = find_reordered_kind(&channels)?;
+        let is_nowhere = |field: &ChannelField, kind| matches!(field.place_in(kind), WirePlace::Nowhere(_));
         let saved: Vec<(&str, Channel)> = slots
             .iter()
             .flat_map(|slot| slot.channel.facts().fields.iter().map(move |field| (slot, field)))
@@ -74,12 +75,12 @@ impl Resolver<'_> {
         let (_, owner) = *saved.first()?;
         let before: Vec<&str> =
             channels.iter().take_while(|channel| **channel != owner).map(|channel| channel.name()).collect();
-        let keys = list_all(saved.iter().map(|(key, _)| *key));
+        let keys = join_names(saved.iter().map(|(key, _)| *key));
         let message = match before.as_slice() {
             [] => format!("in this order, the channels do not support {keys}"),
             before => format!(
                 "with {} before `{owner}`, the channels do not support {keys}",
-                list_all(before.iter().copied())
+                join_names(before.iter().copied())
             ),
         };
         let order: Vec<String> = better.channels().iter().map(|channel| format!("`{channel}`")).collect();
@@ -89,13 +90,13 @@ impl Resolver<'_> {
             rest.join(", then ")
         );
         let place = slots.first()?.name_span;
-        self.report.at(place, Finding::new(&rules::NOT_CARRIED, message).help(help));
+        self.report.add(place, Finding::new(&rules::NOT_CARRIED, message).help(help));
         Some(better)
     }
 }
 
 /// The operation of its own that tries the same channels in another order.
-fn reordered(channels: &[Channel]) -> Option<OperationKind> {
+fn find_reordered_kind(channels: &[Channel]) -> Option<OperationKind> {
     OperationKind::ALL.into_iter().find(|kind| {
         let others = kind.channels();
         others.len() == channels.len() && others != channels && others.iter().all(|other| channels.contains(other))
@@ -103,10 +104,10 @@ fn reordered(channels: &[Channel]) -> Option<OperationKind> {
 }
 
 /// The properties that an operation already has, where `fields` of that channel are written.
-pub(super) fn known_properties(kind: OperationKind, channel: Channel) -> Vec<&'static str> {
-    let of = |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place(kind).property());
+pub(super) fn list_known_properties(kind: OperationKind, channel: Channel) -> Vec<&'static str> {
+    let of = |channel: Channel| channel.facts().fields.iter().filter_map(move |field| field.place_in(kind).property());
     match kind {
         OperationKind::Pipeline => of(channel).collect(),
-        _ => COMMON.into_iter().chain(kind.channels().iter().copied().flat_map(of)).collect(),
+        _ => COMMON_PROPERTIES.into_iter().chain(kind.channels().iter().copied().flat_map(of)).collect(),
     }
 }

@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::Resolver;
-use super::carried::known_properties;
-use super::channels::Slot;
-use crate::domain::{Channel, Extra, OperationKind};
+use super::carried::list_known_properties;
+use super::channels::ChannelEntry;
+use crate::domain::{Channel, ExtraProperties, OperationKind};
 use crate::finding::{Finding, rules};
-use crate::manifest::yaml::core_json;
+use crate::manifest::yaml::node_to_json;
 
 impl Resolver<'_> {
     /// The extra properties of a channel, with the types that YAML gives them.
-    pub(super) fn extra(&mut self, slot: &Slot<'_>) -> Extra {
-        let entries = slot.section.value("fields").and_then(|node| node.entries()).unwrap_or_default();
-        entries.iter().map(|entry| (entry.key.clone(), core_json(&entry.value))).collect()
+    pub(super) fn resolve_extra(&mut self, slot: &ChannelEntry<'_>) -> ExtraProperties {
+        let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
+        entries.iter().map(|entry| (entry.key.clone(), node_to_json(&entry.value))).collect()
     }
 
     /// Tells properties that the operation already has, and those that two channels give it.
-    pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[Slot<'_>]) {
+    pub(super) fn refuse_collisions(&mut self, kind: OperationKind, slots: &[ChannelEntry<'_>]) {
         let mut given: BTreeMap<&str, Channel> = BTreeMap::new();
         for slot in slots {
-            let known = known_properties(kind, slot.channel);
-            let entries = slot.section.value("fields").and_then(|node| node.entries()).unwrap_or_default();
+            let known = list_known_properties(kind, slot.channel);
+            let entries = slot.section.find_value("fields").and_then(|node| node.as_entries()).unwrap_or_default();
             for entry in entries {
                 let other = given.insert(&entry.key, slot.channel).filter(|_| kind != OperationKind::Pipeline);
                 let finding = if known.contains(&entry.key.as_str()) {
@@ -36,7 +36,7 @@ impl Resolver<'_> {
                 } else {
                     continue;
                 };
-                self.report.at(&entry.key_span, finding);
+                self.report.add(&entry.key_span, finding);
             }
         }
     }

@@ -3,9 +3,9 @@
 use encoding_rs::Encoding;
 
 use super::Resolver;
-use crate::domain::{Delimiter, ListForm};
+use crate::domain::{Delimiter, ListFormat};
 use crate::finding::{Finding, did_you_mean, rules};
-use crate::manifest::section::Section;
+use crate::manifest::section::ConfigSection;
 
 /// Encodings as people write them, for those who meant one of them.
 const ENCODINGS: [&str; 14] = [
@@ -27,8 +27,8 @@ const ENCODINGS: [&str; 14] = [
 
 impl Resolver<'_> {
     /// The form; nothing where a key says nothing that there is, which was told.
-    pub(super) fn list_form(&mut self, recipients: Section<'_>) -> Option<ListForm> {
-        let encoding = recipients.typed("encoding").map(|(label, span)| {
+    pub(super) fn resolve_list_format(&mut self, recipients: ConfigSection<'_>) -> Option<ListFormat> {
+        let encoding = recipients.typed_text("encoding").map(|(label, span)| {
             let encoding = Encoding::for_label_no_replacement(label.as_bytes());
             if encoding.is_none() {
                 let finding = Finding::new(&rules::UNKNOWN_ENCODING, format!("unknown encoding `{label}`"));
@@ -40,27 +40,27 @@ impl Resolver<'_> {
                             .to_owned()
                     }
                 };
-                self.report.at(span, finding.help(help));
+                self.report.add(span, finding.help(help));
             }
             encoding
         });
-        let delimiter = recipients.typed("delimiter").map(|(name, span)| {
+        let delimiter = recipients.typed_text("delimiter").map(|(name, span)| {
             let delimiter = Delimiter::from_name(name);
             if delimiter.is_none() {
                 let finding = Finding::new(&rules::UNKNOWN_DELIMITER, format!("`{name}` is not a valid delimiter"));
                 let help = "write one character, as in `delimiter: \";\"`, or `delimiter: tab`";
-                self.report.at(span, finding.help(help));
+                self.report.add(span, finding.help(help));
             }
             delimiter
         });
-        let sheet = recipients.typed("sheet").map(|(name, _)| name.to_owned());
-        let header_row = recipients.parsed("header_row");
-        Some(ListForm { encoding: said(encoding)?, delimiter: said(delimiter)?, sheet, header_row })
+        let sheet = recipients.typed_text("sheet").map(|(name, _)| name.to_owned());
+        let header_row = recipients.parse_value("header_row");
+        Some(ListFormat { encoding: require_valid(encoding)?, delimiter: require_valid(delimiter)?, sheet, header_row })
     }
 }
 
 /// What a key says; nothing where it says nothing that there is.
-fn said<T>(key: Option<Option<T>>) -> Option<Option<T>> {
+fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
     match key {
         None => Some(None),
         Some(None) => None,

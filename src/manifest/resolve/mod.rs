@@ -26,27 +26,27 @@ use std::path::Path;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub(super) use notify::notify;
+pub(super) use notify::read_notify;
 
-use super::campaign::{Brief, Campaign, Duplicates, default_results};
-use super::day::{Day, dated};
+use super::campaign::{Campaign, CampaignBrief, DuplicatePolicy, default_results_path};
+use super::day::{CampaignDay, insert_date};
 use super::document::{self, FileKind};
-use super::file::is_list;
+use super::file::is_list_name;
 use super::keys::{CAMPAIGN, SUPPRESS_FILE};
-use super::recipients::Recipients;
-use super::report::{LoadedFile, Report};
-use super::section::Section;
-use super::suppress_file::{SuppressFile, suppress_files};
+use super::recipients::RecipientSource;
+use super::report::{FindingCollector, LoadedFile};
+use super::section::ConfigSection;
+use super::suppress_file::{SuppressionFile, read_suppression_files};
 use super::text_folders::TextFolders;
-use super::yaml::{Entry, Node};
-use super::{CampaignPath, CampaignPaths, Gaps, Places, Reach};
-use crate::calendar::PerDay;
-use crate::domain::{Budget, Content, Endpoint, Language, ListForm, OperationKind, Purpose, Text};
-use crate::finding::{Finding, Source, quoted, rules};
+use super::yaml::{MapEntry, Node};
+use super::{CampaignPath, CampaignPaths, Gaps, PathScope, SourceMap};
+use crate::calendar::DailyLimits;
+use crate::domain::{Budget, Endpoint, Language, ListFormat, MessageContent, NamedTemplate, OperationKind, Purpose};
+use crate::finding::{Finding, SourceText, quote_for_shell, rules};
 
-pub use chosen::no_text_for;
-pub use names::{is_slug, slug};
-pub use timezone::zone_advice;
+pub use chosen::missing_text_reason;
+pub use names::{is_slug, to_slug};
+pub use timezone::suggest_zone;
 
 const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "the campaign", keys: CAMPAIGN };
 
@@ -54,23 +54,24 @@ const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "th
 ///
 /// Every problem that these files alone show is a finding; nothing stops at the first one.
 #[must_use]
-pub fn load_campaign(path: &Path, day: Day) -> LoadedFile<Campaign> {
-    load_campaign_within(path, day, Reach::Anywhere)
+pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
+    load_campaign_within(path, day, PathScope::Anywhere)
 }
 
 /// The same of a file whose paths have this reach, as has its own.
 #[must_use]
-pub fn load_campaign_within(path: &Path, day: Day, reach: Reach) -> LoadedFile<Campaign> {
-    if is_list(path) {
+pub fn load_campaign_within(path: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
+    if is_list_name(path) {
         let message = format!("`{}` is a list of recipients, not a campaign file", path.display());
-        let help = format!("create a campaign from it with `campaign init NAME --from {}`", quoted(path));
+        let help = format!("create a campaign from it with `campaign init NAME --from {}`", quote_for_shell(path));
         return LoadedFile::new(None, vec![Finding::new(&rules::WRONG_TYPE, message).help(help)]);
     }
-    let paths = CampaignPaths::of(path, reach);
+    let paths = CampaignPaths::new(path, reach);
     let mut loaded = document::load_path(paths.file(), CAMPAIGN_FILE, |root, report| {
-        let folders = TextFolders::of(&paths);
-        let (today, columns, files, gaps) = (day.date(None), Vec::new(), BTreeMap::new(), Gaps::default());
-        Resolver { report, paths: paths.clone(), folders, columns, files, day, today, gaps }.campaign(path, root)
+        let folders = TextFolders::from_paths(&paths);
+        let (today, columns, files, gaps) = (day.resolve_date(None), Vec::new(), BTreeMap::new(), Gaps::default());
+        Resolver { report, paths: paths.clone(), folders, columns, files, day, today, gaps }
+            .resolve_campaign(path, root)
     });
     // Each gap comes with an error; if one did not, the campaign still must not be sent.
     if let Some(campaign) = loaded.value.take_if(|campaign: &mut Campaign| campaign.gaps.any) {
@@ -81,16 +82,16 @@ pub fn load_campaign_within(path: &Path, day: Day, reach: Reach) -> LoadedFile<C
 
 /// Resolves one campaign; findings go into the report.
 struct Resolver<'r> {
-    report: &'r mut Report,
+    report: &'r mut FindingCollector,
     /// The paths that it names.
     paths: CampaignPaths,
     folders: TextFolders,
     /// The columns' names in texts and their headers, as far as the campaign tells them.
     columns: Vec<(String, String)>,
     /// The text files that were read, by the names that texts call them.
-    files: BTreeMap<String, Source>,
+    files: BTreeMap<String, SourceText>,
     /// The day for which it is read.
-    day: Day,
+    day: CampaignDay,
     /// Its date.
     today: Date,
     /// The stand-ins for missing or wrong parts.
@@ -99,61 +100,62 @@ struct Resolver<'r> {
 
 impl Resolver<'_> {
     /// The campaign, with stand-ins for missing or wrong parts, which it reports.
-    fn campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
-        let root = Section::new(Some(&tree), CAMPAIGN);
-        let recipients = root.section("recipients");
-        let name = self.name(root, path);
-        let columns = self.columns(recipients);
+    fn resolve_campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
+        let root = ConfigSection::new(Some(&tree), CAMPAIGN);
+        let recipients = root.subsection("recipients");
+        let name = self.resolve_name(root, path);
+        let columns = self.resolve_columns(recipients);
         self.columns.clone_from(&columns);
         // In texts, `phone` is the first of several phone columns.
         self.columns.dedup_by(|next, before| next.0 == before.0);
-        let edition = root.entry("edition").and_then(|entry| self.text("edition".into(), entry));
-        let timezone = self.timezone(root);
-        self.today = self.day.date(timezone.as_deref());
-        let schedule = self.schedule(root, timezone.as_deref());
-        let per_day = self.per_day(root, timezone.as_deref());
-        let (window, until) = (self.window(root), self.until(root));
-        let region = self.region(recipients);
-        let vars = self.vars(root, &columns);
-        let content = self.content(root, root, "");
-        let variants = self.variants(root, content.as_ref(), &vars);
-        let holdout = self.holdout(root);
-        let data = self.data(root, &vars);
-        let source = self.recipients(recipients);
+        let edition = root.entry("edition").and_then(|entry| self.resolve_text("edition".into(), entry));
+        let timezone = self.resolve_timezone(root);
+        self.today = self.day.resolve_date(timezone.as_deref());
+        let schedule = self.resolve_schedule(root, timezone.as_deref());
+        let per_day = self.resolve_per_day(root, timezone.as_deref());
+        let (window, until) = (self.resolve_window(root), self.resolve_until(root));
+        let region = self.resolve_region(recipients);
+        let vars = self.resolve_vars(root, &columns);
+        let content = self.resolve_content(root, root, "");
+        let variants = self.resolve_variants(root, content.as_ref(), &vars);
+        let holdout = self.resolve_holdout(root);
+        let data = self.resolve_tables(root, &vars);
+        let source = self.resolve_recipients(recipients);
         self.refuse_waiting(root, source.as_ref());
-        let form = self.list_form(recipients);
-        let suppress = self.suppress(recipients);
+        let form = self.resolve_list_format(recipients);
+        let suppress = self.resolve_suppress_files(recipients);
         self.refuse_own_list(recipients, source.as_ref());
-        let results = self.results(root, name.as_deref());
+        let results = self.resolve_results(root, name.as_deref());
         self.refuse_resending(
             root,
             content.iter().chain(variants.iter().filter_map(|variant| variant.content.as_ref())),
         );
-        let notify = notify(root, &self.paths, self.report);
+        let notify = read_notify(root, &self.paths, self.report);
         self.gaps.note_names(root);
         self.gaps.list = source.is_none() || form.is_none();
         self.gaps.recipients = self.has_errors_within(&tree, "recipients");
-        let content = self.or_stand_in(content, || Content { kind: OperationKind::Pipeline, stages: Vec::new() });
-        let name = self.or_stand_in(name, || slug(&path.file_stem().unwrap_or_default().to_string_lossy()));
+        let content =
+            self.or_stand_in(content, || MessageContent { kind: OperationKind::Pipeline, stages: Vec::new() });
+        let name = self.or_stand_in(name, || to_slug(&path.file_stem().unwrap_or_default().to_string_lossy()));
         let file = self.paths.file().clone();
-        let results = self.or_stand_in(results, || default_results(&file, &name));
+        let results = self.or_stand_in(results, || default_results_path(&file, &name));
         Some(Campaign {
             results,
-            receipts: self.or_default(root, |root| root.parsed("receipts"))?,
-            brief: Brief {
+            receipts: self.or_default(root, |root| root.parse_value("receipts"))?,
+            brief: CampaignBrief {
                 name,
                 edition,
-                purpose: self.or_default(root, |root| purpose(root, &content))?,
+                purpose: self.or_default(root, |root| read_purpose(root, &content))?,
                 gateway: self.or_default(root, |root| root.text("gateway"))?.to_owned(),
-                endpoint: self.or_default(root, endpoint)?,
+                endpoint: self.or_default(root, read_endpoint)?,
                 timezone,
                 columns,
                 region,
-                language: root.typed("language").and_then(|(code, _)| Language::from_code(code)),
-                duplicates: self.or_default(recipients, duplicates)?,
-                max_invalid: self.or_default(recipients, |recipients| recipients.parsed("max_invalid"))?,
-                condition: condition(recipients),
-                exclude: recipients::exclude(recipients),
+                language: root.typed_text("language").and_then(|(code, _)| Language::from_code(code)),
+                duplicates: self.or_default(recipients, read_duplicates)?,
+                max_invalid: self.or_default(recipients, |recipients| recipients.parse_value("max_invalid"))?,
+                condition: read_condition(recipients),
+                exclude: recipients::read_exclude(recipients),
                 may_be_empty: self.or_default(recipients, |recipients| recipients.text("empty"))? == "ok",
                 vars,
                 tables: data.iter().map(|table| table.name.clone()).collect(),
@@ -161,8 +163,8 @@ impl Resolver<'_> {
                 variants,
                 holdout,
             },
-            recipients: self.or_stand_in(source, || Recipients::StandardInput),
-            form: self.or_stand_in(form, ListForm::default),
+            recipients: self.or_stand_in(source, || RecipientSource::StandardInput),
+            form: self.or_stand_in(form, ListFormat::default),
             suppress,
             data,
             schedule,
@@ -170,12 +172,12 @@ impl Resolver<'_> {
             until: self.or_stand_in(until, || None),
             today: self.today,
             notify,
-            delivery: self.or_default(root.section("delivery"), delivery::delivery)?,
-            limits: limits(root.section("limits")),
+            delivery: self.or_default(root.subsection("delivery"), delivery::read_delivery)?,
+            limits: read_limits(root.subsection("limits")),
             per_day,
             file: path.to_owned(),
             folders: self.folders,
-            places: Places::new(self.report.source.clone(), tree, self.files),
+            places: SourceMap::new(self.report.source.clone(), tree, self.files),
             gaps: self.gaps,
         })
     }
@@ -189,15 +191,19 @@ impl Resolver<'_> {
     }
 
     /// What a map says, or what holds if its keys are not there.
-    fn or_default<'n, T>(&mut self, section: Section<'n>, read: impl Fn(Section<'n>) -> Option<T>) -> Option<T> {
+    fn or_default<'n, T>(
+        &mut self,
+        section: ConfigSection<'n>,
+        read: impl Fn(ConfigSection<'n>) -> Option<T>,
+    ) -> Option<T> {
         let value = read(section);
         self.gaps.any |= value.is_none();
-        value.or_else(|| read(section.with(None)))
+        value.or_else(|| read(section.with_node(None)))
     }
 
     /// Whether something is wrong with a key of the top or with what stands under it.
     fn has_errors_within(&self, tree: &Node, key: &str) -> bool {
-        let Some(Entry { key_span, value, .. }) = tree.get(key) else { return true };
+        let Some(MapEntry { key_span, value, .. }) = tree.find_entry(key) else { return true };
         let within = key_span.start..value.span.end.max(key_span.end);
         let errors = self.report.findings.iter().filter(|finding| finding.is_error());
         errors.filter_map(|finding| finding.place.as_ref()).any(|place| within.contains(&place.span.start))
@@ -206,101 +212,106 @@ impl Resolver<'_> {
 
 impl Resolver<'_> {
     /// How many messages leave on a day.
-    fn per_day(&mut self, root: Section<'_>, zone: Option<&str>) -> Option<PerDay> {
-        let delivery = root.section("delivery");
-        let entry = delivery.entry("per_day").filter(|_| delivery.has("per_day"))?;
+    fn resolve_per_day(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<DailyLimits> {
+        let delivery = root.subsection("delivery");
+        let entry = delivery.entry("per_day").filter(|_| delivery.has_value("per_day"))?;
         if self.lacks_timezone(root) {
             let finding =
                 Finding::new(&rules::MISSING_TIMEZONE, "`per_day` needs `timezone`, which defines when a day starts");
-            self.report.at(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
+            self.report.add(&entry.key_span, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
-        let counts = match entry.value.items() {
-            Some(_) => delivery.parsed_items("per_day"),
-            None => delivery.parsed("per_day").into_iter().collect(),
+        let counts = match entry.value.as_items() {
+            Some(_) => delivery.parse_items("per_day"),
+            None => delivery.parse_value("per_day").into_iter().collect(),
         };
-        PerDay::new(counts, TimeZone::get(zone?).ok()?)
+        DailyLimits::new(counts, TimeZone::get(zone?).ok()?)
     }
 
     /// The file under a key, on the day for which the campaign is read.
-    fn file_under(&mut self, section: Section<'_>, key: &str) -> Option<CampaignPath> {
-        let (name, span) = section.typed(key)?;
-        self.file_on_the_day(name, span)
+    fn resolve_file_key(&mut self, section: ConfigSection<'_>, key: &str) -> Option<CampaignPath> {
+        let (name, span) = section.typed_text(key)?;
+        self.resolve_file_name(name, span)
     }
 
     /// The file of a name on the day for which the campaign is read.
-    fn file_on_the_day(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
-        let name = self.on_the_day(name, span)?;
-        self.path(&name, span)
+    fn resolve_file_name(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
+        let name = self.resolve_dated_name(name, span)?;
+        self.resolve_path(&name, span)
     }
 
     /// The path that a name means; nothing if it leads out, which is reported.
-    fn path(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
-        self.paths.resolve(name).map_err(|finding| self.report.at(span, *finding)).ok()
+    fn resolve_path(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
+        self.paths.resolve_path(name).map_err(|finding| self.report.add(span, *finding)).ok()
     }
 
     /// Where the results go; nothing if that is wrong, which is reported.
-    fn results(&mut self, root: Section<'_>, name: Option<&str>) -> Option<CampaignPath> {
-        let results = match root.has("results") {
-            true => self.file_under(root, "results")?,
-            false => default_results(self.paths.file(), name?),
+    fn resolve_results(&mut self, root: ConfigSection<'_>, name: Option<&str>) -> Option<CampaignPath> {
+        let results = match root.has_value("results") {
+            true => self.resolve_file_key(root, "results")?,
+            false => default_results_path(self.paths.file(), name?),
         };
-        if let Some(why) = results.refuses_writing() {
-            let span = root.typed("results").map_or(&(0..0), |(_, span)| span).clone();
+        if let Some(why) = results.refuse_writing() {
+            let span = root.typed_text("results").map_or(&(0..0), |(_, span)| span).clone();
             let message = format!("cannot write results to `{}`, which is {why}", results.display());
             let help = "set `results` to a regular file in the campaigns folder, for example `results: \
                 results/NAME.csv`";
-            self.report.at(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
+            self.report.add(&span, Finding::new(&rules::PATH_OUTSIDE, message).help(help));
             return None;
         }
         Some(results)
     }
 
     /// The name of a file on the day for which the campaign is read.
-    fn on_the_day(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
-        let dated = dated(name, self.today);
+    fn resolve_dated_name(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
+        let dated = insert_date(name, self.today);
         if dated.is_none() {
             let finding = Finding::new(&rules::FILE_NAME, format!("`{name}` is not a valid file name"));
-            self.report.at(span, finding.help("use no placeholder in a file name except `{{ today }}`, the date"));
+            self.report.add(span, finding.help("use no placeholder in a file name except `{{ today }}`, the date"));
         }
         dated
     }
 
     /// The files under `suppress`.
-    fn suppress(&mut self, recipients: Section<'_>) -> Vec<SuppressFile> {
+    fn resolve_suppress_files(&mut self, recipients: ConfigSection<'_>) -> Vec<SuppressionFile> {
         let this = std::cell::RefCell::new(self);
-        let path = |name: &str, span: &Range<usize>| this.borrow_mut().file_on_the_day(name, span);
-        suppress_files(recipients, "recipients", path, |section| this.borrow_mut().region(section))
+        let path = |name: &str, span: &Range<usize>| this.borrow_mut().resolve_file_name(name, span);
+        read_suppression_files(recipients, "recipients", path, |section| this.borrow_mut().resolve_region(section))
     }
 
     /// Refuses the list of recipients under `suppress`: all recipients would be skipped.
-    fn refuse_own_list(&mut self, recipients: Section<'_>, source: Option<&Recipients>) {
-        let Some(list) = source.and_then(Recipients::file) else { return };
-        let Some(value) = recipients.value("suppress") else { return };
-        for item in value.items().unwrap_or(std::slice::from_ref(value)) {
-            let section = Section::new(Some(item), SUPPRESS_FILE);
+    fn refuse_own_list(&mut self, recipients: ConfigSection<'_>, source: Option<&RecipientSource>) {
+        let Some(list) = source.and_then(RecipientSource::list_file) else { return };
+        let Some(value) = recipients.find_value("suppress") else { return };
+        for item in value.as_items().unwrap_or(std::slice::from_ref(value)) {
+            let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
             // Another column of the list may hold the numbers of people who opted out.
-            let named = match item.scalar() {
+            let named = match item.as_scalar() {
                 Some(scalar) => Some((scalar.text.trim(), &item.span)),
-                None => section.typed("file").filter(|_| !section.has("phone")),
+                None => section.typed_text("file").filter(|_| !section.has_value("phone")),
             };
             let Some((name, span)) = named else { continue };
-            let file = dated(name, self.today).and_then(|name| self.paths.resolve(&name).ok());
+            let file = insert_date(name, self.today).and_then(|name| self.paths.resolve_path(&name).ok());
             if file.is_some_and(|file| file.path() == list.path()) {
                 let message =
                     format!("`{name}` under `suppress` is the list of recipients itself, so no messages are sent");
                 let help = "write the name of the file with opted-out numbers, as in `suppress: [stop-list.csv]`";
-                self.report.at(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
+                self.report.add(span, Finding::new(&rules::SUPPRESS_FILE, message).help(help));
             }
         }
     }
 
     /// Tells that rows in doubt are never sent again by a rule where that could harm.
-    fn refuse_resending<'c>(&mut self, root: Section<'_>, mut contents: impl Iterator<Item = &'c Content<Text>>) {
-        let delivery = root.section("delivery");
-        let Some((_, span)) = delivery.typed("on_in_doubt").filter(|(rule, _)| *rule == "resend_if_not_found") else {
+    fn refuse_resending<'c>(
+        &mut self,
+        root: ConfigSection<'_>,
+        mut contents: impl Iterator<Item = &'c MessageContent<NamedTemplate>>,
+    ) {
+        let delivery = root.subsection("delivery");
+        let Some((_, span)) = delivery.typed_text("on_in_doubt").filter(|(rule, _)| *rule == "resend_if_not_found")
+        else {
             return;
         };
-        let why = if endpoint(root) == Some(Endpoint::Async) {
+        let why = if read_endpoint(root) == Some(Endpoint::Async) {
             "on the asynchronous endpoint, where a message might still be queued"
         } else if contents.any(|content| !content.may_repeat()) {
             "for codes and calls"
@@ -308,39 +319,39 @@ impl Resolver<'_> {
             return;
         };
         let finding = Finding::new(&rules::NEVER_RESENT, format!("`resend_if_not_found` cannot be used {why}"));
-        self.report.at(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
+        self.report.add(span, finding.help("use `hold`, then resolve rows in doubt with `campaign resolve`"));
     }
 }
 
 /// The most that an edition may use.
-fn limits(section: Section<'_>) -> Budget {
-    Budget { cost: section.parsed("cost"), recipients: section.parsed("recipients") }
+fn read_limits(section: ConfigSection<'_>) -> Budget {
+    Budget { cost: section.parse_value("cost"), recipients: section.parse_value("recipients") }
 }
 
-fn endpoint(root: Section<'_>) -> Option<Endpoint> {
+fn read_endpoint(root: ConfigSection<'_>) -> Option<Endpoint> {
     let name = root.text("endpoint")?;
     [Endpoint::Sync, Endpoint::Async].into_iter().find(|endpoint| endpoint.name() == name)
 }
 
 /// The expression that says who of the list is meant.
-fn condition(recipients: Section<'_>) -> Option<Text> {
-    let (source, _) = recipients.typed("where")?;
-    Some(Text { name: "recipients.where".to_owned(), source: source.trim().to_owned() })
+fn read_condition(recipients: ConfigSection<'_>) -> Option<NamedTemplate> {
+    let (source, _) = recipients.typed_text("where")?;
+    Some(NamedTemplate { name: "recipients.where".to_owned(), source: source.trim().to_owned() })
 }
 
 /// What the messages are for, which follows from what they are unless the campaign says it.
-fn purpose(root: Section<'_>, content: &Content<Text>) -> Option<Purpose> {
-    match root.typed("purpose") {
+fn read_purpose(root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<Purpose> {
+    match root.typed_text("purpose") {
         Some((name, _)) => Purpose::from_name(name),
-        None => Some(content.purpose()),
+        None => Some(content.default_purpose()),
     }
 }
 
-fn duplicates(recipients: Section<'_>) -> Option<Duplicates> {
+fn read_duplicates(recipients: ConfigSection<'_>) -> Option<DuplicatePolicy> {
     match recipients.text("duplicates")? {
-        "skip" => Some(Duplicates::Skip),
-        "refuse" => Some(Duplicates::Refuse),
-        "allow" => Some(Duplicates::Allow),
+        "skip" => Some(DuplicatePolicy::Skip),
+        "refuse" => Some(DuplicatePolicy::Refuse),
+        "allow" => Some(DuplicatePolicy::Allow),
         _ => None,
     }
 }

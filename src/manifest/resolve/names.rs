@@ -8,9 +8,9 @@ use super::Resolver;
 use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, rules};
-use crate::manifest::keys::PHONE;
-use crate::manifest::section::Section;
-use crate::manifest::yaml::Entry;
+use crate::manifest::keys::PHONE_COLUMN;
+use crate::manifest::section::ConfigSection;
+use crate::manifest::yaml::MapEntry;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn is_slug(name: &str) -> bool {
 
 /// The nearest name of 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
-pub fn slug(name: &str) -> String {
+pub fn to_slug(name: &str) -> String {
     let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let words: Vec<&str> = mapped.split('-').filter(|word| !word.is_empty()).collect();
     let slug: String = words.join("-").chars().take(64).collect();
@@ -30,15 +30,16 @@ pub fn slug(name: &str) -> String {
 
 impl Resolver<'_> {
     /// The campaign's name: its key, or the file's name.
-    pub(super) fn name(&mut self, root: Section<'_>, path: &Path) -> Option<String> {
-        let Some((name, span)) = root.typed("name") else {
+    pub(super) fn resolve_name(&mut self, root: ConfigSection<'_>, path: &Path) -> Option<String> {
+        let Some((name, span)) = root.typed_text("name") else {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             if is_slug(&stem) {
                 return Some(stem);
             }
             let message = format!("the file name `{stem}` is not a valid campaign name");
-            let help = format!("add `name: {}`, or rename the file; a name consists of a-z, 0-9 and `-`", slug(&stem));
-            self.report.at(&(0..0), Finding::new(&rules::CAMPAIGN_NAME, message).help(help));
+            let help =
+                format!("add `name: {}`, or rename the file; a name consists of a-z, 0-9 and `-`", to_slug(&stem));
+            self.report.add(&(0..0), Finding::new(&rules::CAMPAIGN_NAME, message).help(help));
             return None;
         };
         if is_slug(name) {
@@ -46,35 +47,35 @@ impl Resolver<'_> {
         }
         let message = format!("`{name}` is not a valid campaign name: use 1 to 64 characters from a-z, 0-9 and `-`");
         self.report
-            .at(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", slug(name))));
+            .add(span, Finding::new(&rules::CAMPAIGN_NAME, message).help(format!("write `name: {}`", to_slug(name))));
         None
     }
 
     /// The region, if there is one of that code.
-    pub(super) fn region(&mut self, recipients: Section<'_>) -> Option<Region> {
-        let (code, span) = recipients.typed("region")?;
+    pub(super) fn resolve_region(&mut self, recipients: ConfigSection<'_>) -> Option<Region> {
+        let (code, span) = recipients.typed_text("region")?;
         let refuse = |error: ParseRegionError| {
             let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
-            self.report.at(span, finding.help(error.advice()));
+            self.report.add(span, finding.help(error.suggest_fix()));
         };
         code.parse().map_err(refuse).ok()
     }
 
     /// Template names with their columns' headers.
-    pub(super) fn columns(&mut self, recipients: Section<'_>) -> Vec<(String, String)> {
-        let entries = recipients.value("columns").and_then(|node| node.entries()).unwrap_or_default();
-        if let Some(columns) = self.swapped(entries) {
+    pub(super) fn resolve_columns(&mut self, recipients: ConfigSection<'_>) -> Vec<(String, String)> {
+        let entries = recipients.find_value("columns").and_then(|node| node.as_entries()).unwrap_or_default();
+        if let Some(columns) = self.swap_columns(entries) {
             return columns;
         }
         let mut columns = Vec::new();
         for entry in entries {
-            self.variable(&entry.key, &entry.key_span);
-            let several = entry.value.items().filter(|_| entry.key == PHONE);
+            self.check_variable_name(&entry.key, &entry.key_span);
+            let several = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN);
             for header in several.unwrap_or(std::slice::from_ref(&entry.value)) {
-                let Some(header) = header.scalar().map(|scalar| scalar.text.trim()) else { continue };
+                let Some(header) = header.as_scalar().map(|scalar| scalar.text.trim()) else { continue };
                 if header.is_empty() {
                     let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` does not name a header", entry.key));
-                    self.report.at(&entry.key_span, finding.help("write the column's header exactly as in the list"));
+                    self.report.add(&entry.key_span, finding.help("write the column's header exactly as in the list"));
                 }
                 columns.push((entry.key.clone(), header.to_owned()));
             }
@@ -84,15 +85,15 @@ impl Resolver<'_> {
 
     /// The columns where headers stand before the names for texts, which is told once, with the lines to write. Nothing if
     /// they stand in their order.
-    fn swapped(&mut self, entries: &[Entry]) -> Option<Vec<(String, String)>> {
+    fn swap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
         let is_header =
-            |entry: &Entry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
-        let names = entries.iter().map(|entry| entry.value.scalar().map(|name| name.text.trim()));
+            |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
+        let names = entries.iter().map(|entry| entry.value.as_scalar().map(|name| name.text.trim()));
         let names: Vec<&str> = names.collect::<Option<_>>()?;
         let has_names =
             names.iter().all(|name| is_variable(name) && name.starts_with(|c: char| c.is_ascii_lowercase()));
-        let is_swapped = match names.contains(&PHONE) {
-            true => entries.iter().all(|entry| entry.key != PHONE),
+        let is_swapped = match names.contains(&PHONE_COLUMN) {
+            true => entries.iter().all(|entry| entry.key != PHONE_COLUMN),
             false => entries.len() > 1 && entries.iter().all(is_header),
         };
         let first = entries.iter().find(|entry| is_header(entry)).filter(|_| has_names && is_swapped)?;
@@ -101,35 +102,39 @@ impl Resolver<'_> {
         let lines: Vec<String> = columns.iter().map(|(name, header)| format!("{name}: {header:?}")).collect();
         let message = "under `columns`, the headers of the list come before the names";
         let help = format!("write the names first: `columns: {{ {} }}`", lines.join(", "));
-        self.report.at(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
+        self.report.add(&first.key_span, Finding::new(&rules::VARIABLE_NAME, message).help(help));
         Some(columns)
     }
 
     /// The constants, as they were typed.
-    pub(super) fn vars(&mut self, root: Section<'_>, columns: &[(String, String)]) -> Vec<(String, String)> {
+    pub(super) fn resolve_vars(
+        &mut self,
+        root: ConfigSection<'_>,
+        columns: &[(String, String)],
+    ) -> Vec<(String, String)> {
         let taken: HashMap<&str, &str> =
             columns.iter().map(|(name, header)| (name.as_str(), header.as_str())).collect();
-        let entries = root.value("vars").and_then(|node| node.entries()).unwrap_or_default();
+        let entries = root.find_value("vars").and_then(|node| node.as_entries()).unwrap_or_default();
         let mut vars = Vec::new();
         for entry in entries {
-            self.variable(&entry.key, &entry.key_span);
+            self.check_variable_name(&entry.key, &entry.key_span);
             if let Some(header) = taken.get(entry.key.as_str()) {
                 let message = format!("`{}` is the name of a constant and also of the column `{header}`", entry.key);
                 let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
-                self.report.at(&entry.key_span, finding);
+                self.report.add(&entry.key_span, finding);
             }
-            let Some(scalar) = entry.value.scalar() else {
+            let Some(scalar) = entry.value.as_scalar() else {
                 vars.push((entry.key.clone(), String::new()));
                 self.gaps.any = true;
                 continue;
             };
-            self.refuse_cut("vars", &entry.value);
+            self.refuse_cut_text("vars", &entry.value);
             if scalar.text.contains("{{") || scalar.text.contains("{%") {
                 let finding = Finding::new(
                     &rules::TEMPLATE_IN_CONSTANT,
                     format!("`{}` is a constant, so it cannot contain a placeholder", entry.key),
                 );
-                self.report.at(
+                self.report.add(
                     &entry.value.span,
                     finding.help("move the placeholder into the templates that use this constant"),
                 );
@@ -140,7 +145,7 @@ impl Resolver<'_> {
     }
 
     /// Tells a name that no text could use.
-    pub(super) fn variable(&mut self, name: &str, span: &Range<usize>) {
+    pub(super) fn check_variable_name(&mut self, name: &str, span: &Range<usize>) {
         let finding = if is_variable(name) {
             return;
         } else if is_built_in(name) {
@@ -153,7 +158,7 @@ impl Resolver<'_> {
             Finding::new(&rules::VARIABLE_NAME, format!("`{name}` is not a valid name in templates"))
                 .help("use a-z, A-Z, 0-9 and `_`, starting with a letter, as in `first_name`")
         };
-        self.report.at(span, finding);
+        self.report.add(span, finding);
     }
 }
 
@@ -162,13 +167,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_file_name_leads_to_a_name_that_fits() {
+    fn every_file_name_becomes_a_valid_slug() {
         for (stem, name) in [("Autumn Sale", "autumn-sale"), ("привіт", "my-campaign"), ("a__b--c.v2", "a-b-c-v2")]
         {
-            assert_eq!(slug(stem), name);
-            assert!(is_slug(&slug(stem)));
+            assert_eq!(to_slug(stem), name);
+            assert!(is_slug(&to_slug(stem)));
         }
-        assert!(is_slug(&slug(&"x".repeat(100))));
+        assert!(is_slug(&to_slug(&"x".repeat(100))));
         assert!(!is_slug("") && !is_slug("A") && !is_slug("a_b") && !is_slug(&"x".repeat(65)));
     }
 }

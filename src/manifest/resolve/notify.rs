@@ -2,28 +2,36 @@
 
 use crate::finding::{Finding, rules};
 use crate::manifest::CampaignPaths;
-use crate::manifest::notify::{Notify, NotifyForm, NotifyWay};
-use crate::manifest::profile::key_source;
-use crate::manifest::report::Report;
-use crate::manifest::section::Section;
+use crate::manifest::notify::{NotificationFormat, NotificationMethod, NotifySettings};
+use crate::manifest::profile::read_secret_source;
+use crate::manifest::report::FindingCollector;
+use crate::manifest::section::ConfigSection;
 
 /// Who is told; nothing where nobody is, or where what is wrong was told.
-pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, report: &mut Report) -> Option<Notify> {
-    let section = root.section("notify");
-    let entry = root.entry("notify").filter(|_| root.has("notify"))?;
-    let has = |key: &str| section.has(key);
+pub(in crate::manifest) fn read_notify(
+    root: ConfigSection<'_>,
+    paths: &CampaignPaths,
+    report: &mut FindingCollector,
+) -> Option<NotifySettings> {
+    let section = root.subsection("notify");
+    let entry = root.entry("notify").filter(|_| root.has_value("notify"))?;
+    let has = |key: &str| section.has_value(key);
     if let Some(form) = ["preset", "body", "local"].into_iter().find(|key| has("command") && has(key)) {
         let finding = Finding::new(&rules::NOTIFY, format!("`{form}` is only for `url`, not for `command`"));
-        report.at(&section.entry(form)?.key_span, finding.help(format!("remove `{form}` or `command`")));
+        report.add(&section.entry(form)?.key_span, finding.help(format!("remove `{form}` or `command`")));
         return None;
     }
     let way = match (has("url"), has("command")) {
         (true, false) => {
-            let url = key_source(section.value("url")?, "url", paths, report);
-            let form = form(section, report);
-            NotifyWay::Post { url: url?.resolved_from_root(), form: form?, local: section.parsed("local")? }
+            let url = read_secret_source(section.find_value("url")?, "url", paths, report);
+            let form = read_format(section, report);
+            NotificationMethod::Post {
+                url: url?.with_absolute_path(),
+                form: form?,
+                local: section.parse_value("local")?,
+            }
         }
-        (false, true) => NotifyWay::Command(words(section, paths)),
+        (false, true) => NotificationMethod::Command(read_command(section, paths)),
         (both, _) => {
             let what = if both { "`notify` has both `url` and `command`" } else { "`notify` needs `url` or `command`" };
             let help = if both {
@@ -32,35 +40,35 @@ pub(in crate::manifest) fn notify(root: Section<'_>, paths: &CampaignPaths, repo
                 "add one of them, for example `url: { env: SLACK_URL }`"
             };
             let finding = Finding::new(&rules::NOTIFY, what.to_owned());
-            report.at(&entry.key_span, finding.help(help));
+            report.add(&entry.key_span, finding.help(help));
             return None;
         }
     };
-    Some(Notify { when: section.parsed_items("when"), way })
+    Some(NotifySettings { when: section.parse_items("when"), method: way })
 }
 
-fn form(section: Section<'_>, report: &mut Report) -> Option<NotifyForm> {
-    if let (Some(entry), true) = (section.entry("body"), section.has("body")) {
-        if section.has("preset") {
+fn read_format(section: ConfigSection<'_>, report: &mut FindingCollector) -> Option<NotificationFormat> {
+    if let (Some(entry), true) = (section.entry("body"), section.has_value("body")) {
+        if section.has_value("preset") {
             let finding = Finding::new(&rules::NOTIFY, "`preset` and `body` cannot be combined".to_owned());
-            report.at(&entry.key_span, finding.help("keep one of them"));
+            report.add(&entry.key_span, finding.help("keep one of them"));
             return None;
         }
-        return Some(NotifyForm::Own(entry.value.scalar()?.text.clone()));
+        return Some(NotificationFormat::Own(entry.value.as_scalar()?.text.clone()));
     }
     Some(match section.text("preset").unwrap_or("json") {
-        "slack" => NotifyForm::Slack,
-        "teams" => NotifyForm::Teams,
-        "telegram" => NotifyForm::TelegramBot,
-        _ => NotifyForm::Json,
+        "slack" => NotificationFormat::Slack,
+        "teams" => NotificationFormat::Teams,
+        "telegram" => NotificationFormat::TelegramBot,
+        _ => NotificationFormat::Json,
     })
 }
 
 /// The program and its arguments; a path is relative to the campaign file, a bare name is looked up.
-fn words(section: Section<'_>, paths: &CampaignPaths) -> Vec<String> {
-    let mut words: Vec<String> = section.items("command").into_iter().map(str::to_owned).collect();
+fn read_command(section: ConfigSection<'_>, paths: &CampaignPaths) -> Vec<String> {
+    let mut words: Vec<String> = section.list_items("command").into_iter().map(str::to_owned).collect();
     if let Some(program) = words.first_mut() {
-        *program = paths.program(program);
+        *program = paths.resolve_program(program);
     }
     words
 }

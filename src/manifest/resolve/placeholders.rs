@@ -6,7 +6,7 @@ use crate::domain::variable::{is_built_in, is_variable};
 use crate::finding::{Finding, Rule, rules};
 
 /// The names of columns in texts and their headers.
-pub(super) type Columns = [(String, String)];
+pub(super) type ColumnHeaders = [(String, String)];
 
 /// A name in the signs of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,36 +19,36 @@ pub(super) struct Placeholder {
 }
 
 /// The signs around a name, and which of the names between them are taken for one.
-struct Signs {
+struct PlaceholderSyntax {
     open: &'static str,
     close: &'static str,
-    is_name: fn(&str, &Columns) -> bool,
+    is_name: fn(&str, &ColumnHeaders) -> bool,
     rule: &'static Rule,
 }
 
 /// Longer signs come before those that they begin with.
-const SIGNS: [Signs; 15] = [
-    Signs { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "<%=", close: "%>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "${", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "#{", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "{!", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "{$", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
-    Signs { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
+const SYNTAXES: [PlaceholderSyntax; 15] = [
+    PlaceholderSyntax { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<%=", close: "%>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "${", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "#{", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{!", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{$", close: "}", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
+    PlaceholderSyntax { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     // Prices, discounts and tags have these signs too, and so has any text.
-    Signs { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "[", close: "]", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "<", close: ">", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "((", close: "))", is_name: is_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
-    Signs { open: "#", close: "#", is_name: is_one_of_a_person, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "[", close: "]", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "<", close: ">", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "((", close: "))", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
+    PlaceholderSyntax { open: "#", close: "#", is_name: is_person_word, rule: &rules::FOREIGN_PLACEHOLDER },
 ];
 /// The tags of the template language.
 const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
 /// What stands in brackets for a value; other words there are words.
-const OF_A_PERSON: [&str; 21] = [
+const PERSON_WORDS: [&str; 21] = [
     "name",
     "firstname",
     "lastname",
@@ -74,20 +74,20 @@ const OF_A_PERSON: [&str; 21] = [
 
 impl Placeholder {
     /// The finding about it.
-    pub(super) fn finding(&self, text: &str, columns: &Columns) -> Finding {
+    pub(super) fn to_finding(&self, text: &str, columns: &ColumnHeaders) -> Finding {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
         let finding = Finding::new(self.rule, format!("`{written}` is not a placeholder, so it is sent unchanged"));
         let is_known = is_variable(name) || is_built_in(name);
         let last = name.rsplit('.').next().unwrap_or(name).trim();
-        if let Some(name) = column(name, columns).or_else(|| column(last, columns)) {
-            return finding.help(meaning(name, written));
+        if let Some(name) = find_column(name, columns).or_else(|| find_column(last, columns)) {
+            return finding.help(suggest_replacement(name, written));
         }
-        if let Some(usual) = usual_name(last).filter(|usual| *usual != name) {
-            let help = meaning(&usual, written);
+        if let Some(usual) = guess_column_name(last).filter(|usual| *usual != name) {
+            let help = suggest_replacement(&usual, written);
             return finding.help(format!("{help}; put the column's name between the braces"));
         }
         finding.help(match is_known.then_some(name) {
-            Some(name) => meaning(name, written),
+            Some(name) => suggest_replacement(name, written),
             None => format!(
                 "for the column `{name}`, define a name in Latin letters under `recipients`, as in `columns: {{ \
                  my_name: {name:?} }}`, and write `{{{{ my_name }}}}`"
@@ -97,7 +97,7 @@ impl Placeholder {
 }
 
 /// The remedy if a placeholder means the value of this name.
-fn meaning(name: &str, written: &str) -> String {
+fn suggest_replacement(name: &str, written: &str) -> String {
     let of_a_price = if written.starts_with("${") {
         format!(", or `${{{{ {name} }}}}` for a price in dollars")
     } else {
@@ -108,13 +108,13 @@ fn meaning(name: &str, written: &str) -> String {
 
 /// The name that a column usually has in lists, of a name as other programs write it: `first_name` of `FirstName` and of
 /// `FNAME`; nothing if the name has no words in Latin letters.
-fn usual_name(name: &str) -> Option<String> {
+fn guess_column_name(name: &str) -> Option<String> {
     let known = |short: &str| match short {
         "fname" => Some("first_name"),
         "lname" => Some("last_name"),
         _ => None,
     };
-    if let Some(usual) = known(&simple(name)) {
+    if let Some(usual) = known(&simplify_name(name)) {
         return Some(usual.to_owned());
     }
     let mut words = String::new();
@@ -132,14 +132,16 @@ fn usual_name(name: &str) -> Option<String> {
 }
 
 /// What texts call the column of that name or header, however its letters and signs are written.
-fn column<'c>(name: &str, columns: &'c Columns) -> Option<&'c str> {
-    let simple = simple(name);
-    let column = columns.iter().find(|(known, header)| simple == self::simple(known) || simple == self::simple(header));
+fn find_column<'c>(name: &str, columns: &'c ColumnHeaders) -> Option<&'c str> {
+    let simple = simplify_name(name);
+    let column = columns
+        .iter()
+        .find(|(known, header)| simple == self::simplify_name(known) || simple == self::simplify_name(header));
     column.filter(|_| !simple.is_empty()).map(|(known, _)| known.as_str())
 }
 
 /// The letters and digits of a name.
-fn simple(name: &str) -> String {
+fn simplify_name(name: &str) -> String {
     name.chars().filter(|&c| c.is_alphanumeric() && !is_apostrophe(c)).flat_map(char::to_lowercase).collect()
 }
 
@@ -148,7 +150,7 @@ fn is_apostrophe(character: char) -> bool {
 }
 
 /// The placeholders of a text outside the tags of the template language.
-pub(super) fn placeholders(text: &str, columns: &Columns) -> Vec<Placeholder> {
+pub(super) fn find_placeholders(text: &str, columns: &ColumnHeaders) -> Vec<Placeholder> {
     let (mut found, mut at) = (Vec::new(), 0);
     while let Some(character) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -159,16 +161,16 @@ pub(super) fn placeholders(text: &str, columns: &Columns) -> Vec<Placeholder> {
             }
             continue;
         }
-        let placeholder = SIGNS.iter().find_map(|signs| signs.at(text, at, columns));
+        let placeholder = SYNTAXES.iter().find_map(|signs| signs.placeholder_at(text, at, columns));
         at = placeholder.as_ref().map_or(at + character.len_utf8(), |placeholder| placeholder.span.end);
         found.extend(placeholder);
     }
     found
 }
 
-impl Signs {
+impl PlaceholderSyntax {
     /// The placeholder that begins here.
-    fn at(&self, text: &str, at: usize, columns: &Columns) -> Option<Placeholder> {
+    fn placeholder_at(&self, text: &str, at: usize, columns: &ColumnHeaders) -> Option<Placeholder> {
         let inner = text[at..].strip_prefix(self.open)?;
         let close = inner.find(self.close)?;
         let start = at + self.open.len();
@@ -180,25 +182,25 @@ impl Signs {
     }
 }
 
-fn is_words(inner: &str, _: &Columns) -> bool {
+fn is_words(inner: &str, _: &ColumnHeaders) -> bool {
     let name = inner.trim();
     let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
     let fits = |c: char| c.is_alphanumeric() || is_apostrophe(c) || matches!(c, '_' | ' ' | '.');
     starts && name.chars().count() <= 64 && name.chars().all(fits)
 }
 
-fn is_one_word(inner: &str, columns: &Columns) -> bool {
+fn is_one_word(inner: &str, columns: &ColumnHeaders) -> bool {
     is_words(inner, columns) && !inner.contains(' ')
 }
 
-fn is_one_of_a_person(inner: &str, columns: &Columns) -> bool {
-    is_one_word(inner, columns) && is_of_a_person(inner, columns)
+fn is_person_word(inner: &str, columns: &ColumnHeaders) -> bool {
+    is_one_word(inner, columns) && is_person_value(inner, columns)
 }
 
 /// Whether words are a value of a person: a column, by their meaning, or because words of a language have no `_`.
-fn is_of_a_person(inner: &str, columns: &Columns) -> bool {
-    let means_one = || OF_A_PERSON.contains(&simple(inner).as_str()) || inner.contains('_');
-    is_words(inner, columns) && (means_one() || column(inner, columns).is_some())
+fn is_person_value(inner: &str, columns: &ColumnHeaders) -> bool {
+    let means_one = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
+    is_words(inner, columns) && (means_one() || find_column(inner, columns).is_some())
 }
 
 #[cfg(test)]
@@ -207,16 +209,16 @@ mod tests {
 
     use super::*;
 
-    fn columns() -> Vec<(String, String)> {
+    fn test_columns() -> Vec<(String, String)> {
         [("first_name", "Ім'я"), ("shop", "Магазин поруч")].map(|(name, header)| (name.into(), header.into())).into()
     }
 
-    fn found(text: &str) -> Vec<&str> {
-        placeholders(text, &columns()).into_iter().map(|placeholder| &text[placeholder.span]).collect()
+    fn find_texts(text: &str) -> Vec<&str> {
+        find_placeholders(text, &test_columns()).into_iter().map(|placeholder| &text[placeholder.span]).collect()
     }
 
     #[test]
-    fn names_in_the_signs_of_other_programs_are_noticed_and_tags_and_words_are_not() {
+    fn foreign_placeholders_are_found_but_not_tags_or_words() {
         let cases: [(&str, &[&str]); 35] = [
             ("Hi {name}!", &["{name}"]),
             ("Hi { first name }, {ім'я}", &["{ first name }", "{ім'я}"]),
@@ -255,12 +257,12 @@ mod tests {
             ("{name} {{ x", &["{name}"]),
         ];
         for (text, expected) in cases {
-            assert_eq!(found(text), expected, "{text}");
+            assert_eq!(find_texts(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn the_help_names_the_column_as_texts_do_or_says_how_it_gets_a_name() {
+    fn help_suggests_the_column_or_how_to_name_it() {
         for (text, help) in [
             ("{Ім’я}", "write `{{ first_name }}` for"),
             ("[FIRST NAME]", "write `{{ first_name }}` for"),
@@ -275,8 +277,8 @@ mod tests {
             ("*|LNAME|*", "write `{{ last_name }}` for the recipient's value; put the column's name"),
             ("{Місто}", "as in `columns: { my_name: \"Місто\" }`, and write `{{ my_name }}`"),
         ] {
-            let columns = columns();
-            let finding = placeholders(text, &columns)[0].finding(text, &columns);
+            let columns = test_columns();
+            let finding = find_placeholders(text, &columns)[0].to_finding(text, &columns);
             assert!(finding.help.as_ref().unwrap().contains(help), "{text}: {finding:?}");
         }
     }
@@ -284,7 +286,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "[a-zA-Z.{}%$!=\\[\\]*|<># їя(]{0,60}") {
-            let _ = found(&text);
+            let _ = find_texts(&text);
         }
     }
 }

@@ -7,27 +7,28 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::Resolver;
-use crate::calendar::{NoTiming, Schedule, Timing, help_for_misordered};
+use crate::calendar::{Schedule, Timing, TimingError, suggest_date_order};
 use crate::finding::{Finding, rules};
-use crate::manifest::section::Section;
+use crate::manifest::section::ConfigSection;
 use crate::manifest::value::Seconds;
 
 /// How a key says local times.
-type Read = fn(&str) -> Result<Timing, NoTiming>;
+type TimingParser = fn(&str) -> Result<Timing, TimingError>;
 
-const KEYS: [(&str, Read); 3] = [("at", Timing::at), ("every", Timing::every), ("cron", Timing::cron)];
+const KEYS: [(&str, TimingParser); 3] =
+    [("at", Timing::parse_at), ("every", Timing::parse_every), ("cron", Timing::parse_cron)];
 
 impl Resolver<'_> {
     /// The schedule, if there is one; what is wrong with it was told where there is none.
-    pub(super) fn schedule(&mut self, root: Section<'_>, zone: Option<&str>) -> Option<Schedule> {
+    pub(super) fn resolve_schedule(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<Schedule> {
         let key = &root.entry("schedule")?.key_span;
-        let section = root.section("schedule");
-        let (timing, ends) = (self.timing(section, key), self.ends(section));
+        let section = root.subsection("schedule");
+        let (timing, ends) = (self.resolve_timing(section, key), self.resolve_end_date(section));
         if self.lacks_timezone(root) {
             let finding = Finding::new(&rules::SCHEDULE, "`schedule` needs `timezone` for its times");
-            self.report.at(key, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
+            self.report.add(key, finding.help("add `timezone: Europe/Kyiv`, or another time zone"));
         }
-        let seconds = |name| section.parsed(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
+        let seconds = |name| section.parse_value(name).map(|Seconds(seconds)| Duration::from_secs(seconds.into()));
         Some(Schedule {
             timing: timing?,
             zone: TimeZone::get(zone?).ok()?,
@@ -38,39 +39,39 @@ impl Resolver<'_> {
     }
 
     /// The local times, which one key says.
-    fn timing(&mut self, section: Section<'_>, schedule: &Range<usize>) -> Option<Timing> {
+    fn resolve_timing(&mut self, section: ConfigSection<'_>, schedule: &Range<usize>) -> Option<Timing> {
         let typed: Vec<_> =
-            KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed(name)?))).collect();
+            KEYS.into_iter().filter_map(|(name, read)| Some((name, read, section.typed_text(name)?))).collect();
         match typed[..] {
             [] => {
                 let finding = Finding::new(&rules::SCHEDULE, "`schedule` has no time");
                 let help = "add `at: 2026-12-01 10:00`, `every: Mon 10:00` or `cron: 0 10 * * MON` under `schedule`";
-                self.report.at(schedule, finding.help(help));
+                self.report.add(schedule, finding.help(help));
                 None
             }
             [(name, read, (text, span))] => match read(text) {
                 Ok(timing) => Some(timing),
-                Err(NoTiming { why, help }) => {
-                    self.report.at(span, Finding::new(&rules::SCHEDULE, format!("`{name}: {text}` {why}")).help(help));
+                Err(TimingError { why, help }) => {
+                    self.report.add(span, Finding::new(&rules::SCHEDULE, format!("`{name}: {text}` {why}")).help(help));
                     None
                 }
             },
             [(first, ..), (second, _, (_, span)), ..] => {
                 let message = format!("`schedule` has two times: `{first}` and `{second}`");
-                self.report.at(span, Finding::new(&rules::SCHEDULE, message).help("remove one of them"));
+                self.report.add(span, Finding::new(&rules::SCHEDULE, message).help("remove one of them"));
                 None
             }
         }
     }
 
     /// The last day.
-    fn ends(&mut self, section: Section<'_>) -> Option<Date> {
-        let (text, span) = section.typed("ends")?;
+    fn resolve_end_date(&mut self, section: ConfigSection<'_>) -> Option<Date> {
+        let (text, span) = section.typed_text("ends")?;
         let read = Date::strptime("%Y-%m-%d", text);
         if read.is_err() {
             let finding = Finding::new(&rules::SCHEDULE, format!("`ends: {text}` is not a valid date"));
             let form = "write the last day on which the campaign runs, such as `2027-01-01`";
-            self.report.at(span, finding.help(help_for_misordered(text).unwrap_or_else(|| form.to_owned())));
+            self.report.add(span, finding.help(suggest_date_order(text).unwrap_or_else(|| form.to_owned())));
         }
         read.ok()
     }

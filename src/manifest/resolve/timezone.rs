@@ -3,8 +3,8 @@
 use jiff::tz::TimeZone;
 
 use super::Resolver;
-use crate::finding::{Finding, did_you_mean, list, rules};
-use crate::manifest::section::Section;
+use crate::finding::{Finding, did_you_mean, join_alternatives, rules};
+use crate::manifest::section::ConfigSection;
 
 /// Abbreviations that are no zones of the database, with places whose clocks they name.
 const ABBREVIATIONS: [(&str, &[&str]); 29] = [
@@ -41,55 +41,55 @@ const ABBREVIATIONS: [(&str, &[&str]); 29] = [
 
 impl Resolver<'_> {
     /// The time zone, if it exists.
-    pub(super) fn timezone(&mut self, root: Section<'_>) -> Option<String> {
-        let (name, span) = root.typed("timezone")?;
+    pub(super) fn resolve_timezone(&mut self, root: ConfigSection<'_>) -> Option<String> {
+        let (name, span) = root.typed_text("timezone")?;
         if let Ok(zone) = TimeZone::get(name) {
             return Some(zone.iana_name().unwrap_or(name).to_owned());
         }
         let finding = Finding::new(&rules::UNKNOWN_TIMEZONE, format!("unknown time zone `{name}`"));
-        self.report.at(span, finding.help(zone_advice(name)));
+        self.report.add(span, finding.help(suggest_zone(name)));
         None
     }
 
     /// Whether `timezone` is missing, and is not reported as an unknown key because it is misspelt or misplaced.
-    pub(super) fn lacks_timezone(&self, root: Section<'_>) -> bool {
+    pub(super) fn lacks_timezone(&self, root: ConfigSection<'_>) -> bool {
         let is_misplaced = |finding: &Finding| {
             let place = finding.place.as_ref().filter(|_| *finding.rule == rules::UNKNOWN_KEY);
-            place.is_some_and(|place| self.report.slice(&place.span).trim_matches(['"', '\'']) == "timezone")
+            place.is_some_and(|place| self.report.source_slice(&place.span).trim_matches(['"', '\'']) == "timezone")
         };
-        !root.has("timezone") && !root.has_misspelt("timezone") && !self.report.findings.iter().any(is_misplaced)
+        !root.has_value("timezone") && !root.has_misspelt("timezone") && !self.report.findings.iter().any(is_misplaced)
     }
 }
 
 /// What to write instead of a name that the database does not have. Never suggests a zone with another offset.
 #[must_use]
-pub fn zone_advice(name: &str) -> String {
-    const PLACE: &str = "write a name from the time zone database, such as `Europe/Kyiv`";
+pub fn suggest_zone(name: &str) -> String {
+    const ZONE_HELP: &str = "write a name from the time zone database, such as `Europe/Kyiv`";
     let name = name.trim();
     if let Some((_, places)) = ABBREVIATIONS.iter().find(|(short, _)| short.eq_ignore_ascii_case(name)) {
-        return format!("did you mean {}?", list(places.iter().copied()));
+        return format!("did you mean {}?", join_alternatives(places.iter().copied()));
     }
-    if let Some(minutes) = offset(name) {
-        return match fixed_zone(minutes) {
-            Some(zone) => format!("did you mean `{zone}`? If the place observes daylight saving time, {PLACE}"),
-            None => PLACE.into(),
+    if let Some(minutes) = parse_offset(name) {
+        return match find_fixed_zone(minutes) {
+            Some(zone) => format!("did you mean `{zone}`? If the place observes daylight saving time, {ZONE_HELP}"),
+            None => ZONE_HELP.into(),
         };
     }
     let zones: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
-    match meant(name, &zones) {
+    match find_meant_zone(name, &zones) {
         Some(meant) => format!("did you mean `{meant}`?"),
-        None => PLACE.into(),
+        None => ZONE_HELP.into(),
     }
 }
 
 /// The place that was probably meant. Short names are never guessed: one letter of an abbreviation is hours of difference.
-fn meant<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
+fn find_meant_zone<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
     let typed = name.replace(' ', "_");
     // The database keeps the old spelling of Kyiv beside the new one.
     let is_place = |zone: &&String| !zone.starts_with("Etc/") && *zone != "Europe/Kiev";
-    let places = || zones.iter().filter(is_place).filter_map(|zone| Some((zone, city(zone)?)));
+    let places = || zones.iter().filter(is_place).filter_map(|zone| Some((zone, zone_city(zone)?)));
     let named = places().find(|(_, city)| city.eq_ignore_ascii_case(&typed)).map(|(zone, _)| zone.as_str());
-    named.or_else(|| match city(&typed) {
+    named.or_else(|| match zone_city(&typed) {
         Some(_) => did_you_mean(&typed, places().map(|(zone, _)| zone.as_str())),
         // Abbreviations have at most five letters.
         None if typed.chars().count() > 5 => {
@@ -101,14 +101,14 @@ fn meant<'z>(name: &str, zones: &'z [String]) -> Option<&'z str> {
 }
 
 /// What follows the last slash of a name.
-fn city(zone: &str) -> Option<&str> {
+fn zone_city(zone: &str) -> Option<&str> {
     zone.rsplit_once('/').map(|(_, city)| city)
 }
 
 /// The minutes east of UTC that a name such as `GMT+2`, `UTC-03:30` or `+0200` says.
 ///
 /// In names that begin with `Etc/GMT`, the sign is that of POSIX: `Etc/GMT-2` is east.
-fn offset(name: &str) -> Option<i32> {
+fn parse_offset(name: &str) -> Option<i32> {
     let upper = name.to_ascii_uppercase().replace('−', "-").replace(' ', "");
     let (upper, etc) = match upper.strip_prefix("ETC/") {
         Some(rest) => (rest, rest.starts_with("GMT")),
@@ -134,7 +134,7 @@ fn offset(name: &str) -> Option<i32> {
 }
 
 /// The zone of the database that always is so many minutes east of UTC.
-fn fixed_zone(minutes: i32) -> Option<String> {
+fn find_fixed_zone(minutes: i32) -> Option<String> {
     let name = match (minutes / 60, minutes % 60) {
         (0, 0) => "UTC".to_owned(),
         // The sign of these names is that of POSIX: west of UTC is positive.
@@ -151,8 +151,8 @@ mod tests {
     use super::*;
 
     /// The zones that an advice names.
-    fn suggested(name: &str) -> Vec<TimeZone> {
-        let advice = zone_advice(name);
+    fn suggested_zone(name: &str) -> Vec<TimeZone> {
+        let advice = suggest_zone(name);
         let Some((zones, _)) = advice.strip_prefix("did you mean ").and_then(|rest| rest.split_once('?')) else {
             return Vec::new();
         };
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_keeps_the_offset_that_was_written() {
+    fn zone_advice_keeps_the_offset() {
         for hours in -12..=14_i32 {
             for name in [
                 format!("GMT{hours:+}"),
@@ -171,43 +171,43 @@ mod tests {
                 format!("Etc/UTC{hours:+}"),
                 format!("Etc/GMT{:+03}", -hours),
             ] {
-                let zones = suggested(&name);
-                assert_eq!(zones.len(), 1, "{name}: {}", zone_advice(&name));
+                let zones = suggested_zone(&name);
+                assert_eq!(zones.len(), 1, "{name}: {}", suggest_zone(&name));
                 assert_eq!(zones[0].to_offset(Timestamp::UNIX_EPOCH).seconds(), hours * 3600, "{name}");
             }
         }
     }
 
     #[test]
-    fn advice_names_no_zone_for_an_offset_that_no_fixed_zone_has() {
+    fn zone_advice_omits_offsets_without_fixed_zone() {
         for name in ["GMT+5:30", "UTC-0330", "GMT+15", "GMT-13", "+99", "GMT+1:75", "UTC+"] {
-            assert_eq!(suggested(name), [], "{name}: {}", zone_advice(name));
+            assert_eq!(suggested_zone(name), [], "{name}: {}", suggest_zone(name));
         }
     }
 
     #[test]
-    fn advice_for_an_abbreviation_is_a_place_that_uses_it() {
+    fn zone_advice_for_abbreviation_is_a_place_using_it() {
         let year = ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"].map(|at| at.parse::<Timestamp>().unwrap());
         // Names of places in the database stand for some of these.
         let written_otherwise = ["Z", "MSD", "MEZ", "MESZ", "TRT", "SAMT", "YEKT", "GST", "SGT"];
         for (short, _) in ABBREVIATIONS.iter().filter(|(short, _)| !written_otherwise.contains(short)) {
-            for zone in suggested(short) {
+            for zone in suggested_zone(short) {
                 let used = year.map(|at| zone.to_offset_info(at).abbreviation().to_owned());
                 assert!(used.iter().any(|used| used == short), "{short}: {zone:?} uses {used:?}");
             }
         }
         for (short, place) in [("MSK", "Europe/Moscow"), ("z", "UTC"), ("PST", "America/Los_Angeles")] {
-            assert_eq!(zone_advice(short), format!("did you mean `{place}`?"));
+            assert_eq!(suggest_zone(short), format!("did you mean `{place}`?"));
         }
     }
 
     #[test]
-    fn advice_guesses_misspelt_places_and_no_abbreviations() {
+    fn zone_advice_corrects_places_but_not_abbreviations() {
         for (name, meant) in [("Europe/Kiyv", "Europe/Kyiv"), ("kyiv", "Europe/Kyiv"), ("Warsow ", "Europe/Warsaw")] {
-            assert_eq!(zone_advice(name), format!("did you mean `{meant}`?"));
+            assert_eq!(suggest_zone(name), format!("did you mean `{meant}`?"));
         }
         for name in ["XST", "ECT", "EEDT", "GMT2", "MST7", "CETS", "", "/"] {
-            assert_eq!(suggested(name), [], "{name}: {}", zone_advice(name));
+            assert_eq!(suggested_zone(name), [], "{name}: {}", suggest_zone(name));
         }
     }
 }

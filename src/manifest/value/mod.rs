@@ -5,11 +5,11 @@ mod rate;
 mod seconds;
 mod share;
 
-pub(crate) use cap::cap;
+pub(crate) use cap::parse_cap;
 pub use rate::Rate;
 pub(crate) use seconds::Seconds;
-pub use share::Share;
+pub use share::Percentage;
 
 /// Why a value cannot be read; what to write instead follows from the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotReadable;
+pub struct ParseValueError;

@@ -5,10 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::NotReadable;
+use super::ParseValueError;
 
 /// The most operations that a rate may name, per whatever unit.
-const MOST: u32 = 1_000_000;
+const MAX_OPERATIONS: u32 = 1_000_000;
 
 /// How many operations may leave in a time.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -31,32 +31,32 @@ impl Rate {
 
     /// The lower of two rates.
     #[must_use]
-    pub fn lower(self, other: Self) -> Self {
+    pub fn min_rate(self, other: Self) -> Self {
         if other < self { other } else { self }
     }
 }
 
 impl FromStr for Rate {
-    type Err = NotReadable;
+    type Err = ParseValueError;
 
-    fn from_str(text: &str) -> Result<Self, NotReadable> {
+    fn from_str(text: &str) -> Result<Self, ParseValueError> {
         if text == "unlimited" {
             return Ok(Rate::Unlimited);
         }
-        let (digits, unit) = text.split_once('/').ok_or(NotReadable)?;
+        let (digits, unit) = text.split_once('/').ok_or(ParseValueError)?;
         let seconds = match unit.trim() {
             "s" | "sec" | "second" => 1.0,
             "m" | "min" | "minute" => 60.0,
             "h" | "hour" => 3_600.0,
-            _ => return Err(NotReadable),
+            _ => return Err(ParseValueError),
         };
         let digits = digits.trim();
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(NotReadable);
+            return Err(ParseValueError);
         }
         match digits.parse::<u32>() {
-            Ok(operations @ 1..=MOST) => Ok(Rate::PerSecond(f64::from(operations) / seconds)),
-            _ => Err(NotReadable),
+            Ok(operations @ 1..=MAX_OPERATIONS) => Ok(Rate::PerSecond(f64::from(operations) / seconds)),
+            _ => Err(ParseValueError),
         }
     }
 }
@@ -89,23 +89,23 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_rate() {
+    fn other_text_is_not_a_rate() {
         for text in ["", "10", "0/s", "-1/s", "1.5/s", "10/day", "/s", "10/", "1000001/s", "Unlimited", "1e3/s"] {
-            assert_eq!(text.parse::<Rate>(), Err(NotReadable), "{text}");
+            assert_eq!(text.parse::<Rate>(), Err(ParseValueError), "{text}");
         }
     }
 
     #[test]
     fn unlimited_is_above_every_rate() {
         let ten = Rate::PerSecond(10.0);
-        assert_eq!(ten.lower(Rate::Unlimited), ten);
-        assert_eq!(Rate::Unlimited.lower(ten), ten);
-        assert_eq!(ten.lower(Rate::PerSecond(5.0)), Rate::PerSecond(5.0));
+        assert_eq!(ten.min_rate(Rate::Unlimited), ten);
+        assert_eq!(Rate::Unlimited.min_rate(ten), ten);
+        assert_eq!(ten.min_rate(Rate::PerSecond(5.0)), Rate::PerSecond(5.0));
     }
 
     proptest! {
         #[test]
-        fn a_rate_reads_back_as_it_is_shown(operations in 1..=MOST, unit in 0..3_usize) {
+        fn rate_round_trips_as_text(operations in 1..=MAX_OPERATIONS, unit in 0..3_usize) {
             let rate: Rate = format!("{operations}/{}", ["s", "min", "h"][unit]).parse().unwrap();
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::NotReadable;
+use super::ParseValueError;
 
 const UNITS: [(char, u32); 4] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
 
@@ -12,16 +12,16 @@ const UNITS: [(char, u32); 4] = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400
 pub(crate) struct Seconds(pub(crate) u32);
 
 impl FromStr for Seconds {
-    type Err = NotReadable;
+    type Err = ParseValueError;
 
-    fn from_str(text: &str) -> Result<Self, NotReadable> {
+    fn from_str(text: &str) -> Result<Self, ParseValueError> {
         let unit = UNITS.into_iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
         let (digits, seconds) = unit.unwrap_or((text, 1));
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(NotReadable);
+            return Err(ParseValueError);
         }
-        let number: u32 = digits.parse().map_err(|_| NotReadable)?;
-        number.checked_mul(seconds).map(Self).ok_or(NotReadable)
+        let number: u32 = digits.parse().map_err(|_| ParseValueError)?;
+        number.checked_mul(seconds).map(Self).ok_or(ParseValueError)
     }
 }
 
@@ -49,15 +49,15 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_duration() {
+    fn other_text_is_not_a_duration() {
         for text in ["", "s", "1.5h", "-1", "+1", "10 m", "1w", "1h30m", "99999d", "4294967296", "١s"] {
-            assert_eq!(text.parse::<Seconds>(), Err(NotReadable), "{text}");
+            assert_eq!(text.parse::<Seconds>(), Err(ParseValueError), "{text}");
         }
     }
 
     proptest! {
         #[test]
-        fn a_duration_reads_back_as_it_is_shown(seconds: u32) {
+        fn duration_round_trips_as_text(seconds: u32) {
             prop_assert_eq!(Seconds(seconds).to_string().parse(), Ok(Seconds(seconds)));
         }
 

@@ -2,27 +2,27 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Content, Node, Scalar};
+use super::{Node, NodeContent, Scalar};
 
 /// The largest whole number that every JSON reader keeps exactly.
-const LARGEST: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// A node as JSON.
 ///
 /// A number stays text where reading it as one would lose something: a leading zero or plus
 /// sign (phone numbers, codes), more digits than a reader of JSON keeps, no finite value.
-pub(crate) fn core_json(node: &Node) -> Value {
+pub(crate) fn node_to_json(node: &Node) -> Value {
     match &node.content {
-        Content::Scalar(scalar) => core_scalar(scalar),
-        Content::List(items) => items.iter().map(core_json).collect(),
-        Content::Map(entries) => Value::Object(
-            entries.iter().map(|entry| (entry.key.clone(), core_json(&entry.value))).collect::<Map<_, _>>(),
+        NodeContent::Scalar(scalar) => scalar_to_json(scalar),
+        NodeContent::List(items) => items.iter().map(node_to_json).collect(),
+        NodeContent::Map(entries) => Value::Object(
+            entries.iter().map(|entry| (entry.key.clone(), node_to_json(&entry.value))).collect::<Map<_, _>>(),
         ),
     }
 }
 
 /// One value as JSON.
-pub(crate) fn core_scalar(scalar: &Scalar) -> Value {
+pub(crate) fn scalar_to_json(scalar: &Scalar) -> Value {
     if !scalar.is_plain() {
         return Value::String(scalar.text.clone());
     }
@@ -30,13 +30,13 @@ pub(crate) fn core_scalar(scalar: &Scalar) -> Value {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
         "true" | "True" | "TRUE" => Value::Bool(true),
         "false" | "False" | "FALSE" => Value::Bool(false),
-        text => number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
+        text => parse_number(text).map_or_else(|| Value::String(text.to_owned()), Value::Number),
     }
 }
 
-fn number(text: &str) -> Option<Number> {
+fn parse_number(text: &str) -> Option<Number> {
     let whole = |digits: &str, radix| {
-        let number = u64::from_str_radix(digits, radix).ok().filter(|&number| number <= LARGEST);
+        let number = u64::from_str_radix(digits, radix).ok().filter(|&number| number <= MAX_SAFE_INTEGER);
         number.filter(|_| !digits.starts_with('+'))
     };
     if let Some(digits) = text.strip_prefix("0x") {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_have_yaml_types_and_what_a_number_would_lose_stays_text() {
+    fn values_have_yaml_types_and_lossy_numbers_stay_text() {
         let cases = [
             ("null", "null"),
             ("~", "null"),
@@ -90,9 +90,9 @@ mod tests {
         ];
         for (typed, json) in cases {
             let scalar = Scalar { text: typed.into(), style: Style::Plain };
-            assert_eq!(core_scalar(&scalar).to_string(), json, "{typed}");
+            assert_eq!(scalar_to_json(&scalar).to_string(), json, "{typed}");
         }
         let quoted = Scalar { text: "12".into(), style: Style::DoubleQuoted };
-        assert_eq!(core_scalar(&quoted).to_string(), "\"12\"");
+        assert_eq!(scalar_to_json(&quoted).to_string(), "\"12\"");
     }
 }

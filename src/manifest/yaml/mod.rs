@@ -12,7 +12,7 @@ mod slips;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use core::{core_json, core_scalar};
-pub(crate) use node::{Content, Entry, Node, Scalar, Style};
-pub(crate) use read::read;
-pub(crate) use slips::slips;
+pub(crate) use core::{node_to_json, scalar_to_json};
+pub(crate) use node::{MapEntry, Node, NodeContent, Scalar, Style};
+pub(crate) use read::read_tree;
+pub(crate) use slips::find_slips;

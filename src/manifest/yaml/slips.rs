@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::finding::{Finding, Severity, rules};
 
 /// The slips of a file, each with the bytes that it is about; `is_key` knows the keys that the file may have.
-pub(crate) fn slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
+pub(crate) fn find_slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usize>, Finding)> {
     let mut found = Vec::new();
     let (mut start, mut block) = (0, None);
     for line in text.split_inclusive('\n') {
@@ -20,7 +20,7 @@ pub(crate) fn slips(text: &str, is_key: impl Fn(&str) -> bool) -> Vec<(Range<usi
             continue;
         }
         block = opens_block(line).then_some(indent);
-        if let Some((span, finding)) = slip(line, &is_key).filter(|_| !is_blank) {
+        if let Some((span, finding)) = find_slip(line, &is_key).filter(|_| !is_blank) {
             found.push((start + span.start..start + span.end, finding));
         }
         start += line.len();
@@ -34,7 +34,7 @@ fn opens_block(line: &str) -> bool {
     end.ends_with(": |") || end.ends_with(": >")
 }
 
-fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+fn find_slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let first = line.find(|character: char| !character.is_whitespace())?;
     let (indentation, rest) = line.split_at(first);
     if let Some((at, space)) = indentation.char_indices().find(|(_, character)| !character.is_ascii_whitespace()) {
@@ -50,11 +50,11 @@ fn slip(line: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Fin
         let finding = finding.help("type the hyphen again; a text editor has replaced it with a longer dash");
         return Some((first..line.len() - item.len(), finding));
     }
-    quoted(first, rest, is_key).or_else(|| stuck(first, rest, is_key))
+    find_curly_quotes(first, rest, is_key).or_else(|| find_stuck_value(first, rest, is_key))
 }
 
 /// A known key with a value in typesetter's quotes, inside which YAML sees a key or a comment.
-fn quoted(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+fn find_curly_quotes(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(": ")?;
     let text = value.trim();
@@ -71,7 +71,7 @@ fn quoted(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(R
 }
 
 /// A known key with its value right behind the colon.
-fn stuck(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
+fn find_stuck_value(first: usize, rest: &str, is_key: &impl Fn(&str) -> bool) -> Option<(Range<usize>, Finding)> {
     let skipped = rest.len() - rest.trim_start_matches(['-', ' ']).len();
     let (key, value) = rest[skipped..].split_once(':')?;
     let is_stuck = value.starts_with(|character: char| !character.is_whitespace()) && !value.starts_with("//");
@@ -88,13 +88,13 @@ mod tests {
 
     use super::*;
 
-    fn found(text: &str) -> Vec<(&str, String)> {
-        let slips = slips(text, |key| ["file", "signature", "message"].contains(&key));
+    fn find_texts(text: &str) -> Vec<(&str, String)> {
+        let slips = find_slips(text, |key| ["file", "signature", "message"].contains(&key));
         slips.into_iter().map(|(span, finding)| (&text[span], finding.message)).collect()
     }
 
     #[test]
-    fn a_slip_is_found_where_it_is() {
+    fn slip_is_reported_at_its_place() {
         for (text, at, said) in [
             ("recipients:\n  file:clients.csv\n", ":", "after `file:`"),
             ("  - sms:\n      signature:\"x\"\n", ":", "after `signature:`"),
@@ -104,13 +104,13 @@ mod tests {
             ("message: “Hi: there”\n", "“Hi: there”", "curly quotes"),
             ("  - message: „Sale #1“ \n", "„Sale #1“", "curly quotes"),
         ] {
-            let found = found(text);
+            let found = find_texts(text);
             assert!(found.len() == 1 && found[0].0 == at && found[0].1.contains(said), "{text:?}: {found:?}");
         }
     }
 
     #[test]
-    fn a_text_may_say_whatever_it_wants() {
+    fn text_blocks_have_no_slips() {
         for text in [
             "message: |\n  file:x\n  – one\n\n  \u{a0}two\nfile: x\n",
             "file: a:b\n",
@@ -119,14 +119,14 @@ mod tests {
             "message: >-\n      signature:\"x\"\n",
             "file://x\n",
         ] {
-            assert_eq!(found(text), [], "{text:?}");
+            assert_eq!(find_texts(text), [], "{text:?}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_panics(text in "[a-z:\\-– \u{a0}\n|>\"]{0,60}") {
-            let _ = found(&text);
+            let _ = find_texts(&text);
         }
     }
 }

@@ -1,20 +1,20 @@
 //! Each way in which a text can fail with the cells of a row has an explanation, a place and a remedy.
 
 use super::*;
-use crate::message::fixtures::{messages, rendered};
-use crate::message::{Invalid, TextProblem};
+use crate::message::fixtures::{compile_sms, render_sms};
+use crate::message::{RenderError, TextProblem};
 
 /// The problem of a text with this under `code`, and with nothing under `Note`.
-fn failing(source: &str, code: &str) -> TextProblem {
+fn render_problem(source: &str, code: &str) -> TextProblem {
     let cells = ["380501234567", "Olena", code, ""];
-    match rendered(&messages(source, &[]), &cells) {
-        Err(Invalid::Fails(problem)) => *problem,
+    match render_sms(&compile_sms(source, &[]), &cells) {
+        Err(RenderError::TemplateFails(problem)) => *problem,
         other => panic!("{source}: {other:?}"),
     }
 }
 
 #[test]
-fn each_failure_has_a_sentence_a_place_and_a_remedy() {
+fn each_failure_has_a_message_place_and_remedy() {
     let table = [
         // Comparisons.
         (
@@ -167,7 +167,7 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
     ];
     let mut wrong = Vec::new();
     for (source, code, column, sentence, remedy) in table {
-        let problem = failing(source, code);
+        let problem = render_problem(source, code);
         let help = problem.help.clone().unwrap_or_default();
         if problem.column != column || !problem.message.contains(sentence) || !help.contains(remedy) {
             wrong.push(format!("{source} with `{code}`: {}: {}; {help}", problem.column, problem.message));
@@ -177,7 +177,7 @@ fn each_failure_has_a_sentence_a_place_and_a_remedy() {
 }
 
 #[test]
-fn no_failure_shows_a_cell_or_a_type_of_a_programmer() {
+fn no_failure_shows_a_cell_or_an_internal_type() {
     for source in [
         "{{ code | int }}",
         "{{ code | float }}",
@@ -189,7 +189,7 @@ fn no_failure_shows_a_cell_or_a_type_of_a_programmer() {
         "{{ code | money }}",
         "{{ code | date }}",
     ] {
-        let problem = failing(source, "380501234567x");
+        let problem = render_problem(source, "380501234567x");
         let shown = format!("{} {}", problem.message, problem.help.unwrap_or_default());
         for word in ["050123", "i64", "u64", "f64", "string", "i128", "usize", "&["] {
             assert!(!shown.contains(word), "{source}: {shown}");
@@ -198,14 +198,14 @@ fn no_failure_shows_a_cell_or_a_type_of_a_programmer() {
 }
 
 #[test]
-fn what_the_author_throws_is_said_as_it_is_written() {
-    let problem = failing("{% if code == 'x' %}{{ throw(message='no code') }}{% endif %}", "x");
+fn thrown_message_is_shown_unchanged() {
+    let problem = render_problem("{% if code == 'x' %}{{ throw(message='no code') }}{% endif %}", "x");
     assert_eq!((problem.message.as_str(), problem.help), ("no code", None));
 }
 
 #[test]
-fn what_a_message_of_tera_does_not_say_for_people_is_said_in_general() {
+fn internal_tera_message_is_replaced_by_a_general_one() {
     let kind = ErrorKind::Msg("Something `i64` new 380501234567".into());
-    let (failure, _) = explain(&kind, "{{ code }}", 3..7, &|_| true);
+    let (failure, _) = explain_failure(&kind, "{{ code }}", 3..7, &|_| true);
     assert!(!failure.reason.contains("i64") && !failure.reason.contains("050"), "{failure:?}");
 }

@@ -19,7 +19,7 @@ const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
 
 /// What a piece of a tag is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum PieceKind {
     Word,
     Text,
     /// A text between curly quotes.
@@ -29,13 +29,13 @@ pub(super) enum Sort {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub(super) sort: Sort,
+pub(super) struct TagPiece {
+    pub(super) kind: PieceKind,
     pub(super) span: Range<usize>,
 }
 
 /// The start of the next tag, after comments and raw text.
-pub(super) fn opening(source: &str, mut at: usize) -> Option<usize> {
+pub(super) fn find_opening(source: &str, mut at: usize) -> Option<usize> {
     loop {
         let start = at + source.as_bytes()[at..].windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))?;
         let rest = &source[start..];
@@ -50,7 +50,7 @@ pub(super) fn opening(source: &str, mut at: usize) -> Option<usize> {
 }
 
 /// The pieces of a tag and the position of its end. `None` if the tag is not closed.
-pub(super) fn pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<Piece>, usize)> {
+pub(super) fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>, usize)> {
     let (mut pieces, mut at) = (Vec::new(), begin);
     loop {
         let rest = source.get(at..)?;
@@ -63,32 +63,32 @@ pub(super) fn pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<Piece
                 at += 1;
                 continue;
             }
-            '\'' | '"' | '`' => (Sort::Text, straight(rest, first)?),
-            '“' | '”' | '„' | '«' | '‘' | '’' | '‚' => match curly(rest, first, end) {
-                Some(length) => (Sort::CurlyText, length),
-                None => (Sort::Sign, first.len_utf8()),
+            '\'' | '"' | '`' => (PieceKind::Text, straight_quote_length(rest, first)?),
+            '“' | '”' | '„' | '«' | '‘' | '’' | '‚' => match curly_quote_length(rest, first, end) {
+                Some(length) => (PieceKind::CurlyText, length),
+                None => (PieceKind::Sign, first.len_utf8()),
             },
             c if is_blank(c) => {
                 let length = rest.find(|c: char| !is_blank(c)).unwrap_or(rest.len());
-                (Sort::Blank, length)
+                (PieceKind::Blank, length)
             }
             c if c == '_' || c.is_alphanumeric() => {
                 let is_inner = |c: char| c == '_' || c.is_alphanumeric();
-                (Sort::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
+                (PieceKind::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
             }
             c => {
                 let long =
                     OPERATORS.iter().map(|(theirs, _)| *theirs).chain(KNOWN).filter(|sign| rest.starts_with(sign));
-                (Sort::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
+                (PieceKind::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
             }
         };
-        pieces.push(Piece { sort, span: at..at + length });
+        pieces.push(TagPiece { kind: sort, span: at..at + length });
         at += length;
     }
 }
 
 /// The length of a text between straight quotes.
-fn straight(rest: &str, quote: char) -> Option<usize> {
+fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
     let mut characters = rest.char_indices().skip(1);
     loop {
         match characters.next()? {
@@ -100,7 +100,7 @@ fn straight(rest: &str, quote: char) -> Option<usize> {
 }
 
 /// The length of a text between curly quotes that ends in its tag.
-fn curly(rest: &str, quote: char, end: &str) -> Option<usize> {
+fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
     let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
     let tag = &rest[..rest.find(end)?];
     let inner = tag.char_indices().skip(1);

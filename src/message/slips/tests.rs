@@ -1,14 +1,14 @@
 use super::*;
 use crate::message::fixtures::names;
 
-fn found(source: &str) -> (Vec<String>, String) {
-    let slips = Slips::of(source, &names());
+fn find_slips(source: &str) -> (Vec<String>, String) {
+    let slips = SyntaxSlips::find(source, &names());
     let told = slips.slips.iter().map(|slip| format!("{}; {}", slip.message, slip.help)).collect();
-    (told, slips.corrected(source))
+    (told, slips.apply_corrections(source))
 }
 
 #[test]
-fn slips_are_all_found_and_corrected() {
+fn all_slips_are_found_and_corrected() {
     let table = [
         (
             "{% if code = 'x' %}a{% elseif code==='y' && shop %}b{% end if %}",
@@ -31,15 +31,15 @@ fn slips_are_all_found_and_corrected() {
         ("{% set a = code = 'x' %}", "{% set a = code == 'x' %}", 1),
     ];
     for (source, corrected, count) in table {
-        let (told, written) = found(source);
+        let (told, written) = find_slips(source);
         assert_eq!((written.as_str(), told.len()), (corrected, count), "{source}: {told:?}");
     }
-    assert!(found("{{ cоde }}").0[0].contains("Cyrillic letter `о`"));
-    assert!(found("{% if code LIKE 'x%' %}").0[0].contains("containing"));
+    assert!(find_slips("{{ cоde }}").0[0].contains("Cyrillic letter `о`"));
+    assert!(find_slips("{% if code LIKE 'x%' %}").0[0].contains("containing"));
 }
 
 #[test]
-fn what_the_language_has_is_no_slip() {
+fn valid_syntax_is_not_a_slip() {
     for source in [
         "plain = text && “quotes” {# {{ a = b }} “ #}",
         "{% set a = 'x' %}{{ a }}",
@@ -51,19 +51,19 @@ fn what_the_language_has_is_no_slip() {
         "{{ імʼя }}",
         "{{ code! }}{% endFoo %}",
     ] {
-        assert_eq!(found(source), (Vec::new(), source.to_owned()), "{source}");
+        assert_eq!(find_slips(source), (Vec::new(), source.to_owned()), "{source}");
     }
     for unclosed in ["{{ code = '", "{{ “", "{% if a =", "{", "{%", "{{ Ім'я }}"] {
-        assert_eq!(found(unclosed).1, unclosed, "{unclosed}");
+        assert_eq!(find_slips(unclosed).1, unclosed, "{unclosed}");
     }
 }
 
 #[test]
-fn places_of_the_corrected_source_are_found_in_the_source() {
+fn corrected_positions_map_to_the_source() {
     let source = "{{ code = 'x' && Note < 5 }}";
-    let slips = Slips::of(source, &names());
-    let corrected = slips.corrected(source);
-    let place = |word: &str| slips.original(corrected.find(word).unwrap());
+    let slips = SyntaxSlips::find(source, &names());
+    let corrected = slips.apply_corrections(source);
+    let place = |word: &str| slips.original_offset(corrected.find(word).unwrap());
     for word in ["code", "'x'", "Note", "5", "}}"] {
         assert_eq!(Some(place(word)), source.find(word), "{word}");
     }

@@ -17,13 +17,13 @@ use super::listing::Listing;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use crate::domain::{Amount, Phone};
-use crate::ledger::{Ledger, Run, State};
+use crate::ledger::{Ledger, RowState, Run};
 
 /// What became of a part of the people.
 #[derive(Clone, Debug, Default)]
-pub struct Arm {
+pub struct ArmFigures {
     /// The people, and how many of them bought something in time.
-    pub bought: Proportion,
+    pub buyers: Proportion,
     /// How many purchases these made.
     pub purchases: u64,
     /// For how much together.
@@ -32,7 +32,7 @@ pub struct Arm {
 
 /// What the difference to those who got none comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EffectVerdict {
     /// More people bought something after a message.
     More,
     /// Fewer did.
@@ -44,40 +44,40 @@ pub enum Verdict {
 }
 
 /// The fewest people of whom a share says anything.
-const FEWEST: u64 = 30;
+const MIN_PEOPLE: u64 = 30;
 
 /// What a campaign brought.
 #[derive(Clone, Debug, Default)]
-pub struct Effect {
+pub struct CampaignEffect {
     /// Who got a message, by variant; under no name where there are no variants.
-    pub sent: BTreeMap<Option<String>, Arm>,
+    pub sent: BTreeMap<Option<String>, ArmFigures>,
     /// Who was held out; nothing where nobody was.
-    pub holdout: Option<Arm>,
+    pub holdout: Option<ArmFigures>,
     /// People whose message was not sent yet.
     pub waiting: u64,
 }
 
-impl Arm {
-    fn add(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
-        let counts = purchases.of(phone).iter().filter(|purchase| purchase.moment.comes_after(since, within));
+impl ArmFigures {
+    fn add_recipient(&mut self, phone: Phone, since: Timestamp, purchases: &Purchases, within: SignedDuration) {
+        let counts = purchases.find_by_phone(phone).iter().filter(|purchase| purchase.time.may_follow(since, within));
         let before = self.purchases;
         for purchase in counts {
             self.purchases += 1;
-            self.amount = self.amount.plus(purchase.amount);
+            self.amount = self.amount.saturating_add(purchase.amount);
         }
-        self.bought.people += 1;
-        self.bought.did += u64::from(self.purchases > before);
+        self.buyers.total += 1;
+        self.buyers.successes += u64::from(self.purchases > before);
     }
 }
 
-impl Verdict {
+impl EffectVerdict {
     /// What is known of people who got a message, against those who got none.
     #[must_use]
-    pub fn of(sent: Proportion, holdout: Proportion) -> Self {
-        let difference = sent.above(holdout);
-        match sent.people.min(holdout.people) {
-            ..FEWEST => Self::TooFew,
-            _ if difference.holds_zero() => Self::Unproven,
+    pub fn from_proportions(sent: Proportion, holdout: Proportion) -> Self {
+        let difference = sent.difference_interval(holdout);
+        match sent.total.min(holdout.total) {
+            ..MIN_PEOPLE => Self::TooFew,
+            _ if difference.contains_zero() => Self::Unproven,
             _ if difference.low > 0.0 => Self::More,
             _ => Self::Fewer,
         }
@@ -85,7 +85,7 @@ impl Verdict {
 
     /// The word by which programs are told of it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::More => "more",
             Self::Fewer => "fewer",
@@ -95,7 +95,7 @@ impl Verdict {
     }
 }
 
-impl Effect {
+impl CampaignEffect {
     /// Counts over the runs of an edition, the oldest first, what was bought within a time after the message; of who was
     /// held out, after the beginning of the run.
     ///
@@ -104,7 +104,7 @@ impl Effect {
     ///
     /// # Errors
     /// When the ledger or what the runs froze cannot be read.
-    pub async fn of(
+    pub async fn measure(
         ledger: &dyn Ledger,
         runs: &[Run],
         purchases: &Purchases,
@@ -114,25 +114,25 @@ impl Effect {
         let (mut sent, mut held_out) = (RoaringTreemap::new(), BTreeMap::new());
         for run in runs {
             let results = RunResults::open(ledger, run, is_owned(ledger, run).await?).await?;
-            for listing in results.listings().await? {
+            for listing in results.open_listings().await? {
                 let began_at = run.began_at;
-                let each = |person: Person<'_>| match person.fate {
-                    Fate::Sent(at) if sent.insert(person.phone.get()) => {
+                let each = |person: ObservedRecipient<'_>| match person.decision {
+                    RunDecision::Sent(at) if sent.insert(person.phone.to_u64()) => {
                         let arm = effect.sent.entry(person.variant.map(str::to_owned)).or_default();
-                        arm.add(person.phone, at, purchases, within);
+                        arm.add_recipient(person.phone, at, purchases, within);
                     }
-                    Fate::Sent(_) => {}
-                    Fate::HeldOut => {
+                    RunDecision::Sent(_) => {}
+                    RunDecision::HeldOut => {
                         held_out.entry(person.phone).or_insert(began_at);
                     }
-                    Fate::Waiting => effect.waiting += 1,
+                    RunDecision::Waiting => effect.waiting += 1,
                 };
-                each_person(listing, each).await?;
+                for_each_recipient(listing, each).await?;
             }
         }
         for (phone, since) in held_out {
-            if !sent.contains(phone.get()) {
-                effect.holdout.get_or_insert_default().add(phone, since, purchases, within);
+            if !sent.contains(phone.to_u64()) {
+                effect.holdout.get_or_insert_default().add_recipient(phone, since, purchases, within);
             }
         }
         Ok(effect)
@@ -140,14 +140,14 @@ impl Effect {
 }
 
 /// Somebody of whom a run decided.
-struct Person<'a> {
+struct ObservedRecipient<'a> {
     phone: Phone,
     variant: Option<&'a str>,
-    fate: Fate,
+    decision: RunDecision,
 }
 
 /// What a run decided.
-enum Fate {
+enum RunDecision {
     /// To send, and when it last did.
     Sent(Timestamp),
     /// To send, which it did not yet.
@@ -156,24 +156,31 @@ enum Fate {
     HeldOut,
 }
 
-async fn each_person(listing: Listing<'_>, mut each: impl FnMut(Person<'_>)) -> Result<(), ResultsError> {
+async fn for_each_recipient(
+    listing: Listing<'_>,
+    mut each: impl FnMut(ObservedRecipient<'_>),
+) -> Result<(), ResultsError> {
     let (region, activity) = (listing.brief.region, listing.activity());
-    let (allotment, arms) = (listing.brief.allotment(), listing.brief.arms());
-    let reader = listing.reader()?;
+    let (allotment, arms) = (listing.brief.variant_allocation(), listing.brief.list_arms());
+    let reader = listing.open_reader()?;
     let columns = reader.header().phones().clone();
     // Messages of earlier runs do not belong to this run.
-    let mut rows = Listing { earlier: None, ..listing }.rows(reader)?;
-    while let Some((chunk, facts)) = rows.next().await? {
+    let mut rows = Listing { earlier: None, ..listing }.into_rows(reader)?;
+    while let Some((chunk, facts)) = rows.next_chunk().await? {
         for (recipient, facts) in chunk.iter().zip(&facts) {
             let held_out = facts.exclusion.as_ref().is_some_and(|exclusion| exclusion.reason == HOLDOUT);
             let fate = match (&facts.record, facts.state(activity)) {
-                (Some(record), _) => Fate::Sent(record.begun_at),
-                (None, State::Skipped) if held_out => Fate::HeldOut,
-                (None, State::Planned) => Fate::Waiting,
+                (Some(record), _) => RunDecision::Sent(record.begun_at),
+                (None, RowState::Skipped) if held_out => RunDecision::HeldOut,
+                (None, RowState::Planned) => RunDecision::Waiting,
                 (None, _) => continue,
             };
             if let Some(phone) = facts.phone(recipient.fields, &columns, region) {
-                each(Person { phone, variant: arms.get(allotment.variant(phone)).and_then(|arm| arm.name), fate });
+                each(ObservedRecipient {
+                    phone,
+                    variant: arms.get(allotment.assign_variant(phone)).and_then(|arm| arm.name),
+                    decision: fate,
+                });
             }
         }
     }

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 /// How people and programs write a date with a time, the zone left out.
-const LOCAL: [&str; 6] = [
+const DATE_TIME_FORMATS: [&str; 6] = [
     "%Y-%m-%d %H:%M:%S",
     "%Y-%m-%d %H:%M",
     "%d.%m.%Y %H:%M:%S",
@@ -14,18 +14,18 @@ const LOCAL: [&str; 6] = [
     "%d.%m.%Y, %H:%M",
 ];
 /// How they write a date alone.
-const DATES: [&str; 2] = ["%Y-%m-%d", "%d.%m.%Y"];
+const DATE_FORMATS: [&str; 2] = ["%Y-%m-%d", "%d.%m.%Y"];
 
 /// A moment, or a day of which nobody says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Moment {
+pub(super) struct PurchaseTime {
     first: Timestamp,
     last: Timestamp,
 }
 
-impl Moment {
+impl PurchaseTime {
     /// Reads RFC 3339, or a local date, with or without a time, in that zone: `2026-12-01 10:00`, `01.12.2026`.
-    pub(super) fn read(cell: &str, zone: &TimeZone) -> Option<Self> {
+    pub(super) fn parse(cell: &str, zone: &TimeZone) -> Option<Self> {
         let cell = cell.trim();
         if let Ok(at) = cell.parse::<Timestamp>() {
             return Some(Self { first: at, last: at });
@@ -34,18 +34,18 @@ impl Moment {
         // Fractions of a second decide nothing here.
         let spaced =
             spaced.split_once('.').filter(|(before, _)| before.contains(':')).map_or(spaced.as_str(), |(b, _)| b);
-        let local = LOCAL.iter().find_map(|form| DateTime::strptime(form, spaced).ok());
+        let local = DATE_TIME_FORMATS.iter().find_map(|form| DateTime::strptime(form, spaced).ok());
         if let Some(local) = local {
             let at = zone.to_ambiguous_timestamp(local).compatible().ok()?;
             return Some(Self { first: at, last: at });
         }
-        let day = DATES.iter().find_map(|form| Date::strptime(form, cell).ok())?;
+        let day = DATE_FORMATS.iter().find_map(|form| Date::strptime(form, cell).ok())?;
         let start = |day: Date| Some(day.to_zoned(zone.clone()).ok()?.timestamp());
         Some(Self { first: start(day)?, last: start(day.checked_add(1.day()).ok()?)? - 1.nanosecond() })
     }
 
     /// Whether it is, or may be, within that time after something.
-    pub(super) fn comes_after(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
+    pub(super) fn may_follow(self, at: Timestamp, within: jiff::SignedDuration) -> bool {
         self.last >= at && at.checked_add(within).is_ok_and(|end| self.first < end)
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_as_people_and_programs_write_it() {
+    fn common_date_and_time_formats_are_parsed() {
         for cell in [
             "2026-12-01T08:00:00Z",
             "2026-12-01T10:00:00+02:00",
@@ -72,16 +72,16 @@ mod tests {
             "1.12.2026 10:00:00",
             "01.12.2026, 10:00",
         ] {
-            let read = Moment::read(cell, &kyiv()).map(|moment| moment.first.to_string());
+            let read = PurchaseTime::parse(cell, &kyiv()).map(|moment| moment.first.to_string());
             assert_eq!(read.as_deref(), Some("2026-12-01T08:00:00Z"), "{cell:?}");
         }
         for cell in ["", "12/01/2026", "soon", "2026-13-01", "45000", "10:00"] {
-            assert_eq!(Moment::read(cell, &kyiv()), None, "{cell:?}");
+            assert_eq!(PurchaseTime::parse(cell, &kyiv()), None, "{cell:?}");
         }
     }
 
     #[test]
-    fn a_day_without_a_time_may_be_after_a_message_of_that_day() {
+    fn date_without_time_may_follow_a_message_of_that_day() {
         let sent: Timestamp = "2026-12-01T08:00:00Z".parse().unwrap();
         let week = SignedDuration::from_hours(7 * 24);
         for (cell, counts) in [
@@ -94,7 +94,7 @@ mod tests {
             ("08.12.2026", true),
             ("09.12.2026", false),
         ] {
-            assert_eq!(Moment::read(cell, &kyiv()).unwrap().comes_after(sent, week), counts, "{cell}");
+            assert_eq!(PurchaseTime::parse(cell, &kyiv()).unwrap().may_follow(sent, week), counts, "{cell}");
         }
     }
 }

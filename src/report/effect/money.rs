@@ -5,7 +5,7 @@ use crate::domain::Amount;
 /// The amount in a cell, whatever its separators and with a currency before or behind it.
 ///
 /// A single separator before exactly three digits is one of thousands.
-pub(super) fn amount(cell: &str) -> Option<Amount> {
+pub(super) fn parse_amount(cell: &str) -> Option<Amount> {
     let outer = |c: char| !c.is_ascii_digit() && c != '-';
     let number: String = cell.trim_matches(outer).chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
     let decimal = number.rfind(['.', ',']).filter(|at| is_decimal(&number, *at));
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_read_whatever_its_separators() {
+    fn amounts_are_parsed_with_any_separators() {
         for (cell, digits) in [
             ("1234.50", "1234.50"),
             ("1234,5", "1234.5"),
@@ -52,10 +52,10 @@ mod tests {
             ("-5.00", "-5.00"),
             ("$1'000", "1000"),
         ] {
-            assert_eq!(amount(cell).map(Amount::digits).as_deref(), Some(digits), "{cell:?}");
+            assert_eq!(parse_amount(cell).map(Amount::to_json_digits).as_deref(), Some(digits), "{cell:?}");
         }
         for cell in ["", "free", "1.2.3,4,5", "--", "1-2"] {
-            assert_eq!(amount(cell).map(Amount::digits), None, "{cell:?}");
+            assert_eq!(parse_amount(cell).map(Amount::to_json_digits), None, "{cell:?}");
         }
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 
-use super::moment::Moment;
-use super::money::amount;
-use crate::audience::{Decoded, decode_table, parse, read_columns, suggest};
+use super::moment::PurchaseTime;
+use super::money::parse_amount;
+use crate::audience::{DecodedText, decode_table, parse_phone_number, read_columns, suggest_columns};
 use crate::domain::{Amount, Phone, Region, Row};
 use crate::finding::{Finding, rules};
 use crate::regular_file;
@@ -42,7 +42,7 @@ pub struct Purchases {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purchase {
     phone: Phone,
-    pub(super) moment: Moment,
+    pub(super) time: PurchaseTime,
     pub(super) amount: Amount,
 }
 
@@ -51,15 +51,15 @@ impl Purchases {
     ///
     /// # Errors
     /// When it cannot be read, lacks a column, or none of its rows can be used.
-    pub fn read(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
+    pub fn read_file(file: &PurchaseFile) -> Result<Self, Vec<Finding>> {
         let path = file.path.as_path();
-        let opened = || opened(path, file.region);
+        let opened = || open_table(path, file.region);
         let table = opened()?;
-        let again = table.again();
-        let suggestion = suggest(table, path).map_err(|finding| vec![*finding])?;
+        let again = table.reopen();
+        let suggestion = suggest_columns(table, path).map_err(|finding| vec![*finding])?;
         let phone = file.phone.clone().or(suggestion.phone);
         let phone = phone.ok_or_else(|| {
-            missing(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
+            missing_column(path, "no column contains phone numbers", "name the column with `--phone COLUMN`")
         })?;
         let region = file.region.or(suggestion.region);
         let amounts = file.amount.as_deref();
@@ -67,20 +67,24 @@ impl Purchases {
         let headers = [phone.as_str(), file.at.as_str(), amounts.unwrap_or(&file.at)];
         let table = again.map_or_else(opened, Ok)?;
         let found = read_columns(table, path, headers, |row, cells| {
-            match purchase(cells, region, amounts.is_some(), &file.zone) {
+            match parse_purchase(cells, region, amounts.is_some(), &file.zone) {
                 Ok(purchase) => purchases.list.push(purchase),
                 Err(why) => purchases.unusable.entry(why).or_insert((0, row)).0 += 1,
             }
         });
         let found = found.map_err(|finding| vec![*finding])?;
         if let Some((header, _)) = headers.iter().zip(found).find(|(_, found)| !found) {
-            return Err(missing(path, &format!("no column `{header}`"), "write the header exactly as in the file"));
+            return Err(missing_column(
+                path,
+                &format!("no column `{header}`"),
+                "write the header exactly as in the file",
+            ));
         }
         if purchases.list.is_empty() {
             let why =
                 purchases.unusable.iter().map(|(why, (rows, first))| format!("{rows} × {why} (first in row {first})"));
             let why: Vec<String> = why.collect();
-            return Err(missing(
+            return Err(missing_column(
                 path,
                 &format!("no usable rows: {}", why.join("; ")),
                 "use another file or another column",
@@ -103,36 +107,37 @@ impl Purchases {
     }
 
     /// Those of a person.
-    pub(super) fn of(&self, phone: Phone) -> &[Purchase] {
+    pub(super) fn find_by_phone(&self, phone: Phone) -> &[Purchase] {
         let first = self.list.partition_point(|purchase| purchase.phone < phone);
         let count = self.list[first..].partition_point(|purchase| purchase.phone == phone);
         &self.list[first..first + count]
     }
 }
 
-fn purchase(
+fn parse_purchase(
     [phone, at, paid]: [&str; 3],
     region: Option<Region>,
     has_amounts: bool,
     zone: &TimeZone,
 ) -> Result<Purchase, &'static str> {
-    let phone = parse(phone, region).map_err(|_| "no valid phone number")?;
-    let moment = Moment::read(at, zone).ok_or("no valid time (valid: 2026-12-01 10:00 or 01.12.2026)")?;
+    let phone = parse_phone_number(phone, region).map_err(|_| "no valid phone number")?;
+    let moment = PurchaseTime::parse(at, zone).ok_or("no valid time (valid: 2026-12-01 10:00 or 01.12.2026)")?;
     let amount = match has_amounts {
-        true => amount(paid).ok_or("no valid amount")?,
+        true => parse_amount(paid).ok_or("no valid amount")?,
         false => Amount::default(),
     };
-    Ok(Purchase { phone, moment, amount })
+    Ok(Purchase { phone, time: moment, amount })
 }
 
 /// A file in any form of a list; `region` tells encodings apart.
-fn opened(path: &Path, region: Option<Region>) -> Result<Decoded, Vec<Finding>> {
+fn open_table(path: &Path, region: Option<Region>) -> Result<DecodedText, Vec<Finding>> {
     let file = regular_file::open(path);
-    let file = file
-        .map_err(|error| missing(path, &format!("cannot be read: {error}"), "check the path of the purchases file"))?;
+    let file = file.map_err(|error| {
+        missing_column(path, &format!("cannot be read: {error}"), "check the path of the purchases file")
+    })?;
     decode_table(file, path, region).map_err(|finding| vec![*finding])
 }
 
-fn missing(path: &Path, what: &str, help: &str) -> Vec<Finding> {
+fn missing_column(path: &Path, what: &str, help: &str) -> Vec<Finding> {
     vec![Finding::new(&rules::PURCHASES_UNUSABLE, format!("`{}`: {what}", path.display())).help(help)]
 }

@@ -3,30 +3,30 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Outcome, Row};
-use crate::ledger::{Change, ENDED_EARLY, State};
-use crate::report::next_step::DOUBTFUL;
+use crate::domain::{OperationOutcome, Row};
+use crate::ledger::{ENDED_EARLY, RowChange, RowState};
+use crate::report::next_step::IN_DOUBT_STATES;
 use crate::report::row_records::RowRecord;
 
 /// How many rows are named.
-const NAMED: usize = 20;
+const MAX_NAMED_ROWS: usize = 20;
 
 /// The rows in doubt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Doubts {
+pub struct RowsInDoubt {
     /// When the first of them was sent.
     pub since: Option<Timestamp>,
     /// The first rows.
-    pub rows: Vec<DoubtfulRow>,
+    pub rows: Vec<RowInDoubt>,
 }
 
 /// A row in doubt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DoubtfulRow {
+pub struct RowInDoubt {
     /// Its row in the list.
     pub row: u32,
     /// In doubt, or unresolved.
-    pub state: State,
+    pub state: RowState,
     /// When it was sent, in seconds since the beginning of 1970.
     pub sent_at: i64,
     /// What was seen instead of a proof.
@@ -35,29 +35,29 @@ pub struct DoubtfulRow {
     pub asked: Option<u32>,
 }
 
-impl Doubts {
+impl RowsInDoubt {
     /// Adds a row, if it is in doubt.
-    pub(super) fn add(&mut self, row: Row, record: &RowRecord) {
-        if !DOUBTFUL.contains(&record.state) {
+    pub(super) fn add_row(&mut self, row: Row, record: &RowRecord) {
+        if !IN_DOUBT_STATES.contains(&record.state) {
             return;
         }
         self.since = Some(self.since.map_or(record.begun_at, |since| since.min(record.begun_at)));
-        if self.rows.len() < NAMED {
-            self.rows.push(DoubtfulRow::of(row, record));
+        if self.rows.len() < MAX_NAMED_ROWS {
+            self.rows.push(RowInDoubt::from_record(row, record));
         }
     }
 }
 
-impl DoubtfulRow {
-    fn of(row: Row, record: &RowRecord) -> Self {
+impl RowInDoubt {
+    fn from_record(row: Row, record: &RowRecord) -> Self {
         let why = match &record.settled {
-            Some((_, Outcome::InDoubt { reason })) => reason.to_string(),
+            Some((_, OperationOutcome::InDoubt { reason })) => reason.to_string(),
             Some(_) => String::new(),
             None => ENDED_EARLY.to_owned(),
         };
         let last = record.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
         let asked = match last {
-            Some((_, Change::NotFound { asked } | Change::Unresolved { asked })) => Some(*asked),
+            Some((_, RowChange::NotFound { asked } | RowChange::Unresolved { asked })) => Some(*asked),
             _ => None,
         };
         Self { row: row.get(), state: record.state, sent_at: record.begun_at.as_second(), why, asked }

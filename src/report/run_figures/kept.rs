@@ -10,33 +10,36 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::timeline::Timeline;
-use super::{Arrived, DoubtfulRow, Doubts, Reasons, RequestFigures, RunFigures, Terms, Way, WayFigure};
+use super::{
+    ArrivalKind, FallbackChain, FallbackChainFigure, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures,
+    RunTerms,
+};
 use crate::domain::{Amount, Channel, Spending};
-use crate::ledger::{Parts, REPLACED, State, StateCounts};
+use crate::ledger::{BilledParts, REPLACED, RowState, StateCounts};
 use crate::report::channel_figures::{ChannelFigure, ChannelFigures, DeliveryTimes};
 
 /// The form of what follows; another one is read by nobody who knows this one.
-const FORM: u8 = 4;
+const FORMAT_VERSION: u8 = 4;
 /// The earlier versions, which are still read: 2 judged each channel alone, 3 kept no readings by channel and accepted every
 /// reported time. Figures with receipts are calculated again, unless the run was purged.
-const EARLIER_FORMS: [u8; 2] = [2, 3];
+const EARLIER_VERSIONS: [u8; 2] = [2, 3];
 
 /// Figures, and what the run was when they were made: where it is not that any more, they are nothing.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct KeptFigures {
+pub(super) struct StoredFigures {
     receipts: u64,
     /// Nothing while only the terms are kept.
-    rows: Option<KeptRows>,
+    rows: Option<StoredRows>,
     /// As JSON.
     terms: Option<String>,
     /// By channel, in the order of the channels in `rows`. It comes last, and earlier versions do not have it.
     #[serde(skip)]
-    deliveries: Vec<KeptDeliveries>,
+    deliveries: Vec<StoredDeliveries>,
 }
 
 /// The kept data about a channel's deliveries besides its counts and times.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct KeptDeliveries {
+struct StoredDeliveries {
     read: u64,
     in_part: u64,
     at_latest: u64,
@@ -44,20 +47,20 @@ struct KeptDeliveries {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptRows {
+struct StoredRows {
     counts: StateCounts,
-    left_out: Reasons,
+    left_out: ReasonCounts,
     /// By the names of channels; without a name the messages of which nobody told the channel.
-    channels: Vec<(Option<String>, KeptChannel)>,
-    ways: Vec<(Vec<String>, WayFigure)>,
+    channels: Vec<(Option<String>, StoredChannel)>,
+    ways: Vec<(Vec<String>, FallbackChainFigure)>,
     arrived: Timeline<(Option<String>, Option<bool>)>,
-    failures: Reasons,
-    doubts: (Option<i64>, Vec<DoubtfulRow>),
-    requests: KeptRequests,
+    failures: ReasonCounts,
+    doubts: (Option<i64>, Vec<RowInDoubt>),
+    requests: StoredRequests,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptChannel {
+struct StoredChannel {
     counts: StateCounts,
     /// How many messages took which time, in milliseconds, to a thousandth.
     times: Vec<(u64, u64)>,
@@ -66,7 +69,7 @@ struct KeptChannel {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptRequests {
+struct StoredRequests {
     requests: u64,
     unanswered: u64,
     messages: u64,
@@ -80,138 +83,140 @@ struct KeptRequests {
     answers: Vec<(u64, u64)>,
 }
 
-impl KeptFigures {
-    pub(super) fn of(figures: &RunFigures, receipts: u64) -> Self {
-        let deliveries = figures.channels.iter().map(|(_, figure)| KeptDeliveries::of(figure)).collect();
-        Self { receipts, rows: Some(KeptRows::of(figures)), deliveries, ..Self::default() }.with(figures.terms.as_ref())
+impl StoredFigures {
+    pub(super) fn from_figures(figures: &RunFigures, receipts: u64) -> Self {
+        let deliveries = figures.channels.iter().map(|(_, figure)| StoredDeliveries::from_figure(figure)).collect();
+        Self { receipts, rows: Some(StoredRows::from_figures(figures)), deliveries, ..Self::default() }
+            .with_optional_terms(figures.terms.as_ref())
     }
 
     /// The same on these terms.
-    pub(super) fn on(self, terms: Terms) -> Self {
-        self.with(Some(&terms))
+    pub(super) fn with_terms(self, terms: RunTerms) -> Self {
+        self.with_optional_terms(Some(&terms))
     }
 
-    fn with(self, terms: Option<&Terms>) -> Self {
+    fn with_optional_terms(self, terms: Option<&RunTerms>) -> Self {
         Self { terms: terms.and_then(|terms| serde_json::to_string(terms).ok()), ..self }
     }
 
     /// Whether they were made when a run had these counts and so many receipts.
-    pub(super) fn is_of(&self, counts: &StateCounts, receipts: u64) -> bool {
+    pub(super) fn is_current(&self, counts: &StateCounts, receipts: u64) -> bool {
         self.receipts == receipts && self.rows.as_ref().is_some_and(|rows| rows.counts == *counts)
     }
 
     /// The same for a run that another run has replaced: its unsent rows are skipped.
-    pub(super) fn replaced(mut self) -> Self {
+    pub(super) fn mark_replaced(mut self) -> Self {
         if let Some(rows) = &mut self.rows {
             let unsent = rows.counts.skip_planned();
-            rows.left_out.add(State::Skipped, REPLACED, unsent);
+            rows.left_out.add_rows(RowState::Skipped, REPLACED, unsent);
         }
         self
     }
 
     /// On what terms the run was sent last.
-    pub(super) fn terms(&self) -> Option<Terms> {
+    pub(super) fn parse_terms(&self) -> Option<RunTerms> {
         serde_json::from_str(self.terms.as_ref()?).ok()
     }
 
     /// The figures; nothing where only the terms were kept, or something is in them that is not known here.
-    pub(super) fn figures(self) -> Option<RunFigures> {
-        let terms = self.terms();
-        Some(RunFigures { terms, ..self.rows?.figures(self.deliveries)? })
+    pub(super) fn into_figures(self) -> Option<RunFigures> {
+        let terms = self.parse_terms();
+        Some(RunFigures { terms, ..self.rows?.into_figures(self.deliveries)? })
     }
 
-    pub(super) fn read(kept: &[u8]) -> Option<Self> {
+    pub(super) fn decode(kept: &[u8]) -> Option<Self> {
         let (form, rest) = kept.split_first()?;
         let (kept, rest) = postcard::take_from_bytes::<Self>(rest).ok()?;
         match *form {
-            FORM => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
-            form if EARLIER_FORMS.contains(&form) => Some(kept),
+            FORMAT_VERSION => Some(Self { deliveries: postcard::from_bytes(rest).ok()?, ..kept }),
+            form if EARLIER_VERSIONS.contains(&form) => Some(kept),
             _ => None,
         }
     }
 
     /// The same for a run whose rows can be looked at: what another rule made of receipts is made again.
-    pub(super) fn read_current(kept: &[u8]) -> Option<Self> {
-        let is_earlier = kept.first().is_some_and(|form| EARLIER_FORMS.contains(form));
-        let kept = Self::read(kept)?;
+    pub(super) fn decode_current(kept: &[u8]) -> Option<Self> {
+        let is_earlier = kept.first().is_some_and(|form| EARLIER_VERSIONS.contains(form));
+        let kept = Self::decode(kept)?;
         Some(Self { rows: kept.rows.filter(|_| !is_earlier || kept.receipts == 0), ..kept })
     }
 
-    pub(super) fn written(&self) -> Option<Vec<u8>> {
-        let written = postcard::to_extend(self, vec![FORM]).ok()?;
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let written = postcard::to_extend(self, vec![FORMAT_VERSION]).ok()?;
         postcard::to_extend(&self.deliveries, written).ok()
     }
 }
 
-impl KeptDeliveries {
-    fn of(figure: &ChannelFigure) -> Self {
+impl StoredDeliveries {
+    fn from_figure(figure: &ChannelFigure) -> Self {
         let ChannelFigure { read, in_part, times, .. } = figure;
         Self { read: *read, in_part: *in_part, at_latest: times.at_latest(), uncertain: times.uncertain() }
     }
 
     /// The readings of an earlier version: each counted for the channel of its message.
-    fn of_counts(counts: &StateCounts) -> Self {
-        Self { read: counts.get(State::Read), ..Self::default() }
+    fn from_counts(counts: &StateCounts) -> Self {
+        Self { read: counts.get(RowState::Read), ..Self::default() }
     }
 }
 
-impl KeptRows {
-    fn of(figures: &RunFigures) -> Self {
+impl StoredRows {
+    fn from_figures(figures: &RunFigures) -> Self {
         let name = |channel: Option<Channel>| channel.map(|channel| channel.name().to_owned());
-        let kept = |figure: &ChannelFigure| KeptChannel {
+        let kept = |figure: &ChannelFigure| StoredChannel {
             counts: figure.counts.clone(),
-            times: figure.times.pairs(),
-            spans: figure.times.spans().to_vec(),
+            times: figure.times.time_counts(),
+            spans: figure.times.span_counts().to_vec(),
         };
-        let names = |way: &Way| way.iter().map(|channel| channel.name().to_owned()).collect();
-        let Doubts { since, rows } = figures.doubts.clone();
+        let names = |way: &FallbackChain| way.iter().map(|channel| channel.name().to_owned()).collect();
+        let RowsInDoubt { since, rows } = figures.doubts.clone();
         Self {
             counts: figures.counts.clone(),
             left_out: figures.left_out.clone(),
             channels: figures.channels.iter().map(|(channel, of)| (name(channel), kept(of))).collect(),
-            ways: figures.ways.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
-            arrived: figures.arrived.renamed(|Arrived { channel, first }| Some((name(*channel), *first))),
+            ways: figures.chains.iter().map(|(way, figure)| (names(way), figure.clone())).collect(),
+            arrived: figures.arrivals.map_kinds(|ArrivalKind { channel, first }| Some((name(*channel), *first))),
             failures: figures.failures.clone(),
             doubts: (since.map(Timestamp::as_second), rows),
-            requests: KeptRequests::of(&figures.requests),
+            requests: StoredRequests::from_figures(&figures.requests),
         }
     }
 
-    fn figures(self, deliveries: Vec<KeptDeliveries>) -> Option<RunFigures> {
+    fn into_figures(self, deliveries: Vec<StoredDeliveries>) -> Option<RunFigures> {
         let (mut channels, mut deliveries) = (ChannelFigures::default(), deliveries.into_iter());
-        for (name, KeptChannel { counts, times, spans }) in self.channels {
-            let KeptDeliveries { read, in_part, at_latest, uncertain } =
-                deliveries.next().unwrap_or_else(|| KeptDeliveries::of_counts(&counts));
-            let times = DeliveryTimes::from_pairs(&times, &spans).with_certainty(at_latest, uncertain);
+        for (name, StoredChannel { counts, times, spans }) in self.channels {
+            let StoredDeliveries { read, in_part, at_latest, uncertain } =
+                deliveries.next().unwrap_or_else(|| StoredDeliveries::from_counts(&counts));
+            let times = DeliveryTimes::from_counts(&times, &spans).with_certainty(at_latest, uncertain);
             let figure = ChannelFigure { counts, read, in_part, times };
             match name.as_deref().map(Channel::from_name) {
                 Some(channel) => drop(channels.channels.insert(channel?, figure)),
-                None => channels.untold = figure,
+                None => channels.unknown_channel = figure,
             }
         }
-        let way = |names: Vec<String>| names.iter().map(|name| Channel::from_name(name)).collect::<Option<Way>>();
+        let way =
+            |names: Vec<String>| names.iter().map(|name| Channel::from_name(name)).collect::<Option<FallbackChain>>();
         let ways = self.ways.into_iter().map(|(names, figure)| Some((way(names)?, figure)));
         let arrived = |(name, first): &(Option<String>, Option<bool>)| {
             let channel = name.as_deref().map(Channel::from_name);
-            Some(Arrived { channel: if name.is_some() { Some(channel??) } else { None }, first: *first })
+            Some(ArrivalKind { channel: if name.is_some() { Some(channel??) } else { None }, first: *first })
         };
         let (since, rows) = self.doubts;
         Some(RunFigures {
             counts: self.counts,
             left_out: self.left_out,
             channels,
-            ways: ways.collect::<Option<BTreeMap<_, _>>>()?,
-            arrived: self.arrived.renamed(arrived),
+            chains: ways.collect::<Option<BTreeMap<_, _>>>()?,
+            arrivals: self.arrived.map_kinds(arrived),
             failures: self.failures,
-            doubts: Doubts { since: since.and_then(|second| Timestamp::from_second(second).ok()), rows },
-            requests: self.requests.figures()?,
+            doubts: RowsInDoubt { since: since.and_then(|second| Timestamp::from_second(second).ok()), rows },
+            requests: self.requests.into_figures()?,
             terms: None,
         })
     }
 }
 
-impl KeptRequests {
-    fn of(figures: &RequestFigures) -> Self {
+impl StoredRequests {
+    fn from_figures(figures: &RequestFigures) -> Self {
         let RequestFigures { requests, unanswered, messages, sent, parts, used, given_back, priced, answers } =
             figures.clone();
         Self {
@@ -220,21 +225,21 @@ impl KeptRequests {
             messages,
             sent,
             parts: (parts.billed, parts.messages),
-            used: (used.recipients, used.cost.digits()),
-            given_back: given_back.digits(),
+            used: (used.recipients, used.cost.to_json_digits()),
+            given_back: given_back.to_json_digits(),
             priced,
             answers: answers.iter_recorded().map(|time| (time.value_iterated_to(), time.count_at_value())).collect(),
         }
     }
 
-    fn figures(self) -> Option<RequestFigures> {
+    fn into_figures(self) -> Option<RequestFigures> {
         let amount = |digits: &str| digits.parse::<Amount>().ok();
         let mut figures = RequestFigures {
             requests: self.requests,
             unanswered: self.unanswered,
             messages: self.messages,
             sent: self.sent,
-            parts: Parts { billed: self.parts.0, messages: self.parts.1 },
+            parts: BilledParts { billed: self.parts.0, messages: self.parts.1 },
             used: Spending { recipients: self.used.0, cost: amount(&self.used.1)? },
             given_back: amount(&self.given_back)?,
             priced: self.priced,

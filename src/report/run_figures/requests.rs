@@ -6,11 +6,11 @@ use hdrhistogram::Histogram;
 use jiff::Timestamp;
 
 use super::timeline::Timeline;
-use crate::domain::{Amount, Outcome, Spending};
-use crate::ledger::{EnvelopeRecord, Parts, RowEvents};
+use crate::domain::{Amount, OperationOutcome, Spending};
+use crate::ledger::{BilledParts, EnvelopeRecord, RowEvents};
 
 /// The longest time that is told apart from longer ones, in milliseconds: a day.
-const LONGEST: u64 = 86_400_000;
+const MAX_ANSWER_MS: u64 = 86_400_000;
 
 /// The requests of a run.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct RequestFigures {
     /// The same by the time at which their requests were recorded.
     pub sent: Timeline<()>,
     /// Parts that were billed, as far as the gateway told.
-    pub parts: Parts,
+    pub parts: BilledParts,
     /// What the messages use of a budget that went out, or may have, by the dearest channel of each.
     pub used: Spending,
     /// What the messages would have used that did not go out.
@@ -42,50 +42,50 @@ impl Default for RequestFigures {
             unanswered: 0,
             messages: 0,
             sent: Timeline::default(),
-            parts: Parts::default(),
+            parts: BilledParts::default(),
             used: Spending::default(),
             given_back: Amount::default(),
             priced: true,
-            answers: Histogram::new_with_max(LONGEST, 3).expect("these bounds are those of a histogram"),
+            answers: Histogram::new_with_max(MAX_ANSWER_MS, 3).expect("these bounds are those of a histogram"),
         }
     }
 }
 
 impl RequestFigures {
     /// Adds a request; `events` are those of the run's rows.
-    pub(in crate::report) fn add(&mut self, envelope: &EnvelopeRecord, events: &RowEvents) {
+    pub(in crate::report) fn add_envelope(&mut self, envelope: &EnvelopeRecord, events: &RowEvents) {
         let rows = envelope.rows.len() as u64;
         self.requests += 1;
         self.messages += rows;
-        self.sent.add(envelope.begun_at, (), rows);
+        self.sent.add_count(envelope.begun_at, (), rows);
         let outcomes = envelope.settled.as_ref().map_or(&[][..], |(_, outcomes)| outcomes);
-        if outcomes.iter().all(|outcome| matches!(outcome, Outcome::InDoubt { .. })) {
+        if outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::InDoubt { .. })) {
             self.unanswered += 1;
         } else if let Some((at, _)) = &envelope.settled {
-            self.answered(envelope.begun_at, *at);
+            self.add_answer(envelope.begun_at, *at);
         }
         for outcome in outcomes {
-            if let Outcome::Accepted { parts, .. } = outcome {
+            if let OperationOutcome::Accepted { parts, .. } = outcome {
                 self.parts.add(*parts);
             }
         }
         self.priced &= envelope.costs.len() == envelope.rows.len();
-        let used = envelope.spent(events);
+        let used = envelope.spending(events);
         let all: Amount = envelope.costs.iter().copied().sum();
-        self.used = self.used.plus(used);
-        self.given_back = self.given_back.plus(all.minus(used.cost));
+        self.used = self.used.add_spending(used);
+        self.given_back = self.given_back.saturating_add(all.saturating_sub(used.cost));
     }
 
-    fn answered(&mut self, begun_at: Timestamp, at: Timestamp) {
+    fn add_answer(&mut self, begun_at: Timestamp, at: Timestamp) {
         if let Ok(time) = Duration::try_from(begun_at.duration_until(at)) {
-            self.answers.saturating_record(u64::try_from(time.as_millis()).unwrap_or(LONGEST));
+            self.answers.saturating_record(u64::try_from(time.as_millis()).unwrap_or(MAX_ANSWER_MS));
         }
     }
 
     /// How long so many of a hundred requests took at most from their record to their answer, their turn at the account's pace
     /// among it; nothing where none was answered.
     #[must_use]
-    pub fn answered_within(&self, of_100: u8) -> Option<Duration> {
+    pub fn answer_quantile(&self, of_100: u8) -> Option<Duration> {
         let share = f64::from(of_100) / 100.0;
         (!self.answers.is_empty()).then(|| Duration::from_millis(self.answers.value_at_quantile(share)))
     }

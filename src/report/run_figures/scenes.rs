@@ -4,42 +4,43 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use crate::domain::{
-    Chain, Channel, Endpoint, OperationKind, Outcome, Phone, Receipt, ReceiptSource, ReportedChannel, Row, Status,
+    Chain, Channel, Endpoint, OperationKind, OperationOutcome, Phone, Receipt, ReceiptSource, ReportedChannel, Row,
+    Status,
 };
-use crate::ledger::memory::{Contents, MemoryLedger};
+use crate::ledger::memory::{LedgerContents, MemoryLedger};
 use crate::ledger::{
-    Allowance, Heed, Intent, Ledger as _, LeftOut, NewReceipt, NewRun, Permit, Receipts as _, Run, RunFilter, SentRow,
-    Settlement, State,
+    Allowance, ExcludedRows, Intent, Ledger as _, NewReceipt, NewRun, Permit, ReceiptStore as _, RowState, Run,
+    RunFilter, SentRow, Settlement, SuppressionPolicy,
 };
 
 /// How a row fared.
 #[derive(Clone, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum RowCase {
     /// It is left out, for this reason.
-    Out(String),
+    Skipped(String),
     /// It is not sent yet.
-    Waits,
+    Planned,
     /// Its request has no answer.
-    Silent,
+    Unanswered,
     /// This became of it, and this was told of it afterwards: by which channel, and what.
-    Sent(Outcome, Vec<(Option<Channel>, Status, Option<String>)>),
+    Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 
 /// Any fate, with these words wherever somebody says some.
-pub(crate) fn fate(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = Fate> {
+pub(crate) fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = RowCase> {
     let outcome = prop_oneof![
-        4 => (0..3_u32).prop_map(|parts| Outcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
-        1 => words.clone().prop_map(|error| Outcome::Rejected { error }),
-        1 => words.clone().prop_map(|reason| Outcome::InDoubt { reason: reason.into() }),
+        4 => (0..3_u32).prop_map(|parts| OperationOutcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
+        1 => words.clone().prop_map(|error| OperationOutcome::Rejected { error }),
+        1 => words.clone().prop_map(|reason| OperationOutcome::InDoubt { reason: reason.into() }),
     ];
     let channel = prop_oneof![Just(None), Just(Some(Channel::Viber)), Just(Some(Channel::Sms))];
-    let status = proptest::sample::select(Status::KNOWN.to_vec());
+    let status = proptest::sample::select(Status::KNOWN_STATUSES.to_vec());
     let told = (channel, status, proptest::option::of(words.clone()));
     prop_oneof![
-        1 => words.prop_map(Fate::Out),
-        1 => Just(Fate::Waits),
-        1 => Just(Fate::Silent),
-        6 => (outcome, proptest::collection::vec(told, 0..4)).prop_map(|(outcome, told)| Fate::Sent(outcome, told)),
+        1 => words.prop_map(RowCase::Skipped),
+        1 => Just(RowCase::Planned),
+        1 => Just(RowCase::Unanswered),
+        6 => (outcome, proptest::collection::vec(told, 0..4)).prop_map(|(outcome, told)| RowCase::Sent(outcome, told)),
     ]
 }
 
@@ -56,8 +57,8 @@ pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -
         round: 1,
         recipients,
         last_row,
-        left_out: LeftOut::default(),
-        heed: Heed::default(),
+        excluded: ExcludedRows::default(),
+        suppression: SuppressionPolicy::default(),
         began_at: Timestamp::UNIX_EPOCH,
         random: 1,
         file: None,
@@ -65,26 +66,26 @@ pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -
 }
 
 /// A ledger with a run of these rows, each with a request of its own.
-pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
-    let ledger = MemoryLedger::new(Contents::default(), || Timestamp::UNIX_EPOCH);
+pub(crate) async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
+    let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(fates);
-    let mut left_out = LeftOut::default();
+    let mut left_out = ExcludedRows::default();
     for (row, fate) in rows() {
-        if let Fate::Out(why) = fate {
-            left_out.insert(row, State::Skipped, why);
+        if let RowCase::Skipped(why) = fate {
+            left_out.insert(row, RowState::Skipped, why);
         }
     }
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
-    let new = NewRun { left_out, ..new_run(OperationKind::ViberSms, (fates.len() as u64, last)) };
+    let new = NewRun { excluded: left_out, ..new_run(OperationKind::ViberSms, (fates.len() as u64, last)) };
     let run = ledger.create_run(&new).await.unwrap();
     ledger.open_run(run.key, None).await.unwrap();
-    let hold = ledger.hold("sale", "main").await.unwrap().unwrap();
-    let lease = ledger.claim(&hold, run.key).await.unwrap().lease;
+    let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();
+    let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
     for (row, fate) in rows() {
         let (outcome, told) = match fate {
-            Fate::Out(_) | Fate::Waits => continue,
-            Fate::Silent => (None, &[][..]),
-            Fate::Sent(outcome, told) => (Some(outcome), told.as_slice()),
+            RowCase::Skipped(_) | RowCase::Planned => continue,
+            RowCase::Unanswered => (None, &[][..]),
+            RowCase::Sent(outcome, told) => (Some(outcome), told.as_slice()),
         };
         let to = Phone::new(380_501_000_000 + u64::from(row.get())).unwrap().into();
         let intent = Intent {
@@ -96,10 +97,12 @@ pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
             bounds: None,
             leave_by: None,
         };
-        let Permit::Granted { envelope, .. } = ledger.begin(intent).await.unwrap() else { panic!("it may leave") };
+        let Permit::Granted { envelope, .. } = ledger.begin_envelope(intent).await.unwrap() else {
+            panic!("it may leave")
+        };
         if let Some(outcome) = outcome {
             let settlement = Settlement { run: run.key, envelope, outcomes: vec![outcome.clone()], evidence: None };
-            ledger.settle(settlement).await.unwrap();
+            ledger.settle_envelope(settlement).await.unwrap();
         }
         let receipt = |(channel, status, error): &(Option<Channel>, Status, Option<String>)| NewReceipt {
             run: run.key,
@@ -112,8 +115,8 @@ pub(crate) async fn scene(fates: &[Fate]) -> (MemoryLedger, Run) {
             },
             opt_out: None,
         };
-        ledger.receive(told.iter().map(receipt).collect()).await.unwrap();
+        ledger.store_receipts(told.iter().map(receipt).collect()).await.unwrap();
     }
-    let run = ledger.runs(RunFilter::one(run.key)).await.unwrap().pop().unwrap();
+    let run = ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().pop().unwrap();
     (ledger, run)
 }

@@ -6,7 +6,7 @@ use crate::domain::Budget;
 
 /// How fast a run may be sent, and what it may use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Terms {
+pub struct RunTerms {
     /// Operations per second; nothing where there is no limit, or none was kept.
     pub rate: Option<f64>,
     /// The most that all runs of its edition may use together.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::manifest::Recipients;
+use crate::manifest::RecipientSource;
 
 /// What changed between the inputs that a run began with and the current ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +47,18 @@ pub struct EarlierEdition {
     /// That of the run; empty if it has none.
     pub unfinished: String,
     /// That of now; empty if there is none.
-    pub now: String,
+    pub current: String,
     /// Whether a run that replaces it after the changes are accepted keeps the earlier edition.
     pub is_kept: bool,
 }
 
 impl InputChanges {
     /// The changes of settings and of the list, if there are any.
-    pub(in crate::runs) fn of(settings: Vec<String>, list: Option<String>, name: &Recipients) -> Option<Self> {
+    pub(in crate::runs) fn from_parts(
+        settings: Vec<String>,
+        list: Option<String>,
+        name: &RecipientSource,
+    ) -> Option<Self> {
         match (settings, list) {
             (settings, None) if settings.is_empty() => None,
             (settings, Some(how)) if settings.is_empty() => Some(Self::List { list: name.to_string(), how }),
@@ -67,7 +71,7 @@ impl InputChanges {
 
     /// A sentence about what changed since a run began.
     #[must_use]
-    pub fn since(&self, run: &str) -> String {
+    pub fn describe_since(&self, run: &str) -> String {
         match self {
             Self::List { list, how } => format!("the list `{list}` has changed since {run} began: {how}"),
             Self::Campaign(what) => format!("the campaign has changed since {run} began: {}", what.join(", ")),
@@ -81,18 +85,18 @@ impl InputChanges {
 impl EarlierEdition {
     /// The edition of the run, in a sentence.
     #[must_use]
-    pub fn unfinished_name(&self) -> String {
-        edition_name(&self.unfinished)
+    pub fn describe_unfinished(&self) -> String {
+        describe_edition(&self.unfinished)
     }
 
     /// The current edition, in a sentence.
     #[must_use]
-    pub fn now_name(&self) -> String {
-        edition_name(&self.now)
+    pub fn describe_current(&self) -> String {
+        describe_edition(&self.current)
     }
 }
 
-fn edition_name(edition: &str) -> String {
+fn describe_edition(edition: &str) -> String {
     match edition {
         "" => "no edition".to_owned(),
         edition => format!("the edition `{edition}`"),
@@ -101,14 +105,14 @@ fn edition_name(edition: &str) -> String {
 
 impl fmt::Display for ChangedInputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.changes.since(&self.run))?;
+        f.write_str(&self.changes.describe_since(&self.run))?;
         match &self.earlier_edition {
             Some(edition) => write!(
                 f,
                 "; {} is unfinished and belongs to {}, but the campaign now has {}",
                 self.run,
-                edition.unfinished_name(),
-                edition.now_name()
+                edition.describe_unfinished(),
+                edition.describe_current()
             ),
             None => Ok(()),
         }

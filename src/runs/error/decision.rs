@@ -2,28 +2,28 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{Row, plural, thousands};
+use crate::domain::{Row, format_count, format_thousands};
 use crate::finding::Finding;
-use crate::ledger::State;
+use crate::ledger::RowState;
 
 /// Why a decision about rows in doubt was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecisionRefusal {
     /// A row cannot become what was decided.
-    #[error("row {row} is {}, so this decision does not apply; no decision was recorded", .state.words())]
-    Unfit {
+    #[error("row {row} is {}, so this decision does not apply; no decision was recorded", .state.format_words())]
+    NotApplicable {
         /// The row.
         row: Row,
         /// Its state.
-        state: State,
+        state: RowState,
     },
     /// A row that was named needs no decision.
-    #[error("row {row} is {}, not in doubt; no decision was recorded", .state.words())]
+    #[error("row {row} is {}, not in doubt; no decision was recorded", .state.format_words())]
     NotInDoubt {
         /// The row.
         row: Row,
         /// Its state.
-        state: State,
+        state: RowState,
     },
     /// No row of a run needs a decision.
     #[error("{run} has no messages in doubt")]
@@ -32,7 +32,7 @@ pub enum DecisionRefusal {
         run: String,
     },
     /// The decision can lead to duplicates, and their number was not accepted.
-    #[error("{}", duplicates(*.rows, *.said))]
+    #[error("{}", describe_duplicates(*.rows, *.said))]
     DuplicatesNotAccepted {
         /// How many rows it is about.
         rows: u64,
@@ -87,14 +87,14 @@ pub enum DecisionRefusal {
     },
 }
 
-fn duplicates(rows: u64, said: Option<u64>) -> String {
-    let told = plural(rows, "row");
+fn describe_duplicates(rows: u64, said: Option<u64>) -> String {
+    let told = format_count(rows, "row");
     match said {
-        None => format!("{} might get the message twice; no decision was recorded", plural(rows, "recipient")),
+        None => format!("{} might get the message twice; no decision was recorded", format_count(rows, "recipient")),
         Some(other) => {
             format!(
                 "the decision affects {told}, but you accepted duplicates for {}; no decision was recorded",
-                thousands(other)
+                format_thousands(other)
             )
         }
     }

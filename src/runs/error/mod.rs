@@ -21,29 +21,29 @@ pub use changes::{ChangedInputs, EarlierEdition, InputChanges};
 pub use decision::DecisionRefusal;
 pub use retry::RetryRefusal;
 pub use template::TemplateRefusal;
-pub use words::host_place;
+pub use words::describe_host;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{BackupRefusal, PlanRefusal, PolicyRefusal, ProposalKind, Refusal, ScheduleRefusal, WeakerRule};
+use super::{BackupRefusal, ConsentRefusal, PlanRefusal, PolicyRefusal, ProposalKind, ScheduleRefusal, WeakerRule};
 use crate::delivery::SingleKind;
-use crate::domain::{Row, plural};
+use crate::domain::{Row, format_count};
 use crate::finding::Finding;
 use crate::gateway::{InquiryFailure, JsonApiError};
 use crate::ledger::{DrawRefusal, LedgerError};
-use crate::report::{LossSign, ResultsError, local_minute, local_second};
+use crate::report::{LossSign, ResultsError, format_local_minute, format_local_second};
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The inputs are wrong.
-    #[error("{}", words::problems(.0))]
+    #[error("{}", words::count_problems(.0))]
     Findings(Vec<Finding>),
     /// A campaign names a gateway that has no profile.
-    #[error("{}", words::problems(.findings))]
+    #[error("{}", words::count_problems(.findings))]
     UnknownGateway {
         /// The gateway.
         name: String,
@@ -53,7 +53,7 @@ pub enum Error {
         findings: Vec<Finding>,
     },
     /// The gateway refused the key; one of the findings says so.
-    #[error("{}", words::problems(.0))]
+    #[error("{}", words::count_problems(.0))]
     KeyRefused(Vec<Finding>),
     /// An input cannot be read or used.
     #[error("{0}")]
@@ -62,7 +62,7 @@ pub enum Error {
     #[error(transparent)]
     Client(JsonApiError),
     /// The account gave no good answer.
-    #[error("{}", words::unanswered(.gateway, .key, .failure))]
+    #[error("{}", words::describe_unanswered(.gateway, .key, .failure))]
     Unanswered {
         /// The profile.
         gateway: String,
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("another message already has this identifier; omit the identifier to get a new one")]
     IdTaken,
     /// The limit of messages per hour is reached.
-    #[error("the hourly message limit is reached; the next message can be sent at {}", local_second(*.next))]
+    #[error("the hourly message limit is reached; the next message can be sent at {}", format_local_second(*.next))]
     TooManyThisHour {
         /// When the next may be sent.
         next: Timestamp,
@@ -96,7 +96,7 @@ pub enum Error {
     #[error("there is no gateway profile")]
     NoGateway,
     /// There are several profiles, and none was named.
-    #[error("there are several gateway profiles ({}), and none was chosen", words::names(.0))]
+    #[error("there are several gateway profiles ({}), and none was chosen", words::list_names(.0))]
     SeveralGateways(Vec<String>),
     /// There is no run of that name.
     #[error("there is no run `{name}`")]
@@ -107,7 +107,7 @@ pub enum Error {
         near: Option<String>,
     },
     /// Another process sends the campaign.
-    #[error("{}", words::busy(.campaign, .gateway, *.since))]
+    #[error("{}", words::describe_busy(.campaign, .gateway, *.since))]
     Busy {
         /// The campaign.
         campaign: String,
@@ -117,7 +117,7 @@ pub enum Error {
         since: Option<Timestamp>,
     },
     /// Another process sends the campaign, so nothing of its run can be asked or decided about.
-    #[error("{}", words::busy(.campaign, .gateway, *.since))]
+    #[error("{}", words::describe_busy(.campaign, .gateway, *.since))]
     BusyRun {
         /// The campaign.
         campaign: String,
@@ -164,7 +164,7 @@ pub enum Error {
         gateway: String,
     },
     /// A lookup or a code call is never repeated.
-    #[error("{}", words::single_run(.run))]
+    #[error("{}", words::describe_single_run(.run))]
     SingleRun {
         /// The run.
         run: String,
@@ -185,7 +185,7 @@ pub enum Error {
     #[error(
         "`{campaign}` was already sent from `{there}` ({run}, {}), and this file has a different message, \
          which the recipients of that run would not get",
-        local_minute(*.began_at)
+        format_local_minute(*.began_at)
     )]
     OtherFile {
         /// The campaign.
@@ -212,9 +212,9 @@ pub enum Error {
     /// The message changed within an edition.
     #[error(
         "the message has changed since {run} ({}), but {} already {} the old one and would not get the new one",
-        local_minute(*.began_at),
-        plural(*.people, "recipient"),
-        crate::domain::one_or(*.people, "has", "have")
+        format_local_minute(*.began_at),
+        format_count(*.people, "recipient"),
+        crate::domain::choose_plural(*.people, "has", "have")
     )]
     TextChanged {
         /// The last run of the edition.
@@ -236,13 +236,13 @@ pub enum Error {
         /// What was proposed.
         what: ProposalKind,
         /// Why it was not confirmed.
-        refusal: Refusal,
+        refusal: ConsentRefusal,
     },
     /// A new round would have another number of recipients than the expected one.
     #[error(
         "sending again to all recipients would reach {}, not {}; nothing was sent",
-        plural(*.number, "recipient"),
-        crate::domain::thousands(*.said)
+        format_count(*.number, "recipient"),
+        crate::domain::format_thousands(*.said)
     )]
     OtherNumber {
         /// The expected number.
@@ -253,8 +253,8 @@ pub enum Error {
     /// More recipients than the profile allows.
     #[error(
         "the campaign has {}, but the gateway's limit is {}; nothing was sent",
-        plural(*.number, "recipient"),
-        crate::domain::thousands(*.limit)
+        format_count(*.number, "recipient"),
+        crate::domain::format_thousands(*.limit)
     )]
     TooManyRecipients {
         /// The number of recipients.
@@ -288,8 +288,8 @@ pub enum Error {
     /// A profile's host is not the one that it had at its first use.
     #[error(
         "the gateway `{gateway}` was {} and is now {}; its key and all messages would be sent there",
-        host_place(.known),
-        host_place(.now)
+        describe_host(.known),
+        describe_host(.now)
     )]
     HostChanged {
         /// The profile.
@@ -322,7 +322,7 @@ pub enum Error {
     /// Messages were sent that the ledger does not contain.
     #[error(
         "the ledger `{ledger}` does not contain all messages that were sent: {}; nothing was sent",
-        words::signs(.signs)
+        words::list_signs(.signs)
     )]
     LedgerLost {
         /// Where the ledger is, or would be.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::InputChanges;
-use crate::domain::{plural, thousands};
+use crate::domain::{format_count, format_thousands};
 use crate::runs::RetryLeftOut;
 
 /// Why rows of a run are not sent again.
@@ -26,7 +26,7 @@ pub enum RetryRefusal {
         run: String,
     },
     /// The inputs of the run changed.
-    #[error("{}; nothing was sent", .changes.since(.run))]
+    #[error("{}; nothing was sent", .changes.describe_since(.run))]
     Changed {
         /// The run.
         run: String,
@@ -38,7 +38,7 @@ pub enum RetryRefusal {
         changes: InputChanges,
     },
     /// No row can be sent again.
-    #[error("{}", nothing(.run, *.failed, .error.as_deref(), *.left_out))]
+    #[error("{}", describe_nothing(.run, *.failed, .error.as_deref(), *.left_out))]
     Nothing {
         /// The run.
         run: String,
@@ -50,7 +50,7 @@ pub enum RetryRefusal {
         left_out: RetryLeftOut,
     },
     /// The gateway did not confirm that messages failed.
-    #[error("{}", unconfirmed(.run, *.rows, *.said))]
+    #[error("{}", describe_unconfirmed(.run, *.rows, *.said))]
     Unconfirmed {
         /// The run.
         run: String,
@@ -61,31 +61,31 @@ pub enum RetryRefusal {
     },
 }
 
-fn nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> String {
+fn describe_nothing(run: &str, failed: u64, error: Option<&str>, left_out: RetryLeftOut) -> String {
     let which = error.map(|error| format!(" whose error contains `{error}`")).unwrap_or_default();
     let RetryLeftOut { delivered, under_way, unconfirmed: _, guarded } = left_out;
     let mut message = format!("{run} has no rows to retry{which}");
     if guarded > 0 {
         message += &format!(
             "; {} opted out, already got the message in another run, or {} skipped earlier",
-            plural(guarded, "recipient"),
-            crate::domain::one_or(guarded, "was", "were")
+            format_count(guarded, "recipient"),
+            crate::domain::choose_plural(guarded, "was", "were")
         );
     }
     for (rows, what) in [(delivered, "delivered"), (under_way, "still being delivered")] {
         if rows > 0 {
-            message += &format!("; the gateway reports {} as {what}", plural(rows, "message"));
+            message += &format!("; the gateway reports {} as {what}", format_count(rows, "message"));
         }
     }
     if failed > 0 {
-        message += &format!("; {} could not be delivered", plural(failed, "message"));
+        message += &format!("; {} could not be delivered", format_count(failed, "message"));
     }
     message
 }
 
-fn unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
-    let messages = plural(rows, "message");
-    let accepted = said.map(|said| format!(", and you accepted duplicates for {}", thousands(said)));
+fn describe_unconfirmed(run: &str, rows: u64, said: Option<u64>) -> String {
+    let messages = format_count(rows, "message");
+    let accepted = said.map(|said| format!(", and you accepted duplicates for {}", format_thousands(said)));
     let accepted = accepted.unwrap_or_default();
     format!("the gateway did not confirm that {messages} in {run} failed on every channel{accepted}; nothing was sent")
 }

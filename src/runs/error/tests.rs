@@ -8,18 +8,18 @@ use jiff::Timestamp;
 use super::*;
 use crate::domain::Phone;
 use crate::gateway::FailureCause;
-use crate::ledger::State;
-use crate::runs::{AccountView, ArmedChange, HeldRecipient, RetryLeftOut};
+use crate::ledger::RowState;
+use crate::runs::{AccountView, HeldRecipient, RetryLeftOut, ScheduleChange};
 
-fn failure(cause: FailureCause) -> InquiryFailure {
-    InquiryFailure { cause, reason: "why".to_owned(), said: None, undone: false }
+fn inquiry_failure(cause: FailureCause) -> InquiryFailure {
+    InquiryFailure { cause, reason: "why".to_owned(), gateway_text: None, undone: false }
 }
 
-fn file() -> PathBuf {
+fn campaign_file() -> PathBuf {
     PathBuf::from("sale.yaml")
 }
 
-fn runs() -> Vec<Error> {
+fn run_errors() -> Vec<Error> {
     let (run, gateway, at) = (|| "sale@1".to_owned(), || "main".to_owned(), Timestamp::UNIX_EPOCH);
     let campaign = || "sale".to_owned();
     let busy = |campaign: &str| Error::Busy { campaign: campaign.to_owned(), gateway: gateway(), since: Some(at) };
@@ -27,7 +27,7 @@ fn runs() -> Vec<Error> {
         Error::Findings(Vec::new()),
         Error::Template(TemplateRefusal::Unclear {
             gateway: gateway(),
-            failure: failure(FailureCause::TimedOut),
+            failure: inquiry_failure(FailureCause::TimedOut),
             view: AccountView::Balance,
         }),
         Error::Template(TemplateRefusal::NothingDeleted { id: 7 }),
@@ -49,8 +49,8 @@ fn runs() -> Vec<Error> {
         Error::SingleRun { run: "gateway.lookup@1".to_owned() },
         Error::SinglesOnTheirWay { run: run() },
         Error::NoCampaign(SingleKind::Lookup),
-        Error::OtherFile { campaign: campaign(), run: run(), began_at: at, there: file() },
-        Error::RunsElsewhere { campaign: campaign(), run: run(), there: file() },
+        Error::OtherFile { campaign: campaign(), run: run(), began_at: at, there: campaign_file() },
+        Error::RunsElsewhere { campaign: campaign(), run: run(), there: campaign_file() },
         Error::TextChanged { run: run(), began_at: at, people: 1 },
         Error::NoGatewayNamed,
         Error::OtherNumber { said: 2, number: 3 },
@@ -62,52 +62,59 @@ fn runs() -> Vec<Error> {
         Error::OtherReach { run: run(), gateway: gateway(), loopback: true },
         Error::LedgerLost {
             ledger: "ledger.sqlite".to_owned(),
-            signs: vec![LossSign::Results { path: file(), identifiers: 2 }],
+            signs: vec![LossSign::Results { path: campaign_file(), identifiers: 2 }],
         },
         Error::ResultsPlace("`a.csv` is not a results file".to_owned()),
         Error::Interrupted { signal: 2, phase: RunPhase::Preparing },
         Error::Interrupted { signal: 2, phase: RunPhase::Sending(1) },
         Error::Interrupted { signal: 2, phase: RunPhase::Ending },
-        Error::Backup(BackupRefusal::NotPutBack { ledger: "ledger.sqlite".to_owned(), made_at: at }),
+        Error::Backup(BackupRefusal::NotRestored { ledger: "ledger.sqlite".to_owned(), made_at: at }),
         Error::Backup(BackupRefusal::MaySendTwice { made_at: at, number: 3, said: Some(2) }),
     ]
 }
 
-fn refusals() -> Vec<Error> {
+fn refusal_errors() -> Vec<Error> {
     let (run, gateway, digest) = (|| "sale@1".to_owned(), || "main".to_owned(), || "ab12".to_owned());
-    let unanswered = |cause| Error::Unanswered { gateway: gateway(), key: "$KEY".to_owned(), failure: failure(cause) };
-    let unapproved =
-        |digest| PlanRefusal::Unapproved { digest, file: file(), gateway: gateway(), number: 3, sent: 1, above: 2 };
+    let unanswered =
+        |cause| Error::Unanswered { gateway: gateway(), key: "$KEY".to_owned(), failure: inquiry_failure(cause) };
+    let unapproved = |digest| PlanRefusal::Unapproved {
+        digest,
+        file: campaign_file(),
+        gateway: gateway(),
+        number: 3,
+        sent: 1,
+        above: 2,
+    };
     let held = HeldRecipient { place: 1, phone: Phone::new(380_501_234_567).unwrap() };
     let left_out = RetryLeftOut { delivered: 1, under_way: 1, unconfirmed: 0, guarded: 1 };
     let changed = |changes, earlier_edition| {
         Error::InputsChanged(Box::new(ChangedInputs {
             run: run(),
-            file: file(),
+            file: campaign_file(),
             gateway: None,
             changes,
             earlier_edition,
         }))
     };
     let list = || InputChanges::List { list: "sale.csv".to_owned(), how: "1 row added".to_owned() };
-    let edition = EarlierEdition { unfinished: "monday".to_owned(), now: String::new(), is_kept: true };
+    let edition = EarlierEdition { unfinished: "monday".to_owned(), current: String::new(), is_kept: true };
     let mut errors = vec![
         unanswered(FailureCause::KeyRefused),
         unanswered(FailureCause::Refused),
         unanswered(FailureCause::NotConnected),
         unanswered(FailureCause::SlowDown(Some(Duration::from_secs(9)))),
         unanswered(FailureCause::Unclear),
-        Error::Retry(RetryRefusal::Unfinished { run: run(), file: file(), gateway: gateway() }),
+        Error::Retry(RetryRefusal::Unfinished { run: run(), file: campaign_file(), gateway: gateway() }),
         Error::Retry(RetryRefusal::Replaced { run: run() }),
-        Error::Retry(RetryRefusal::Changed { run: run(), file: file(), gateway: gateway(), changes: list() }),
+        Error::Retry(RetryRefusal::Changed { run: run(), file: campaign_file(), gateway: gateway(), changes: list() }),
         Error::Retry(RetryRefusal::Nothing { run: run(), failed: 2, error: Some("No route".to_owned()), left_out }),
         Error::Retry(RetryRefusal::Unconfirmed { run: run(), rows: 3, said: Some(2) }),
-        Error::Decision(DecisionRefusal::Unfit { row: Row::new(2), state: State::Accepted }),
-        Error::Decision(DecisionRefusal::NotInDoubt { row: Row::new(2), state: State::Accepted }),
+        Error::Decision(DecisionRefusal::NotApplicable { row: Row::new(2), state: RowState::Accepted }),
+        Error::Decision(DecisionRefusal::NotInDoubt { row: Row::new(2), state: RowState::Accepted }),
         Error::Decision(DecisionRefusal::Nothing { run: run() }),
         Error::Decision(DecisionRefusal::DuplicatesNotAccepted { rows: 3, said: Some(2) }),
         Error::Decision(DecisionRefusal::Replaced),
-        Error::Decision(DecisionRefusal::NoIds { path: file(), run: run() }),
+        Error::Decision(DecisionRefusal::NoIds { path: campaign_file(), run: run() }),
         changed(list(), None),
         changed(InputChanges::Campaign(vec!["`vars`".to_owned()]), Some(edition)),
         changed(InputChanges::Copies { place: "runs/sale@1".to_owned(), damaged: true }, None),
@@ -117,26 +124,42 @@ fn refusals() -> Vec<Error> {
         Error::Policy(PolicyRefusal::TooManyTests { number: 3, most: 2 }),
         Error::Plan(unapproved(None)),
         Error::Plan(PlanRefusal::Unknown { digest: digest() }),
-        Error::Plan(PlanRefusal::Changed { digest: digest(), file: file(), gateway: gateway(), what: Vec::new() }),
-        Error::Plan(PlanRefusal::More { digest: digest(), file: file(), gateway: gateway(), planned: 2, now: 3 }),
-        Error::Plan(PlanRefusal::NobodyLeft { digest: digest(), file: file(), gateway: gateway(), run: run() }),
+        Error::Plan(PlanRefusal::Changed {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            what: Vec::new(),
+        }),
+        Error::Plan(PlanRefusal::More {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            planned: 2,
+            now: 3,
+        }),
+        Error::Plan(PlanRefusal::NobodyLeft {
+            digest: digest(),
+            file: campaign_file(),
+            gateway: gateway(),
+            run: run(),
+        }),
         Error::Plan(PlanRefusal::NeedsKey { digest: digest(), gateway: gateway() }),
-        Error::Plan(PlanRefusal::NoSchedule { file: file() }),
-        Error::Schedule(ScheduleRefusal::Over { file: file() }),
-        Error::Schedule(ScheduleRefusal::Changed(ArmedChange::Addresses)),
+        Error::Plan(PlanRefusal::NoSchedule { file: campaign_file() }),
+        Error::Schedule(ScheduleRefusal::Over { file: campaign_file() }),
+        Error::Schedule(ScheduleRefusal::Changed(ScheduleChange::Addresses)),
         Error::Schedule(ScheduleRefusal::Unknown { name: "sale".to_owned(), near: None, any: true }),
     ];
     let kinds = || {
         [
             ProposalKind::Run(2),
-            ProposalKind::Arm,
+            ProposalKind::ActivateSchedule,
             ProposalKind::Approve,
             ProposalKind::Single,
             ProposalKind::OutsideWindow(None),
             ProposalKind::Template { gateway: gateway(), verb: "delete" },
         ]
     };
-    for refusal in [Refusal::No, Refusal::NobodyToAsk] {
+    for refusal in [ConsentRefusal::Declined, ConsentRefusal::NoTerminal] {
         errors.extend(kinds().map(|what| Error::NotConfirmed { what, refusal }));
     }
     errors
@@ -144,11 +167,11 @@ fn refusals() -> Vec<Error> {
 
 #[test]
 fn errors_are_plain_sentences_for_every_surface() {
-    for error in runs().into_iter().chain(refusals()) {
+    for error in run_errors().into_iter().chain(refusal_errors()) {
         let message = error.to_string();
         let first = message.chars().next().unwrap();
         // The answer to a question is a sentence of its own.
-        let is_answer = matches!(error, Error::NotConfirmed { refusal: Refusal::No, .. });
+        let is_answer = matches!(error, Error::NotConfirmed { refusal: ConsentRefusal::Declined, .. });
         assert_eq!(is_answer, first.is_uppercase() && message.ends_with('.'), "{message}");
         assert!(!message.contains("`--") && !message.contains("`campaign "), "a surface adds what to type: {message}");
         assert!(!message.contains("1970-01-01T"), "people read local times: {message}");

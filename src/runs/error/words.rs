@@ -6,20 +6,21 @@ use jiff::Timestamp;
 
 use super::RunPhase;
 use crate::delivery::SingleKind;
-use crate::domain::{LOOPBACK, plural};
-use crate::finding::{Finding, list};
+use crate::domain::{LOOPBACK, format_count};
+use crate::finding::{Finding, join_alternatives};
 use crate::gateway::{FailureCause, InquiryFailure};
-use crate::report::{LossSign, local_minute};
+use crate::report::{LossSign, format_local_minute};
 
 /// How many problems there are.
-pub(super) fn problems(findings: &[Finding]) -> String {
+pub(super) fn count_problems(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
-    let what = if errors > 0 { plural(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };
+    let what =
+        if errors > 0 { format_count(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };
     format!("{what}; nothing was sent")
 }
 
 /// An inquiry without a good answer.
-pub(super) fn unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> String {
+pub(super) fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> String {
     let reason = &failure.reason;
     match failure.cause {
         FailureCause::KeyRefused => format!("{reason}; the profile `{gateway}` reads the key from {key}"),
@@ -34,22 +35,22 @@ pub(super) fn unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> 
 }
 
 /// Names in a sentence.
-pub(super) fn names(names: &[String]) -> String {
-    list(names.iter().map(String::as_str))
+pub(super) fn list_names(names: &[String]) -> String {
+    join_alternatives(names.iter().map(String::as_str))
 }
 
 /// A campaign that another process has. Lookups and code calls are not campaigns.
-pub(super) fn busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
-    let since = since.map(|since| format!(" (started {})", local_minute(since))).unwrap_or_default();
-    match SingleKind::named(campaign) {
+pub(super) fn describe_busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
+    let since = since.map(|since| format!(" (started {})", format_local_minute(since))).unwrap_or_default();
+    match SingleKind::from_name(campaign) {
         Some(_) => format!("another process is working on `{campaign}`{since}"),
         None => format!("another process is sending `{campaign}` through `{gateway}`{since}"),
     }
 }
 
 /// A run of single operations, which is never repeated as a whole.
-pub(super) fn single_run(run: &str) -> String {
-    match SingleKind::named(run) {
+pub(super) fn describe_single_run(run: &str) -> String {
+    match SingleKind::from_name(run) {
         Some(SingleKind::Message) => {
             format!(
                 "{run} contains messages from AI assistants; their contents are not stored, so they cannot be sent \
@@ -63,7 +64,7 @@ pub(super) fn single_run(run: &str) -> String {
 
 /// Where a host is, for a sentence such as "the gateway was …".
 #[must_use]
-pub fn host_place(host: &str) -> String {
+pub fn describe_host(host: &str) -> String {
     match host {
         LOOPBACK => "on this machine (loopback)".to_owned(),
         host => format!("at {host}"),
@@ -71,7 +72,7 @@ pub fn host_place(host: &str) -> String {
 }
 
 /// Signs of a lost ledger.
-pub(super) fn signs(signs: &[LossSign]) -> String {
+pub(super) fn list_signs(signs: &[LossSign]) -> String {
     signs.iter().map(LossSign::to_string).collect::<Vec<_>>().join("; ")
 }
 
@@ -83,8 +84,8 @@ impl fmt::Display for RunPhase {
                 f,
                 "interrupted twice while {} {} being sent; messages in flight are now in doubt and will not be sent \
                  again automatically; the results were not written",
-                plural(*messages, "message"),
-                crate::domain::one_or(*messages, "was", "were")
+                format_count(*messages, "message"),
+                crate::domain::choose_plural(*messages, "was", "were")
             ),
             Self::Ending => f.write_str("interrupted twice after sending ended; the results might be incomplete"),
         }

@@ -16,7 +16,7 @@ pub(super) const LONG_VALUE: &[u8] = b"campaign: too long";
 ///
 /// `OFFSET 0` keeps the server from looking at rows that the query itself leaves out, and from changing their order. As
 /// text a row has quotes that its values do not have, at most as many again.
-pub(super) fn of_postgres(sql: &str) -> String {
+pub(super) fn bound_postgres_query(sql: &str) -> String {
     let most = 4 * RECORD_LIMIT;
     format!(
         "SELECT campaign_row.* FROM (SELECT * FROM (\n{sql}\n) AS campaign_query OFFSET 0) AS campaign_row \
@@ -26,7 +26,7 @@ pub(super) fn of_postgres(sql: &str) -> String {
 }
 
 /// The same query for SQLite, which answers with [`LONG_VALUE`]; it knows the length of a value without reading it.
-pub(super) fn of_sqlite(sql: &str, columns: usize) -> String {
+pub(super) fn bound_sqlite_query(sql: &str, columns: usize) -> String {
     let mark = LONG_VALUE.iter().fold(String::new(), |mut mark, byte| {
         let _ = write!(mark, "{byte:02x}");
         mark
@@ -43,16 +43,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_stands_on_lines_of_its_own() {
+    fn query_is_wrapped_on_lines_of_its_own() {
         let sql = "select 1 -- one";
-        for bounded in [of_postgres(sql), of_sqlite(sql, 1)] {
+        for bounded in [bound_postgres_query(sql), bound_sqlite_query(sql, 1)] {
             assert!(bounded.contains("(\nselect 1 -- one\n)"), "{bounded}");
         }
     }
 
     #[test]
-    fn columns_of_sqlite_need_no_names_of_their_own() {
-        let bounded = of_sqlite("select 1, 1", 2);
+    fn sqlite_columns_need_no_names() {
+        let bounded = bound_sqlite_query("select 1, 1", 2);
         assert!(bounded.starts_with("WITH campaign_list (c0, c1) AS"), "{bounded}");
         assert_eq!(bounded.matches("THEN x'63616d706169676e3a20746f6f206c6f6e67'").count(), 2, "{bounded}");
     }

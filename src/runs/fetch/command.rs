@@ -6,17 +6,23 @@ use std::process::Stdio;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 
-use super::Failed;
-use super::spool::Spool;
+use super::FetchError;
+use super::spool::ListSpool;
 use crate::manifest::ListCommand;
 
 /// The most that is shown of what a program complained about, in bytes: its end.
-const SHOWN: usize = 2_000;
+const MAX_COMPLAINT: usize = 2_000;
 /// How much is read at once.
-const BUFFER: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 
-pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Spool) -> Result<Spool, Failed> {
-    let Some((program, arguments)) = wanted.words.split_first() else { return Err(Failed::new("no program is named")) };
+pub(super) async fn fetch_from_command(
+    wanted: &ListCommand,
+    hidden: &[String],
+    mut spool: ListSpool,
+) -> Result<ListSpool, FetchError> {
+    let Some((program, arguments)) = wanted.words.split_first() else {
+        return Err(FetchError::new("no program is named"));
+    };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(&wanted.folder).kill_on_drop(true);
     for name in hidden {
@@ -27,32 +33,32 @@ pub(super) async fn fetch(wanted: &ListCommand, hidden: &[String], mut spool: Sp
     command.process_group(0);
     let started = command.spawn().map_err(|error| {
         let help = "write the program and each argument as a separate item; no shell is used";
-        Failed::new(format!("`{program}` cannot be started: {error}")).help(help)
+        FetchError::new(format!("`{program}` cannot be started: {error}")).with_help(help)
     });
-    let mut group = Group::of(started?);
+    let mut group = ProcessGroup::from_child(started?);
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
-    let (copied, complaint) = tokio::join!(copy(stdout, &mut spool), end_of(stderr));
+    let (copied, complaint) = tokio::join!(copy_output(stdout, &mut spool), read_tail(stderr));
     copied?;
     let status = group
         .child
         .wait()
         .await
-        .map_err(|error| Failed::new(format!("cannot learn how `{program}` ended: {error}")))?;
+        .map_err(|error| FetchError::new(format!("cannot learn how `{program}` ended: {error}")))?;
     if status.success() {
         return Ok(spool);
     }
     let complaint = complaint.trim();
     Err(match complaint {
-        "" => Failed::new(format!("`{program}` failed without an error message ({status})")),
-        complaint => Failed::new(format!("`{program}` failed ({status}): {complaint}")),
+        "" => FetchError::new(format!("`{program}` failed without an error message ({status})")),
+        complaint => FetchError::new(format!("`{program}` failed ({status}): {complaint}")),
     })
 }
 
-async fn copy(from: Option<impl AsyncRead + Unpin>, spool: &mut Spool) -> Result<(), Failed> {
+async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool) -> Result<(), FetchError> {
     let Some(mut from) = from else { return Ok(()) };
-    let mut buffer = vec![0; BUFFER];
+    let mut buffer = vec![0; BUFFER_BYTES];
     loop {
-        let unreadable = |error| Failed::new(format!("the output of the program cannot be read: {error}"));
+        let unreadable = |error| FetchError::new(format!("the output of the program cannot be read: {error}"));
         match from.read(&mut buffer).await.map_err(unreadable)? {
             0 => return Ok(()),
             count => spool.write_all(&buffer[..count])?,
@@ -61,25 +67,25 @@ async fn copy(from: Option<impl AsyncRead + Unpin>, spool: &mut Spool) -> Result
 }
 
 /// The end of what is read there, however much it is.
-async fn end_of(from: Option<impl AsyncRead + Unpin>) -> String {
+async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut from) = from else { return String::new() };
-    let (mut kept, mut buffer) = (Vec::new(), vec![0; SHOWN]);
+    let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_COMPLAINT]);
     while let Ok(count @ 1..) = from.read(&mut buffer).await {
         kept.extend_from_slice(&buffer[..count]);
-        kept.drain(..kept.len().saturating_sub(SHOWN));
+        kept.drain(..kept.len().saturating_sub(MAX_COMPLAINT));
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
 
 /// A program and whatever it started: when nobody waits for them any more, they are ended.
-struct Group {
+struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
 }
 
-impl Group {
-    fn of(child: Child) -> Self {
+impl ProcessGroup {
+    fn from_child(child: Child) -> Self {
         #[cfg(unix)]
         let leader = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
         Self {
@@ -90,7 +96,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {

@@ -4,45 +4,45 @@ use std::io::{self, ErrorKind, Read, Write as _};
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::spool::Spool;
-use super::{Failed, PipedInput};
+use super::spool::ListSpool;
+use super::{FetchError, PipedInput};
 
 /// How much is read at once.
-const BUFFER: usize = 1 << 16;
+const BUFFER_BYTES: usize = 1 << 16;
 /// How many of them wait to be written.
-const AHEAD: usize = 4;
+const READ_AHEAD: usize = 4;
 
 /// What was read; nothing is the end.
-type Part = io::Result<Vec<u8>>;
+type InputChunk = io::Result<Vec<u8>>;
 
-pub(super) async fn fetch(piped: PipedInput, spool: Spool) -> Result<Spool, Failed> {
+pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
     let Some(input) = piped() else {
-        return Err(
-            Failed::new("standard input is not a pipe or a file").help("pipe the list in, or give the path of a file")
-        );
+        return Err(FetchError::new("standard input is not a pipe or a file")
+            .with_help("pipe the list in, or give the path of a file"));
     };
-    let (parts, read) = channel(AHEAD);
+    let (parts, read) = channel(READ_AHEAD);
     // Whoever waits for more of it cannot be stopped: on a thread of its own it holds up no end of the process.
-    let reading = std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_all(input, &parts));
-    reading.map_err(|error| Failed::new(format!("cannot start a thread: {error}")))?;
-    keep(read, spool).await
+    let reading =
+        std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &parts));
+    reading.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
+    spool_chunks(read, spool).await
 }
 
-async fn keep(mut parts: Receiver<Part>, mut spool: Spool) -> Result<Spool, Failed> {
+async fn spool_chunks(mut parts: Receiver<InputChunk>, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
     while let Some(part) = parts.recv().await {
-        let part = part.map_err(|error| Failed::new(error.to_string()))?;
+        let part = part.map_err(|error| FetchError::new(error.to_string()))?;
         if part.is_empty() {
             return Ok(spool);
         }
         spool.write_all(&part)?;
     }
-    Err(Failed::new("the input ended early"))
+    Err(FetchError::new("the input ended early"))
 }
 
 /// Reads it to its end, or until nobody wants more.
-fn read_all(mut input: impl Read, parts: &Sender<Part>) {
+fn read_chunks(mut input: impl Read, parts: &Sender<InputChunk>) {
     loop {
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; BUFFER_BYTES];
         let part = match input.read(&mut buffer) {
             Ok(count) => {
                 buffer.truncate(count);

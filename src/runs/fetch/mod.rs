@@ -21,16 +21,16 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 pub(super) use past::reconcile_past;
 pub use spool::FetchedList;
-use spool::Spool;
+use spool::ListSpool;
 
-use super::{Error, Event, Inputs, List, Observer, PipedInput, Profiles};
+use super::{CampaignList, Error, Inputs, PipedInput, Profiles, RunEvent, RunObserver};
 use crate::finding::{Finding, rules};
 use crate::ledger::Ledger;
-use crate::manifest::{KeySource, NotifyWay, Recipients};
+use crate::manifest::{NotificationMethod, RecipientSource, SecretSource};
 
 /// What fetching needs besides the campaign.
 #[derive(Clone, Copy)]
-pub struct Fetching<'a> {
+pub struct FetchContext<'a> {
     /// The state folder, in which the list is kept while it is used.
     pub state: &'a Path,
     /// The ledger, where there is one.
@@ -40,26 +40,26 @@ pub struct Fetching<'a> {
     /// Gives a list that is piped in.
     pub input: PipedInput,
     /// Who is told.
-    pub observer: &'a Observer,
+    pub observer: &'a RunObserver,
 }
 
 /// Why a list did not come whole, and what to do.
-struct Failed {
+struct FetchError {
     why: String,
     help: Option<String>,
 }
 
-impl Failed {
+impl FetchError {
     fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), help: None }
     }
 
-    fn help(self, help: impl Into<String>) -> Self {
+    fn with_help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 }
 
-impl From<std::io::Error> for Failed {
+impl From<std::io::Error> for FetchError {
     fn from(error: std::io::Error) -> Self {
         Self::new(format!("cannot store the list in the state folder: {error}"))
     }
@@ -69,61 +69,66 @@ impl From<std::io::Error> for Failed {
 ///
 /// # Errors
 /// When the list does not come whole.
-pub async fn fetch(inputs: &Arc<Inputs>, with: Fetching<'_>) -> Result<Arc<Inputs>, Error> {
+pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
     let recipients = &inputs.campaign.recipients;
-    if recipients.file().is_some() {
+    if recipients.list_file().is_some() {
         return Ok(Arc::clone(inputs));
     }
-    (with.observer)(Event::Fetching { what: recipients.to_string() });
+    (with.observer)(RunEvent::Fetching { what: recipients.to_string() });
     let fetched = match recipients {
-        Recipients::File(_) => return Ok(Arc::clone(inputs)),
+        RecipientSource::File(_) => return Ok(Arc::clone(inputs)),
         // It tells its own errors, which are of the ledger.
-        Recipients::Run(past) => past::fetch(past, with, inputs).await?,
-        Recipients::Url(wanted) => bounded(url::fetch(wanted, spool(with)?), wanted.timeout).await,
-        Recipients::Command(wanted) => {
-            let hidden = secrets(inputs, with.profiles);
-            bounded(command::fetch(wanted, &hidden, spool(with)?), wanted.timeout).await
+        RecipientSource::Run(past) => past::fetch_from_run(past, with, inputs).await?,
+        RecipientSource::Url(wanted) => {
+            fetch_within(url::fetch_from_url(wanted, create_spool(with)?), wanted.timeout).await
         }
-        Recipients::Sql(wanted) => {
+        RecipientSource::Command(wanted) => {
+            let hidden = list_secret_variables(inputs, with.profiles);
+            fetch_within(command::fetch_from_command(wanted, &hidden, create_spool(with)?), wanted.timeout).await
+        }
+        RecipientSource::Sql(wanted) => {
             let today = inputs.campaign.today;
-            bounded(query::fetch(wanted, today, spool(with)?), wanted.timeout).await
+            fetch_within(query::fetch_from_query(wanted, today, create_spool(with)?), wanted.timeout).await
         }
         // Whoever pipes it decides how long that takes.
-        Recipients::StandardInput => input::fetch(with.input, spool(with)?).await,
+        RecipientSource::StandardInput => input::fetch_from_input(with.input, create_spool(with)?).await,
     };
-    let spool = fetched.map_err(|failed| refused(inputs, failed))?;
+    let spool = fetched.map_err(|failed| refuse_list(inputs, failed))?;
     if spool.is_empty() {
-        let failed = Failed::new("no data was received, not even a header")
-            .help("send at least a header row, even if the list is empty");
-        return Err(refused(inputs, failed));
+        let failed = FetchError::new("no data was received, not even a header")
+            .with_help("send at least a header row, even if the list is empty");
+        return Err(refuse_list(inputs, failed));
     }
-    let list = spool.finish(recipients.to_string()).map_err(|error| refused(inputs, error.into()))?;
-    Ok(Arc::new(inputs.with_list(List::Fetched(Arc::new(list)))))
+    let list = spool.finish(recipients.to_string()).map_err(|error| refuse_list(inputs, error.into()))?;
+    Ok(Arc::new(inputs.with_list(CampaignList::Fetched(Arc::new(list)))))
 }
 
 /// A secret that a source needs.
-fn secret(kept: &KeySource, what: &str) -> Result<SecretString, Failed> {
-    kept.read(what, &|name| std::env::var(name).ok()).map_err(Failed::new)
+fn read_secret(kept: &SecretSource, what: &str) -> Result<SecretString, FetchError> {
+    kept.read_secret(what, &|name| std::env::var(name).ok()).map_err(FetchError::new)
 }
 
-fn spool(with: Fetching<'_>) -> Result<Spool, Error> {
-    Spool::new(with.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
+fn create_spool(with: FetchContext<'_>) -> Result<ListSpool, Error> {
+    ListSpool::new(with.state).map_err(|error| Error::Storage(format!("cannot store the list: {error}")))
 }
 
-async fn bounded(fetching: impl Future<Output = Result<Spool, Failed>>, longest: Duration) -> Result<Spool, Failed> {
+async fn fetch_within(
+    fetching: impl Future<Output = Result<ListSpool, FetchError>>,
+    longest: Duration,
+) -> Result<ListSpool, FetchError> {
     let late = |_| {
         let why = format!("the list did not arrive within {} s", longest.as_secs());
-        Failed::new(why).help("increase `timeout`, or make the list smaller")
+        FetchError::new(why).with_help("increase `timeout`, or make the list smaller")
     };
     tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
 }
 
 /// That the list did not come whole, where the campaign names it.
-fn refused(inputs: &Inputs, failed: Failed) -> Error {
-    let (campaign, Failed { why, help }) = (&inputs.campaign, failed);
+fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
+    let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
     let finding = Finding::new(&rules::RECIPIENTS_SOURCE, format!("cannot read the list ({recipients}): {why}"))
-        .at(campaign.places.of_key(&format!("recipients.{}", recipients.key())));
+        .at(campaign.places.locate_key(&format!("recipients.{}", recipients.source_key())));
     Error::Findings(vec![match help {
         Some(help) => finding.help(help),
         None => finding,
@@ -131,26 +136,26 @@ fn refused(inputs: &Inputs, failed: Failed) -> Error {
 }
 
 /// The names of variables that hold secrets of ours, which no program that prints a list has to know.
-fn secrets(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
+fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
     let of_profiles = gateways.profiles().iter().flat_map(|profile| {
         let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
-        std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<KeySource>>()
+        std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<SecretSource>>()
     });
     let told = gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
-    let told = told.filter_map(|notify| match &notify.way {
-        NotifyWay::Post { url, .. } => Some(url.clone()),
-        NotifyWay::Command(_) => None,
+    let told = told.filter_map(|notify| match &notify.method {
+        NotificationMethod::Post { url, .. } => Some(url.clone()),
+        NotificationMethod::Command(_) => None,
     });
     let named = of_profiles.chain(told).filter_map(|kept| match kept {
-        KeySource::Env(name) => Some(name),
-        KeySource::File(_) => None,
+        SecretSource::Env(name) => Some(name),
+        SecretSource::File(_) => None,
     });
     named.collect()
 }
 
 /// A text of somebody else's without a secret that stands in it.
-fn without(text: &str, secret: &SecretString) -> String {
+fn redact_secret(text: &str, secret: &SecretString) -> String {
     match secret.expose_secret() {
         "" => text.to_owned(),
         secret => text.replace(secret, "…"),

@@ -2,42 +2,42 @@
 
 use std::time::Duration;
 
-use super::spool::Spool;
-use super::{Failed, Fetching, spool};
-use crate::ledger::{Progress, Run};
-use crate::manifest::{PastPeople, Recipients};
-use crate::report::{is_owned, plural, write_past_people};
-use crate::runs::exclude::runs_meant;
-use crate::runs::{Adapters, Error, Event, Inputs, Polling, find, poll, reconcile};
+use super::spool::ListSpool;
+use super::{FetchContext, FetchError, create_spool};
+use crate::ledger::{Run, RunProgress};
+use crate::manifest::{PastRecipients, RecipientSource};
+use crate::report::{format_count, is_owned, write_run_recipients};
+use crate::runs::exclude::find_excluding_runs;
+use crate::runs::{Adapters, Error, Inputs, Polling, RunEvent, find_run, poll_run, reconcile_run};
 
 /// How long is asked about messages that have no end yet, before their people are chosen.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The people of an earlier run. Where it is not through, they are not known yet.
-pub(super) async fn fetch(
-    past: &PastPeople,
-    with: Fetching<'_>,
+pub(super) async fn fetch_from_run(
+    past: &PastRecipients,
+    with: FetchContext<'_>,
     inputs: &Inputs,
-) -> Result<Result<Spool, Failed>, Error> {
+) -> Result<Result<ListSpool, FetchError>, Error> {
     let none = || Error::NoSuchRun { name: past.run.clone(), near: None };
     let ledger = with.ledger.ok_or_else(none)?;
-    let run = match find(ledger, &past.run).await {
+    let run = match find_run(ledger, &past.run).await {
         Ok(run) => run,
         Err(Error::NoSuchRun { near, .. }) => {
-            let failed = Failed::new(format!("there is no run `{}` in this ledger", past.run));
-            return Ok(Err(Failed { help: near.map(|near| format!("did you mean `{near}`?")), ..failed }));
+            let failed = FetchError::new(format!("there is no run `{}` in this ledger", past.run));
+            return Ok(Err(FetchError { help: near.map(|near| format!("did you mean `{near}`?")), ..failed }));
         }
         Err(error) => return Err(error),
     };
-    if run.progress == Progress::Open {
+    if run.progress == RunProgress::Open {
         let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
-        let failed = Failed::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
-        return Ok(Err(failed.help("wait until the run ends, or cancel it with `stop --for-good`")));
+        let failed = FetchError::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
+        return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
     }
-    let mut spool = spool(with)?;
-    let written = write_past_people(ledger, &run, &past.states, &mut spool).await?;
+    let mut spool = create_spool(with)?;
+    let written = write_run_recipients(ledger, &run, &past.states, &mut spool).await?;
     if written.undecided > 0 && inputs.destination.is_live() {
-        (with.observer)(Event::NotFinal { run: run.name(), messages: plural(written.undecided, "message") });
+        (with.observer)(RunEvent::NotFinal { run: run.name(), messages: format_count(written.undecided, "message") });
     }
     Ok(Ok(spool))
 }
@@ -48,27 +48,27 @@ pub(in crate::runs) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs
     let ledger = adapters.ledger.as_ref();
     let mut runs = Vec::new();
     // Whatever is wrong with a name is told by who looks for its people.
-    if let Recipients::Run(past) = &inputs.campaign.recipients {
-        runs.extend(find(ledger, &past.run).await.ok());
+    if let RecipientSource::Run(past) = &inputs.campaign.recipients {
+        runs.extend(find_run(ledger, &past.run).await.ok());
     }
     if let Some(past) = &inputs.campaign.brief.exclude {
-        runs.extend(runs_meant(ledger, past, inputs).await?.unwrap_or_default());
+        runs.extend(find_excluding_runs(ledger, past, inputs).await?.unwrap_or_default());
     }
     for run in runs {
-        if run.live && run.progress != Progress::Open && inputs.destination.is_live() {
-            ask(adapters, run).await;
+        if run.live && run.progress != RunProgress::Open && inputs.destination.is_live() {
+            update_statuses(adapters, run).await;
         }
     }
     Ok(())
 }
 
 /// Asks; a gateway that does not answer is no reason not to go on with what is known.
-async fn ask(adapters: &Adapters, run: Run) {
+async fn update_statuses(adapters: &Adapters, run: Run) {
     let name = run.name();
-    if let Err(error) = poll(adapters, &run, Polling::Open, LONGEST).await {
+    if let Err(error) = poll_run(adapters, &run, Polling::Open, MAX_WAIT).await {
         tracing::warn!(run = name, "messages without a final status were not reconciled: {error}");
     }
-    if let Err(error) = reconcile(adapters, run).await {
+    if let Err(error) = reconcile_run(adapters, run).await {
         tracing::warn!(run = name, "messages in doubt were not reconciled: {error}");
     }
 }

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// The most bytes of a list.
-const MOST: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 
 /// A list that is being fetched.
-pub(super) struct Spool {
+pub(super) struct ListSpool {
     out: BufWriter<File>,
     path: PathBuf,
     written: u64,
@@ -28,20 +28,20 @@ pub struct FetchedList {
     _lock: File,
 }
 
-impl Spool {
+impl ListSpool {
     /// A new one in the state folder; what processes that died left there is removed.
     pub(super) fn new(state: &Path) -> io::Result<Self> {
         let folder = state.join("lists");
-        private::folder(&folder)?;
+        private::create_folder(&folder)?;
         for left in fs::read_dir(&folder)?.flatten() {
             if File::open(left.path()).is_ok_and(|file| file.try_lock().is_ok()) {
                 let _ = fs::remove_file(left.path());
             }
         }
         let path = folder.join(format!("{:016x}", rand::random::<u64>()));
-        let file = private::file(&path, Existing::Emptied)?;
+        let file = private::open_file(&path, ExistingFile::Truncate)?;
         file.lock()?;
-        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), path, written: 0, most: MOST, kept: false })
+        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), path, written: 0, most: MAX_BYTES, kept: false })
     }
 
     /// Whether nothing came.
@@ -58,7 +58,7 @@ impl Spool {
     }
 }
 
-impl Write for Spool {
+impl Write for ListSpool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.written += bytes.len() as u64;
         if self.written > self.most {
@@ -73,7 +73,7 @@ impl Write for Spool {
     }
 }
 
-impl Drop for Spool {
+impl Drop for ListSpool {
     fn drop(&mut self) {
         if !self.kept {
             let _ = fs::remove_file(&self.path);
@@ -104,24 +104,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_gone_with_who_used_it_and_what_the_dead_left_with_the_next() {
+    fn list_is_removed_after_use_and_orphans_with_the_next() {
         let state = tempfile::tempdir().unwrap();
         let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
-        let mut spool = Spool::new(state.path()).unwrap();
+        let mut spool = ListSpool::new(state.path()).unwrap();
         spool.write_all(b"phone\n").unwrap();
         let list = spool.finish("somewhere".to_owned()).unwrap();
         assert_eq!(fs::read(list.path()).unwrap(), b"phone\n");
         fs::write(state.path().join("lists/left"), "phone\n").unwrap();
-        drop(Spool::new(state.path()).unwrap());
+        drop(ListSpool::new(state.path()).unwrap());
         assert_eq!(count(), 1, "what is used stays");
         drop(list);
         assert_eq!(count(), 0);
     }
 
     #[test]
-    fn a_list_that_is_too_large_is_refused_before_it_fills_the_disk() {
+    fn oversized_list_is_refused_before_it_fills_the_disk() {
         let state = tempfile::tempdir().unwrap();
-        let mut spool = Spool::new(state.path()).unwrap();
+        let mut spool = ListSpool::new(state.path()).unwrap();
         spool.most = 10;
         spool.write_all(b"0123456789").unwrap();
         assert!(spool.write_all(b"0").unwrap_err().to_string().contains("larger than"));

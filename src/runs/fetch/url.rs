@@ -9,64 +9,68 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Response, Url};
 use secrecy::ExposeSecret as _;
 
-use super::spool::Spool;
-use super::{Failed, secret, whole};
+use super::spool::ListSpool;
+use super::{FetchError, read_secret, whole};
 use crate::door::is_public;
 use crate::http_client;
 use crate::manifest::{HeaderText, ListUrl};
-use crate::notify::{NearAddress, PublicNames};
+use crate::notify::{PrivateAddressError, PublicResolver};
 
 /// What this program calls itself.
-const AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
 /// How many redirects are followed at most.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
-pub(super) async fn fetch(wanted: &ListUrl, mut spool: Spool) -> Result<Spool, Failed> {
-    let mut answer = follow(wanted).await?;
+pub(super) async fn fetch_from_url(wanted: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    let mut answer = follow_redirects(wanted).await?;
     whole::check_status(answer.status())?;
     whole::check_headers(answer.version(), answer.headers())?;
-    let mut head = Vec::with_capacity(whole::HEAD);
-    while let Some(chunk) = answer.chunk().await.map_err(|error| words(&error))? {
-        head.extend(chunk.iter().take(whole::HEAD - head.len()));
+    let mut head = Vec::with_capacity(whole::SNIFFED_BYTES);
+    while let Some(chunk) = answer.chunk().await.map_err(|error| describe_error(&error))? {
+        head.extend(chunk.iter().take(whole::SNIFFED_BYTES - head.len()));
         spool.write_all(&chunk)?;
     }
-    whole::check_is_no_page(answer.headers(), &head)?;
+    whole::refuse_web_page(answer.headers(), &head)?;
     Ok(spool)
 }
 
 /// The answer at the end of the redirects.
-async fn follow(wanted: &ListUrl) -> Result<Response, Failed> {
-    let headers = headers(wanted)?;
+async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
+    let headers = build_headers(wanted)?;
     let mut url = wanted.url.clone();
-    let mut answer = ask(url.clone(), &headers, wanted.timeout, false).await?;
+    let mut answer = send_request(url.clone(), &headers, wanted.timeout, false).await?;
     let is_of_internet = |answer: &Response| answer.remote_addr().is_none_or(|from| is_public(from.ip()));
     let mut stays_public = false;
-    for _ in 0..REDIRECTS {
-        let Some(to) = target(&url, &answer) else { return Ok(answer) };
+    for _ in 0..MAX_REDIRECTS {
+        let Some(to) = redirect_target(&url, &answer) else { return Ok(answer) };
         // A server on the internet must not make this machine look into its own network.
         stays_public |= is_of_internet(&answer);
-        url = judge(&url, to, !headers.is_empty(), stays_public)?;
-        answer = ask(url.clone(), &headers, wanted.timeout, stays_public).await?;
+        url = check_redirect(&url, to, !headers.is_empty(), stays_public)?;
+        answer = send_request(url.clone(), &headers, wanted.timeout, stays_public).await?;
     }
-    match target(&url, &answer) {
+    match redirect_target(&url, &answer) {
         None => Ok(answer),
-        Some(_) => {
-            Err(Failed::new(format!("the server redirected more than {REDIRECTS} times")).help("check the address"))
-        }
+        Some(_) => Err(FetchError::new(format!("the server redirected more than {MAX_REDIRECTS} times"))
+            .with_help("check the address")),
     }
 }
 
-async fn ask(url: Url, headers: &HeaderMap, patience: Duration, stays_public: bool) -> Result<Response, Failed> {
-    let mut client = http_client::builder().user_agent(AGENT).connect_timeout(patience / 2).timeout(patience);
+async fn send_request(
+    url: Url,
+    headers: &HeaderMap,
+    patience: Duration,
+    stays_public: bool,
+) -> Result<Response, FetchError> {
+    let mut client = http_client::builder().user_agent(USER_AGENT).connect_timeout(patience / 2).timeout(patience);
     if stays_public {
-        client = client.dns_resolver(Arc::new(PublicNames));
+        client = client.dns_resolver(Arc::new(PublicResolver));
     }
-    let client = client.build().map_err(|_| Failed::new("cannot create an HTTP client"))?;
-    client.get(url).headers(headers.clone()).send().await.map_err(|error| words(&error))
+    let client = client.build().map_err(|_| FetchError::new("cannot create an HTTP client"))?;
+    client.get(url).headers(headers.clone()).send().await.map_err(|error| describe_error(&error))
 }
 
 /// The target of a redirect. `None` if the answer is not a redirect.
-fn target(from: &Url, answer: &Response) -> Option<Url> {
+fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
     if !matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
@@ -76,44 +80,48 @@ fn target(from: &Url, answer: &Response) -> Option<Url> {
 /// The target of a redirect, if it may be followed: within the host, or by https if no headers are sent.
 ///
 /// `stays_public` is whether a host on the way is on the internet. Then this one has to be, too.
-fn judge(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, Failed> {
+fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
     let asks = "ask the owner of the address for an https link";
     if !to.username().is_empty() || to.password().is_some() {
-        return Err(Failed::new("the server redirects to an address with a user name or a password").help(asks));
+        return Err(
+            FetchError::new("the server redirects to an address with a user name or a password").with_help(asks)
+        );
     }
-    let is_within = origin(from) == origin(&to);
+    let is_within = url_origin(from) == url_origin(&to);
     if has_headers && !is_within {
         let why = "the server redirects to another host, and headers are not sent to other hosts";
-        return Err(Failed::new(why).help("use the final address if that host is allowed to receive the headers"));
+        return Err(
+            FetchError::new(why).with_help("use the final address if that host is allowed to receive the headers")
+        );
     }
     if to.scheme() != "https" && !is_within {
-        return Err(Failed::new("the server redirects to another host without https").help(asks));
+        return Err(FetchError::new("the server redirects to another host without https").with_help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
     // Host names are judged when they are resolved.
     match ip {
-        Some(ip) if stays_public && !is_public(ip) => Err(near()),
+        Some(ip) if stays_public && !is_public(ip) => Err(private_address_error()),
         _ => Ok(to),
     }
 }
 
-fn near() -> Failed {
-    Failed::new("the server redirects to an address on this machine or its network")
-        .help("write that address under `url` if you want to use it")
+fn private_address_error() -> FetchError {
+    FetchError::new("the server redirects to an address on this machine or its network")
+        .with_help("write that address under `url` if you want to use it")
 }
 
-fn origin(url: &Url) -> (String, Option<String>, Option<u16>) {
+fn url_origin(url: &Url) -> (String, Option<String>, Option<u16>) {
     (url.scheme().to_owned(), url.host_str().map(ToOwned::to_owned), url.port_or_known_default())
 }
 
-fn headers(wanted: &ListUrl) -> Result<HeaderMap, Failed> {
+fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
     let mut headers = HeaderMap::new();
     for (name, text) in &wanted.headers {
-        let unfit = || Failed::new(format!("the value of the header `{name}` is not valid"));
+        let unfit = || FetchError::new(format!("the value of the header `{name}` is not valid"));
         let value = match text {
             HeaderText::Plain(text) => HeaderValue::from_str(text),
             HeaderText::Secret(kept) => {
-                let kept = secret(kept, &format!("the header `{name}`"))?;
+                let kept = read_secret(kept, &format!("the header `{name}`"))?;
                 HeaderValue::from_str(kept.expose_secret()).map(|mut value| {
                     value.set_sensitive(true);
                     value
@@ -127,12 +135,12 @@ fn headers(wanted: &ListUrl) -> Result<HeaderMap, Failed> {
 }
 
 /// What went wrong, without the address: its query may be a secret.
-fn words(error: &reqwest::Error) -> Failed {
+fn describe_error(error: &reqwest::Error) -> FetchError {
     let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
-    if sources.any(|source| source.is::<NearAddress>()) {
-        return near();
+    if sources.any(|source| source.is::<PrivateAddressError>()) {
+        return private_address_error();
     }
-    Failed::new(match () {
+    FetchError::new(match () {
         () if error.is_timeout() => "the server did not respond in time",
         () if error.is_connect() => "cannot connect to the server",
         () => "the connection was lost",
@@ -144,10 +152,10 @@ mod tests {
     use super::*;
 
     /// Whether a redirect is followed, or why not.
-    fn judged(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
+    fn redirect_result(from: &str, to: &str, has_headers: bool, stays_public: bool) -> Result<String, String> {
         let from: Url = from.parse().unwrap();
         let to = from.join(to).unwrap();
-        judge(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.why)
+        check_redirect(&from, to, has_headers, stays_public).map(String::from).map_err(|failed| failed.why)
     }
 
     #[test]
@@ -155,10 +163,10 @@ mod tests {
         let from = "https://crm.example/people.csv?token=s3cret";
         for (to, has_headers) in [("/new.csv", true), ("/new.csv", false), ("https://files.example/new.csv", false)] {
             let expected = from.parse::<Url>().unwrap().join(to).unwrap();
-            assert_eq!(judged(from, to, has_headers, true).as_deref(), Ok(expected.as_str()));
+            assert_eq!(redirect_result(from, to, has_headers, true).as_deref(), Ok(expected.as_str()));
         }
         let loopback = "http://127.0.0.1:8025/people.csv";
-        assert!(judged(loopback, "/new.csv", true, false).is_ok(), "within the host nothing new is learned");
+        assert!(redirect_result(loopback, "/new.csv", true, false).is_ok(), "within the host nothing new is learned");
         for (from, to, has_headers, why) in [
             (from, "https://files.example/new.csv", true, "another host"),
             (from, "https://crm.example:8443/new.csv", true, "another host"),
@@ -170,13 +178,13 @@ mod tests {
             (from, "https://:secret@crm.example/new.csv", false, "a user name or a password"),
             (loopback, "http://127.0.0.1:8026/people.csv", false, "without https"),
         ] {
-            let refused = judged(from, to, has_headers, true).unwrap_err();
+            let refused = redirect_result(from, to, has_headers, true).unwrap_err();
             assert!(refused.contains(why) && !refused.contains("example"), "{to}: {refused}");
         }
     }
 
     #[test]
-    fn redirect_of_a_public_host_reaches_no_address_of_its_own_network() {
+    fn public_redirect_reaches_no_private_address() {
         for near in [
             "https://127.0.0.1/a",
             "https://0x7f.1/a",
@@ -187,15 +195,15 @@ mod tests {
             "https://[::ffff:192.168.0.1]:8443/a",
         ] {
             let from = "https://crm.example/people.csv";
-            assert!(judged(from, near, false, true).unwrap_err().contains("its network"), "{near}");
-            assert!(judged(from, near, false, false).is_ok(), "{near}");
+            assert!(redirect_result(from, near, false, true).unwrap_err().contains("its network"), "{near}");
+            assert!(redirect_result(from, near, false, false).is_ok(), "{near}");
         }
     }
 
     #[tokio::test]
-    async fn name_of_this_machine_is_not_asked_behind_a_public_host() {
+    async fn private_name_is_not_contacted_after_a_public_host() {
         let url = "https://localhost:1/people.csv".parse().unwrap();
-        let failed = ask(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
+        let failed = send_request(url, &HeaderMap::new(), Duration::from_secs(5), true).await.err().unwrap();
         assert!(failed.why.contains("its network"), "{}", failed.why);
     }
 }

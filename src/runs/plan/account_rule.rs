@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{ApproverKey, plural};
+use crate::domain::{ApproverKey, format_count};
 use crate::ledger::{KeptApprovalRule, LedgerError};
-use crate::manifest::{Address, ApprovalRule, Profile};
-use crate::report::local_minute;
-use crate::runs::{Adapters, Error, check_host, person};
+use crate::manifest::{ApprovalRule, EndpointUrl, Profile};
+use crate::report::format_local_minute;
+use crate::runs::{Adapters, Error, check_host, current_person};
 
 /// A change of an account's `approval` that approves less strictly than before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl std::fmt::Display for WeakerRule {
         write!(
             f,
             "the account `{account}` needs {known} (recorded by {by} at {}), but the gateway `{gateway}` has {now}",
-            local_minute(*at)
+            format_local_minute(*at)
         )
     }
 }
@@ -47,7 +47,7 @@ impl std::fmt::Display for WeakerRule {
 /// When the host changed, the rule became weaker, or the ledger fails.
 pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
     check_host(adapters.ledger.as_ref(), profile).await?;
-    match weaker_rules(adapters, profile).await?.into_iter().next() {
+    match find_weaker_rules(adapters, profile).await?.into_iter().next() {
         Some(change) => Err(Error::WeakerApproval(Box::new(change))),
         None => record_rule(adapters, profile).await,
     }
@@ -57,15 +57,15 @@ pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profil
 ///
 /// # Errors
 /// When the ledger cannot be read.
-pub async fn weaker_rules(adapters: &Adapters, profile: &Profile) -> Result<Vec<WeakerRule>, Error> {
+pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result<Vec<WeakerRule>, Error> {
     if profile.is_loopback() {
         return Ok(Vec::new());
     }
-    let now = Written::of(profile.approval.as_ref());
-    let governing = governing(adapters, profile).await?.into_iter();
+    let now = RecordedRule::from_rule(profile.approval.as_ref());
+    let governing = load_governing_rules(adapters, profile).await?.into_iter();
     let mut changes: Vec<WeakerRule> = Vec::new();
     for (record, known) in governing.filter(|(_, known)| known.is_weakened_by(&now)) {
-        let change = weaker(profile, &record, &known);
+        let change = weaker_rule(profile, &record, &known);
         if !changes.contains(&change) {
             changes.push(change);
         }
@@ -81,24 +81,24 @@ pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), E
     if profile.is_loopback() {
         return Ok(());
     }
-    let now = Written::of(profile.approval.as_ref());
-    let governing = governing(adapters, profile).await?;
+    let now = RecordedRule::from_rule(profile.approval.as_ref());
+    let governing = load_governing_rules(adapters, profile).await?;
     let is_new = governing.is_empty() && profile.approval.is_some();
     let has_account = governing.iter().any(|(record, _)| record.account == profile.account);
     let differs = governing.iter().any(|(_, known)| *known != now);
     match is_new || differs || !governing.is_empty() && !has_account {
-        true => record(adapters, profile, &now).await,
+        true => store_rule(adapters, profile, &now).await,
         false => Ok(()),
     }
 }
 
-async fn record(adapters: &Adapters, profile: &Profile, now: &Written) -> Result<(), Error> {
+async fn store_rule(adapters: &Adapters, profile: &Profile, now: &RecordedRule) -> Result<(), Error> {
     let rule = KeptApprovalRule {
         account: profile.account.clone(),
         gateway: profile.name.clone(),
-        hosts: hosts(profile),
+        hosts: list_hosts(profile),
         rule: serde_json::to_string(now).map_err(|error| Error::Internal(error.to_string()))?,
-        by: person(),
+        by: current_person(),
         at: (adapters.clock)(),
     };
     Ok(adapters.ledger.keep_approval_rule(rule).await?)
@@ -106,8 +106,11 @@ async fn record(adapters: &Adapters, profile: &Profile, now: &Written) -> Result
 
 /// The kept rules that a profile must not weaken: the latest of its account, the latest of its name, and if its account has
 /// none, the latest of each account on its hosts.
-async fn governing(adapters: &Adapters, profile: &Profile) -> Result<Vec<(KeptApprovalRule, Written)>, Error> {
-    let records = adapters.ledger.approval_rules().await?;
+async fn load_governing_rules(
+    adapters: &Adapters,
+    profile: &Profile,
+) -> Result<Vec<(KeptApprovalRule, RecordedRule)>, Error> {
+    let records = adapters.ledger.list_approval_rules().await?;
     let governing = select_governing(&records, profile).into_iter().map(|record| {
         let damaged = |_| LedgerError::Damaged { what: format!("the approval rule for account {}", record.account) };
         Ok((record.clone(), serde_json::from_str(&record.rule).map_err(damaged)?))
@@ -122,7 +125,7 @@ fn select_governing<'r>(records: &'r [KeptApprovalRule], profile: &Profile) -> V
     if of_account.is_some() {
         return own.collect();
     }
-    let hosts = hosts(profile);
+    let hosts = list_hosts(profile);
     let mut by_account = BTreeMap::new();
     for record in records.iter().filter(|record| record.hosts.iter().any(|host| hosts.contains(host))) {
         by_account.insert(&record.account, record);
@@ -130,16 +133,20 @@ fn select_governing<'r>(records: &'r [KeptApprovalRule], profile: &Profile) -> V
     own.chain(by_account.into_values()).collect()
 }
 
-fn hosts(profile: &Profile) -> Vec<String> {
-    [Some(&profile.base_url), profile.async_url.as_ref()].into_iter().flatten().map(Address::host).collect()
+fn list_hosts(profile: &Profile) -> Vec<String> {
+    [Some(&profile.base_url), profile.async_url.as_ref()]
+        .into_iter()
+        .flatten()
+        .map(EndpointUrl::host_and_port)
+        .collect()
 }
 
-fn weaker(profile: &Profile, record: &KeptApprovalRule, known: &Written) -> WeakerRule {
+fn weaker_rule(profile: &Profile, record: &KeptApprovalRule, known: &RecordedRule) -> WeakerRule {
     WeakerRule {
         gateway: profile.name.clone(),
         account: record.account.clone(),
         known: known.to_string(),
-        now: Written::of(profile.approval.as_ref()).to_string(),
+        now: RecordedRule::from_rule(profile.approval.as_ref()).to_string(),
         by: record.by.clone(),
         at: record.at,
     }
@@ -147,18 +154,18 @@ fn weaker(profile: &Profile, record: &KeptApprovalRule, known: &Written) -> Weak
 
 /// A rule as the ledger keeps it: public halves of keys by the names of their owners; nothing if no approval is needed.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Written(Option<Limits>);
+struct RecordedRule(Option<RuleLimits>);
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Limits {
+struct RuleLimits {
     above: u32,
     by: BTreeMap<String, String>,
 }
 
-impl Written {
-    fn of(rule: Option<&ApprovalRule>) -> Self {
+impl RecordedRule {
+    fn from_rule(rule: Option<&ApprovalRule>) -> Self {
         let written = |(name, key): &(String, ApproverKey)| (name.clone(), key.to_string());
-        Self(rule.map(|ApprovalRule { above, by }| Limits { above: *above, by: by.iter().map(written).collect() }))
+        Self(rule.map(|ApprovalRule { above, by }| RuleLimits { above: *above, by: by.iter().map(written).collect() }))
     }
 
     /// Whether another rule lets through what this one does not: a higher limit, or a person or key that this one lacks.
@@ -174,14 +181,14 @@ impl Written {
     }
 }
 
-impl std::fmt::Display for Written {
+impl std::fmt::Display for RecordedRule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
             None => f.write_str("no approval"),
-            Some(Limits { above, by }) => {
+            Some(RuleLimits { above, by }) => {
                 let names = |(name, key): (&String, &String)| format!("{name} ({key})");
                 let by: Vec<String> = by.iter().map(names).collect();
-                let recipients = plural((*above).into(), "recipient");
+                let recipients = format_count((*above).into(), "recipient");
                 write!(f, "an approval for more than {recipients} by {}", by.join(" or "))
             }
         }
@@ -192,16 +199,16 @@ impl std::fmt::Display for Written {
 mod tests {
     use super::*;
 
-    fn rule(above: u32, by: &[(&str, &str)]) -> Written {
+    fn rule(above: u32, by: &[(&str, &str)]) -> RecordedRule {
         let by = by.iter().map(|(name, key)| ((*name).to_owned(), (*key).to_owned())).collect();
-        Written(Some(Limits { above, by }))
+        RecordedRule(Some(RuleLimits { above, by }))
     }
 
     #[test]
     fn rule_is_weakened_by_removal_higher_limit_or_new_key() {
         let known = rule(10, &[("Olha", "a"), ("Petro", "b")]);
         for (now, expected) in [
-            (Written(None), true),
+            (RecordedRule(None), true),
             (rule(11, &[("Olha", "a")]), true),
             (rule(10, &[("Olha", "c")]), true),
             (rule(10, &[("Olha", "a"), ("Taras", "d")]), true),
@@ -212,6 +219,6 @@ mod tests {
         ] {
             assert_eq!(known.is_weakened_by(&now), expected, "{now}");
         }
-        assert!(!Written(None).is_weakened_by(&rule(10, &[])));
+        assert!(!RecordedRule(None).is_weakened_by(&rule(10, &[])));
     }
 }

@@ -5,22 +5,24 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use roaring::RoaringBitmap;
 
-use super::made::surveyed;
-use super::pin::{approvals, find, good};
-use super::resources::digests;
-use super::{PlanOf, PlanRefusal, PlannedCampaign, PrivateKey};
+use super::made::survey_for_plan;
+use super::pin::{find_plan, find_usable_approval, load_approvals};
+use super::resources::list_valid_digests;
+use super::{PlanContent, PlanRefusal, PlannedCampaign, PrivateKey};
 use crate::delivery::FrozenInputs;
 use crate::domain::RowSet;
 use crate::ledger::{Approval, OccurrenceKey, Plan};
-use crate::manifest::{Day, Profile};
-use crate::runs::armed::{armed_as, standing_digest};
+use crate::manifest::{CampaignDay, Profile};
+use crate::runs::armed::{find_active_schedule, standing_digest};
 use crate::runs::consent::confirm;
-use crate::runs::freeze::frozen;
-use crate::runs::{Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Request, Round, fetch, person};
+use crate::runs::freeze::freeze_inputs;
+use crate::runs::{
+    Adapters, Consent, Error, Inputs, ListSurvey, Proposal, Round, RunRequest, current_person, fetch_list,
+};
 
 /// A plan as it stands before whoever approves it.
 #[derive(Debug)]
-pub struct Approving {
+pub struct PlanReview {
     /// Its digest.
     pub digest: String,
     /// What was planned.
@@ -37,15 +39,15 @@ pub struct Approving {
 ///
 /// # Errors
 /// When nothing was, when it needs no approval or has one, or when it is not what was planned any more.
-pub async fn look_at_plan(adapters: &Adapters, prefix: &str) -> Result<Approving, Error> {
-    let plan = find(adapters.ledger.as_ref(), prefix).await?;
-    let planned = PlanOf::campaign(&plan)?;
-    Approving::of(adapters, plan.digest, *planned).await
+pub async fn review_plan(adapters: &Adapters, prefix: &str) -> Result<PlanReview, Error> {
+    let plan = find_plan(adapters.ledger.as_ref(), prefix).await?;
+    let planned = PlanContent::parse_campaign(&plan)?;
+    PlanReview::load(adapters, plan.digest, *planned).await
 }
 
 /// For how long and for how many people each the occurrences of a schedule are approved.
 #[derive(Clone, Copy, Debug)]
-pub struct Standing {
+pub struct StandingApproval {
     /// Until when.
     pub until: Timestamp,
     /// To how many people each at most.
@@ -58,20 +60,20 @@ pub struct Standing {
 ///
 /// # Errors
 /// Why it was not approved.
-pub async fn approve(
+pub async fn approve_plan(
     adapters: &Adapters,
-    approving: &Approving,
-    (key, standing): (Option<&PrivateKey>, Option<Standing>),
+    approving: &PlanReview,
+    (key, standing): (Option<&PrivateKey>, Option<StandingApproval>),
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let profile = approving.profile()?;
-    let by = signer(approving, profile, key)?;
+    let by = find_signer(approving, profile, key)?;
     let digest = match standing {
-        Some(_) => approving.standing_digest(adapters).await?,
+        Some(_) => approving.find_standing_digest(adapters).await?,
         None => approving.digest.clone(),
     };
     let samples = match consent.shows_proposals() {
-        true => approving.survey.samples(&approving.inputs, &approving.rows)?,
+        true => approving.survey.pick_samples(&approving.inputs, &approving.rows)?,
         false => Vec::new(),
     };
     confirm(consent, Proposal::Approve { approving, profile, standing, samples: &samples }).await?;
@@ -89,24 +91,24 @@ pub async fn approve(
         standing: standing.is_some(),
     };
     let approval = match key {
-        Some(key) => key.signed(approval),
+        Some(key) => key.sign(approval),
         None => approval,
     };
-    adapters.ledger.approve(approval.clone()).await?;
+    adapters.ledger.keep_approval(approval.clone()).await?;
     Ok(approval)
 }
 
 /// Who approves: whoever has the key where the profile names keys, else the person at the terminal.
-fn signer(approving: &Approving, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
+fn find_signer(approving: &PlanReview, profile: &Profile, key: Option<&PrivateKey>) -> Result<String, Error> {
     let gateway = || profile.name.clone();
     match (&profile.approval, key) {
-        (None, None) => Ok(person()),
+        (None, None) => Ok(current_person()),
         (None, Some(_)) => Err(Error::Plan(PlanRefusal::NobodyCanSign)),
         (Some(_), None) => {
             Err(Error::Plan(PlanRefusal::NeedsKey { digest: approving.digest.clone(), gateway: gateway() }))
         }
         (Some(rule), Some(key)) => {
-            let own = key.public();
+            let own = key.public_key();
             let known = rule.by.iter().find(|(_, public)| Some(*public) == own);
             let unknown = || Error::Plan(PlanRefusal::UnknownKey { gateway: gateway() });
             known.map(|(name, _)| name.clone()).ok_or_else(unknown)
@@ -119,25 +121,25 @@ pub(super) fn new_token() -> String {
     format!("typed-{:032x}", rand::random::<u128>())
 }
 
-impl Approving {
-    async fn of(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
-        let inputs = Arc::new(load(adapters, &planned)?);
+impl PlanReview {
+    async fn load(adapters: &Adapters, digest: String, planned: PlannedCampaign) -> Result<Self, Error> {
+        let inputs = Arc::new(load_planned_inputs(adapters, &planned)?);
         let rule = inputs.destination.profile().and_then(|profile| profile.approval.as_ref());
-        let given = approvals(adapters.ledger.as_ref(), &digest, rule).await?;
-        if let Some(given) = good(&given, (adapters.clock)(), planned.messages) {
+        let given = load_approvals(adapters.ledger.as_ref(), &digest, rule).await?;
+        if let Some(given) = find_usable_approval(&given, (adapters.clock)(), planned.messages) {
             return Err(Error::Plan(PlanRefusal::Approved { digest, by: given.by.clone() }));
         }
         // Before the list is fetched, which can start a program.
         planned.refuse_other_resources(&digest, &inputs)?;
-        if inputs.list.is_unseen()
+        if inputs.list.is_unfetched()
             && planned.options.occurrence.is_some()
-            && armed_as(adapters, &inputs).await?.is_none()
+            && find_active_schedule(adapters, &inputs).await?.is_none()
         {
             return Err(Error::Plan(PlanRefusal::NoSchedule { file: inputs.campaign.file.clone() }));
         }
-        let inputs = fetch(&inputs, adapters.fetching()).await?;
-        let survey = surveyed(adapters, &inputs, planned.options.again).await?;
-        let rows = request(&planned).chosen(&survey.survey.planned_rows(), survey.survey.last_row)?;
+        let inputs = fetch_list(&inputs, adapters.fetch_context()).await?;
+        let survey = survey_for_plan(adapters, &inputs, planned.options.again).await?;
+        let rows = planned_request(&planned).choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
         let approving = Self { digest, planned, inputs, survey, rows };
         approving.refuse_changed()?;
         Ok(approving)
@@ -149,41 +151,41 @@ impl Approving {
     }
 
     /// What all occurrences of its schedule are approved by.
-    async fn standing_digest(&self, adapters: &Adapters) -> Result<String, Error> {
-        let Some(armed) = armed_as(adapters, &self.inputs).await? else {
+    async fn find_standing_digest(&self, adapters: &Adapters) -> Result<String, Error> {
+        let Some(armed) = find_active_schedule(adapters, &self.inputs).await? else {
             return Err(Error::Plan(PlanRefusal::NoSchedule { file: self.inputs.campaign.file.clone() }));
         };
         Ok(standing_digest(&armed))
     }
 
     fn refuse_changed(&self) -> Result<(), Error> {
-        let now: FrozenInputs = frozen(&self.inputs, &self.survey);
+        let now: FrozenInputs = freeze_inputs(&self.inputs, &self.survey);
         let destination = &self.inputs.destination;
         let options = self.planned.options.clone().with_resources_of(&self.inputs);
-        if digests(&now, destination, &options)?.contains(&self.digest) {
+        if list_valid_digests(&now, destination, &options)?.contains(&self.digest) {
             return Ok(());
         }
-        let what = self.planned.differences(&now, destination, &options);
+        let what = self.planned.describe_differences(&now, destination, &options);
         let (file, gateway) = (self.inputs.campaign.file.clone(), self.inputs.campaign.brief.gateway.clone());
         Err(Error::Plan(PlanRefusal::Changed { digest: self.digest.clone(), file, gateway, what }))
     }
 }
 
 /// The campaign that was planned, as its files say it now.
-fn load(adapters: &Adapters, planned: &PlannedCampaign) -> Result<Inputs, Error> {
+fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result<Inputs, Error> {
     let (file, gateway) = (&planned.inputs.campaign_file, Some(planned.inputs.brief.gateway.as_str()));
     let Some((nominal, zone)) = planned.options.occurrence.clone() else {
-        return Inputs::load(file, gateway, &adapters.profiles, Day::Of((adapters.clock)()));
+        return Inputs::load(file, gateway, &adapters.profiles, CampaignDay::Of((adapters.clock)()));
     };
     let schedule = planned.inputs.brief.name.clone();
     let key = OccurrenceKey { schedule, nominal, zone };
     let unreadable = || Error::Input(format!("the date of the plan cannot be read: {}", key.nominal));
-    let occurrence = crate::runs::fire::occurrence(&key).ok_or_else(unreadable)?;
+    let occurrence = crate::runs::fire::parse_occurrence(&key).ok_or_else(unreadable)?;
     crate::runs::load_occurrence(&adapters.profiles, (file, gateway), &occurrence)
 }
 
 /// The request that was planned, as far as it chooses rows.
-fn request(planned: &PlannedCampaign) -> Request {
+fn planned_request(planned: &PlannedCampaign) -> RunRequest {
     let rows = planned.options.rows.as_ref().and_then(|rows| rows.parse::<RowSet>().ok());
-    Request { rows, limit: planned.options.limit, round: Round::Same, ..Request::default() }
+    RunRequest { rows, limit: planned.options.limit, round: Round::Same, ..RunRequest::default() }
 }

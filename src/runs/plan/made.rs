@@ -5,27 +5,27 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::account_rule::check_profile;
-use super::planned::keep;
+use super::planned::store_plan;
 use super::{PlanOptions, PlannedCampaign};
 use crate::check::online::Cost;
-use crate::check::{Excluded, RunStart};
+use crate::check::{RunStart, SurveyExclusions};
 use crate::domain::Amount;
 use crate::finding::Finding;
 use crate::manifest::Resource;
 use crate::report::Forecast;
-use crate::runs::check_campaign::findings_of;
-use crate::runs::exclude::excluded;
-use crate::runs::freeze::frozen;
-use crate::runs::hours::{refuse_never_sends, refuse_over};
+use crate::runs::check_campaign::check_inputs;
+use crate::runs::exclude::find_excluded;
+use crate::runs::freeze::freeze_inputs;
+use crate::runs::hours::{refuse_expired, refuse_unsendable_run};
 use crate::runs::start::TodaysTexts;
 use crate::runs::{
-    Adapters, Error, Inputs, ListSurvey, OwnFiles, Request, Round, already_sent, blocking, capped, opted_out,
-    refuse_start,
+    Adapters, Error, Inputs, ListSurvey, ProtectedFiles, Round, RunRequest, find_capped, find_opted_out,
+    find_sent_recipients, refuse_start, run_blocking,
 };
 
 /// A plan that was made and kept.
 #[derive(Debug)]
-pub struct MadePlan {
+pub struct CreatedPlan {
     /// Its digest.
     pub digest: String,
     /// What it is of.
@@ -65,7 +65,7 @@ pub struct PlanFigures {
     pub resources: Vec<serde_json::Value>,
 }
 
-impl MadePlan {
+impl CreatedPlan {
     /// Its figures.
     #[must_use]
     pub fn figures(&self) -> PlanFigures {
@@ -79,84 +79,92 @@ impl MadePlan {
             cost: *cost,
             currency: currency.clone(),
             on_in_doubt: options.on_in_doubt.unwrap_or_default().name(),
-            resources: self.resources.iter().map(Resource::json).collect(),
+            resources: self.resources.iter().map(Resource::to_json).collect(),
         }
     }
 }
 
 /// Looks at the list of a campaign, to everybody of it `again` or to who has no message yet.
-pub(super) async fn surveyed(adapters: &Adapters, inputs: &Arc<Inputs>, again: bool) -> Result<ListSurvey, Error> {
+pub(super) async fn survey_for_plan(
+    adapters: &Adapters,
+    inputs: &Arc<Inputs>,
+    again: bool,
+) -> Result<ListSurvey, Error> {
     let ledger = adapters.ledger.as_ref();
     let (already, cancelled, rows) = match again {
         true => Default::default(),
         false => {
-            let edition = TodaysTexts::of(inputs).await?.edition;
-            let sent = already_sent(ledger, inputs, &edition).await?;
-            let cancelled = sent.cancelled(ledger).await?.numbers;
-            let rows = sent.rows(ledger, inputs, (&cancelled, None)).await?;
+            let edition = TodaysTexts::compile(inputs).await?.edition;
+            let sent = find_sent_recipients(ledger, inputs, &edition).await?;
+            let cancelled = sent.find_cancelled(ledger).await?.numbers;
+            let rows = sent.find_sent_rows(ledger, inputs, (&cancelled, None)).await?;
             (sent.numbers, cancelled, rows)
         }
     };
-    let opted_out = opted_out(ledger, inputs).await?.numbers;
-    let capped = capped(ledger, inputs).await?;
-    let excluded = excluded(Some(ledger), inputs, &adapters.observer).await?;
-    let excluded = Excluded { already, rows, opted_out, cancelled, capped, excluded };
+    let opted_out = find_opted_out(ledger, inputs).await?.numbers;
+    let capped = find_capped(ledger, inputs).await?;
+    let excluded = find_excluded(Some(ledger), inputs, &adapters.observer).await?;
+    let excluded = SurveyExclusions { already_sent: already, rows, opted_out, cancelled, capped, excluded };
     let inputs = Arc::clone(inputs);
-    blocking(move || inputs.survey(&excluded, None)).await?
+    run_blocking(move || inputs.survey_recipients(&excluded, None)).await?
 }
 
 /// Looks at everything as before a run, and keeps what it would send for thirty days.
 ///
 /// # Errors
 /// Why it could not be sent as it stands.
-pub async fn plan(adapters: &Adapters, inputs: &Arc<Inputs>, request: &Request) -> Result<MadePlan, Error> {
+pub async fn create_plan(
+    adapters: &Adapters,
+    inputs: &Arc<Inputs>,
+    request: &RunRequest,
+) -> Result<CreatedPlan, Error> {
     let ledger = adapters.ledger.as_ref();
-    let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
-    if let Some(finding) = files.finding(inputs) {
+    let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
+    if let Some(finding) = files.check_results_target(inputs) {
         return Err(Error::Findings(vec![finding]));
     }
     let now = (adapters.clock)();
     // An occurrence is planned when it is due. Other plans are of a later run, on the dates of the schedule if there are any.
-    let start = match (&request.occurrence, inputs.campaign.due_after(now)) {
+    let start = match (&request.occurrence, inputs.campaign.next_due_after(now)) {
         (None, Some(_)) => RunStart::Scheduled(now),
         (Some(_), _) | (None, None) => RunStart::At(now),
     };
-    refuse_over(inputs, now)?;
+    refuse_expired(inputs, now)?;
     refuse_start(ledger, inputs).await?;
     if let Some(profile) = inputs.destination.profile() {
         check_profile(adapters, profile).await?;
     }
-    let list = surveyed(adapters, inputs, request.round != Round::Same).await?;
+    let list = survey_for_plan(adapters, inputs, request.round != Round::Same).await?;
     let survey = &list.survey;
-    refuse_never_sends(inputs, survey, start)?;
-    let chosen = request.chosen(&survey.planned_rows(), survey.last_row)?;
-    request.check_number(inputs.destination.profile(), survey.planned())?;
-    let (planned, cost) = planned(inputs, &list, (&chosen, request));
-    let digest = keep(adapters, planned.clone(), &inputs.destination).await?;
-    let findings = findings_of(inputs, Some(&list), start);
-    let due = inputs.campaign.due_after(now);
-    let forecast = Forecast::of(&inputs.campaign, inputs.destination.profile(), (&list.survey, &chosen), due);
-    let resources = inputs.campaign.resources(inputs.destination.profile());
-    Ok(MadePlan { digest, planned, list, forecast, cost, findings, resources })
+    refuse_unsendable_run(inputs, survey, start)?;
+    let chosen = request.choose_rows(&survey.planned_rows(), survey.last_row)?;
+    request.check_recipient_count(inputs.destination.profile(), survey.count_planned())?;
+    let (planned, cost) = plan_campaign(inputs, &list, (&chosen, request));
+    let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
+    let findings = check_inputs(inputs, Some(&list), start);
+    let due = inputs.campaign.next_due_after(now);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), (&list.survey, &chosen), due);
+    let resources = inputs.campaign.list_resources(inputs.destination.profile());
+    Ok(CreatedPlan { digest, planned, list, forecast, cost, findings, resources })
 }
 
 /// What a run to these rows would be, and what it costs where the profile has prices.
-pub(super) fn planned(
+pub(super) fn plan_campaign(
     inputs: &Inputs,
     list: &ListSurvey,
-    (chosen, request): (&RoaringBitmap, &Request),
+    (chosen, request): (&RoaringBitmap, &RunRequest),
 ) -> (PlannedCampaign, Option<Cost>) {
-    let (survey, cost) = (&list.survey, list.cost(inputs, chosen));
-    let parts = survey.by_size.iter().map(|(size, rows)| size.parts() * rows.intersection_len(chosen)).sum();
+    let (survey, cost) = (&list.survey, list.compute_cost(inputs, chosen));
+    let parts = survey.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.intersection_len(chosen)).sum();
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.clone());
     let planned = PlannedCampaign {
-        inputs: frozen(inputs, list),
-        addresses: crate::runs::armed::addresses(&inputs.destination),
-        account: inputs.destination.account().to_owned(),
-        options: PlanOptions::of(request, inputs),
+        inputs: freeze_inputs(inputs, list),
+        addresses: crate::runs::armed::format_addresses(&inputs.destination),
+        account: inputs.destination.account_name().to_owned(),
+        options: PlanOptions::from_request(request, inputs),
         rows: survey.recipients,
         messages: chosen.len(),
-        counts: survey.counts(),
+        counts: survey.count_by_state(),
         parts,
         cost: match &cost {
             Some(Cost::AtMost(cost)) => Some(*cost),

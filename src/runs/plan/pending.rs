@@ -3,21 +3,21 @@
 use jiff::SignedDuration;
 
 use super::approve::new_token;
-use super::pin::find;
-use super::{Pending, PlanOf, PlanRefusal};
+use super::pin::find_plan;
+use super::{PendingRequest, PlanContent, PlanRefusal};
 use crate::ledger::{Approval, Ledger, Plan};
 use crate::runs::consent::confirm;
-use crate::runs::{Adapters, Consent, Error, Proposal, person};
+use crate::runs::{Adapters, Consent, Error, Proposal, current_person};
 
 /// How long a yes to a single thing is good.
-const GOOD: SignedDuration = SignedDuration::from_hours(1);
+const VALID_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Keeps where something can be looked at that waits for a yes.
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn keep_pending(adapters: &Adapters, digest: &str, pending: Pending) -> Result<(), Error> {
-    let record = PlanOf::Pending(pending).to_record()?;
+pub async fn store_pending(adapters: &Adapters, digest: &str, pending: PendingRequest) -> Result<(), Error> {
+    let record = PlanContent::Pending(pending).to_record()?;
     let plan = Plan { digest: digest.to_owned(), record, at: (adapters.clock)() };
     Ok(adapters.ledger.keep_plan(plan).await?)
 }
@@ -27,7 +27,7 @@ pub async fn keep_pending(adapters: &Adapters, digest: &str, pending: Pending) -
 /// # Errors
 /// When the ledger cannot be written.
 pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Approval>, Error> {
-    for kept in ledger.approvals(digest).await? {
+    for kept in ledger.list_approvals(digest).await? {
         if ledger.use_approval(&kept.approval.token, None).await? {
             return Ok(Some(kept.approval));
         }
@@ -39,8 +39,8 @@ pub async fn use_approval(ledger: &dyn Ledger, digest: &str) -> Result<Option<Ap
 ///
 /// # Errors
 /// When the ledger cannot be written.
-pub async fn give_approval_back(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
-    ledger.approve(Approval { token: new_token(), ..used }).await?;
+pub async fn return_approval(ledger: &dyn Ledger, used: Approval) -> Result<(), Error> {
+    ledger.keep_approval(Approval { token: new_token(), ..used }).await?;
     Ok(())
 }
 
@@ -48,11 +48,11 @@ pub async fn give_approval_back(ledger: &dyn Ledger, used: Approval) -> Result<(
 ///
 /// # Errors
 /// When there is no such digest.
-pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, Pending)>, Error> {
-    let plan = find(ledger, prefix).await?;
-    Ok(match PlanOf::of(&plan)? {
-        PlanOf::Pending(pending) => Some((plan.digest, pending)),
-        PlanOf::Campaign(_) => None,
+pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(String, PendingRequest)>, Error> {
+    let plan = find_plan(ledger, prefix).await?;
+    Ok(match PlanContent::from_plan(&plan)? {
+        PlanContent::Pending(pending) => Some((plan.digest, pending)),
+        PlanContent::Campaign(_) => None,
     })
 }
 
@@ -62,11 +62,11 @@ pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(S
 /// Why it was not approved.
 pub async fn approve_pending(
     adapters: &Adapters,
-    (digest, pending, shown): (&str, &Pending, &str),
+    (digest, pending, shown): (&str, &PendingRequest, &str),
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let now = (adapters.clock)();
-    if let Some(given) = adapters.ledger.approvals(digest).await?.into_iter().find(|kept| kept.is_good(now)) {
+    if let Some(given) = adapters.ledger.list_approvals(digest).await?.into_iter().find(|kept| kept.is_valid(now)) {
         return Err(Error::Plan(PlanRefusal::Approved { digest: digest.to_owned(), by: given.approval.by }));
     }
     confirm(consent, Proposal::Pending { gateway: &pending.gateway, shown }).await?;
@@ -74,12 +74,12 @@ pub async fn approve_pending(
     let approval = Approval {
         token: new_token(),
         digest: digest.to_owned(),
-        by: person(),
+        by: current_person(),
         up_to: 1,
         at,
-        until: at.checked_add(GOOD).unwrap_or(at),
+        until: at.checked_add(VALID_FOR).unwrap_or(at),
         standing: false,
     };
-    adapters.ledger.approve(approval.clone()).await?;
+    adapters.ledger.keep_approval(approval.clone()).await?;
     Ok(approval)
 }

@@ -6,38 +6,38 @@ use serde::{Deserialize, Serialize};
 
 use super::{PlanRefusal, TestRecipients};
 use crate::delivery::FrozenInputs;
-use crate::domain::{Amount, Content, Text};
+use crate::domain::{Amount, MessageContent, NamedTemplate};
 use crate::ledger::{Plan, StateCounts};
-use crate::manifest::{Destination, OnInDoubt};
-use crate::runs::armed::addresses;
+use crate::manifest::{Destination, InDoubtPolicy};
+use crate::runs::armed::format_addresses;
 use crate::runs::digest::Digest;
-use crate::runs::{Adapters, Error, Inputs, Request, Round};
+use crate::runs::{Adapters, Error, Inputs, Round, RunRequest};
 
 /// What the digests of campaigns are of, so that no digest of something else is one of them.
-const WHAT: &str = "campaign plan 1";
+const DIGEST_DOMAIN: &str = "campaign plan 1";
 
 /// How many digits of a digest are shown; any beginning of it is understood that no other plan has.
-const SHOWN: usize = 16;
+const SHORT_LENGTH: usize = 16;
 
 /// A digest as people see it and give it.
 #[must_use]
-pub fn short(digest: &str) -> &str {
-    digest.get(..SHOWN).unwrap_or(digest)
+pub fn short_digest(digest: &str) -> &str {
+    digest.get(..SHORT_LENGTH).unwrap_or(digest)
 }
 
 /// What a plan is of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum PlanOf {
+pub enum PlanContent {
     /// A run of a campaign.
     Campaign(Box<PlannedCampaign>),
     /// What an assistant wants to have done, and waits for in another process.
-    Pending(Pending),
+    Pending(PendingRequest),
 }
 
 /// Where something that waits for a yes can be looked at: in the memory of the process that will do it, and nowhere else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pending {
+pub struct PendingRequest {
     /// The gateway's profile.
     pub gateway: String,
     /// The address of the process's door on loopback.
@@ -93,40 +93,40 @@ pub struct PlanOptions {
     pub resources: BTreeMap<String, String>,
     /// The policy for rows in doubt, unless they stay in doubt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_in_doubt: Option<OnInDoubt>,
+    pub on_in_doubt: Option<InDoubtPolicy>,
 }
 
 impl PlanOptions {
     /// The options of a request for a campaign.
-    pub(in crate::runs) fn of(request: &Request, inputs: &Inputs) -> Self {
+    pub(in crate::runs) fn from_request(request: &RunRequest, inputs: &Inputs) -> Self {
         let occurrence = request.occurrence.as_ref();
         Self {
             rows: request.rows.as_ref().map(ToString::to_string),
             limit: request.limit,
             again: request.round != Round::Same,
-            occurrence: occurrence.map(|occurrence| (occurrence.name(), occurrence.zone_name().to_owned())),
+            occurrence: occurrence.map(|occurrence| (occurrence.format_nominal(), occurrence.zone_name().to_owned())),
             ..Self::default().with_resources_of(inputs)
         }
     }
 }
 
-impl PlanOf {
+impl PlanContent {
     /// It as the ledger keeps it.
     pub(super) fn to_record(&self) -> Result<String, Error> {
         serde_json::to_string(self).map_err(|error| Error::Storage(format!("cannot store the plan: {error}")))
     }
 
     /// What a plan is of.
-    pub(super) fn of(plan: &Plan) -> Result<Self, Error> {
+    pub(super) fn from_plan(plan: &Plan) -> Result<Self, Error> {
         let unknown = |_| Error::Plan(PlanRefusal::OtherVersion { digest: plan.digest.clone() });
         serde_json::from_str(&plan.record).map_err(unknown)
     }
 
     /// The campaign that was planned.
-    pub(super) fn campaign(plan: &Plan) -> Result<Box<PlannedCampaign>, Error> {
-        match Self::of(plan)? {
-            PlanOf::Campaign(planned) => Ok(planned),
-            PlanOf::Pending(_) => Err(Error::Plan(PlanRefusal::NoCampaign { digest: plan.digest.clone() })),
+    pub(super) fn parse_campaign(plan: &Plan) -> Result<Box<PlannedCampaign>, Error> {
+        match Self::from_plan(plan)? {
+            PlanContent::Campaign(planned) => Ok(planned),
+            PlanContent::Pending(_) => Err(Error::Plan(PlanRefusal::NoCampaign { digest: plan.digest.clone() })),
         }
     }
 }
@@ -135,33 +135,37 @@ impl PlanOf {
 ///
 /// The date is not in it, nor who opted out or has a message already: they make fewer messages or other words of the same
 /// texts.
-pub(super) fn digest(inputs: &FrozenInputs, destination: &Destination, options: &PlanOptions) -> Result<String, Error> {
+pub(super) fn compute_digest(
+    inputs: &FrozenInputs,
+    destination: &Destination,
+    options: &PlanOptions,
+) -> Result<String, Error> {
     let json = |what: serde_json::Result<Vec<u8>>| {
         what.map_err(|error| Error::Storage(format!("cannot encode the plan: {error}")))
     };
-    let said = Digest::new().with(WHAT).with(json(serde_json::to_vec(&inputs.brief))?);
+    let said = Digest::new().with(DIGEST_DOMAIN).with(json(serde_json::to_vec(&inputs.brief))?);
     // Plans of earlier versions kept the blanks around cells.
     let said = if inputs.trims_cells { said.with("trims_cells") } else { said };
     let texts = json(serde_json::to_vec(&inputs.includes))?;
-    let there = said.with(texts).with(&inputs.recipients_sha256).with(addresses(destination));
-    Ok(there.with(destination.account()).with(json(serde_json::to_vec(options))?).finish())
+    let there = said.with(texts).with(&inputs.recipients_sha256).with(format_addresses(destination));
+    Ok(there.with(destination.account_name()).with(json(serde_json::to_vec(options))?).finish())
 }
 
 /// Keeps a plan, and gives its digest.
-pub(super) async fn keep(
+pub(super) async fn store_plan(
     adapters: &Adapters,
     planned: PlannedCampaign,
     destination: &Destination,
 ) -> Result<String, Error> {
-    let digest = digest(&planned.inputs, destination, &planned.options)?;
-    let record = PlanOf::Campaign(Box::new(planned)).to_record()?;
+    let digest = compute_digest(&planned.inputs, destination, &planned.options)?;
+    let record = PlanContent::Campaign(Box::new(planned)).to_record()?;
     adapters.ledger.keep_plan(Plan { digest: digest.clone(), record, at: (adapters.clock)() }).await?;
     Ok(digest)
 }
 
 impl PlannedCampaign {
     /// What differs from the plan, in words.
-    pub(in crate::runs) fn differences(
+    pub(in crate::runs) fn describe_differences(
         &self,
         now: &FrozenInputs,
         destination: &Destination,
@@ -173,8 +177,8 @@ impl PlannedCampaign {
         note(then.name != brief.name, "`name`");
         note(then.gateway != brief.gateway, "the gateway");
         let same_gateway = then.gateway == brief.gateway;
-        note(same_gateway && self.addresses != addresses(destination), "the gateway's addresses");
-        note(same_gateway && self.account != destination.account(), "the gateway's account");
+        note(same_gateway && self.addresses != format_addresses(destination), "the gateway's addresses");
+        note(same_gateway && self.account != destination.account_name(), "the gateway's account");
         note(self.options.rows != options.rows, "the option `--rows`");
         note(self.options.limit != options.limit, "the option `--limit`");
         note(self.options.again != options.again, "the option `--again`");
@@ -185,13 +189,13 @@ impl PlannedCampaign {
         note(self.inputs.trims_cells != now.trims_cells, "the handling of spaces around cells");
         what.extend(self.resource_differences(options, same_gateway));
         let list = (self.inputs.recipients_sha256 != now.recipients_sha256).then(|| "the list".to_owned());
-        let texts = texts_that_differ(&self.inputs, now);
+        let texts = list_differing_texts(&self.inputs, now);
         // Which text it is says more than that it is one.
         let named = |words: String| match words.as_str() {
-            TEXTS if !texts.is_empty() => texts.clone(),
+            TEXTS_DIFFER if !texts.is_empty() => texts.clone(),
             _ => vec![words],
         };
-        what.extend(self.inputs.differences(brief, &now.includes, list).into_iter().flat_map(named));
+        what.extend(self.inputs.describe_differences(brief, &now.includes, list).into_iter().flat_map(named));
         if what.is_empty() {
             what.push("the campaign file".to_owned());
         }
@@ -200,20 +204,20 @@ impl PlannedCampaign {
 }
 
 /// The words for a difference that may be of texts.
-const TEXTS: &str = "the channels or their messages";
+const TEXTS_DIFFER: &str = "the channels or their messages";
 
 /// The texts that say something else; none where more than texts differs.
-fn texts_that_differ(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
+fn list_differing_texts(then: &FrozenInputs, now: &FrozenInputs) -> Vec<String> {
     let texts = |inputs: &FrozenInputs| {
         let mut texts = Vec::new();
-        let kept = inputs.brief.content.try_map(|text: &Text| {
+        let kept = inputs.brief.content.try_map_texts(|text: &NamedTemplate| {
             texts.push((text.name.clone(), text.source.clone()));
             Ok::<_, ()>(())
         });
         texts.extend(inputs.includes.iter().cloned());
         (kept, texts)
     };
-    let ((form, before), (other_form, after)): ((Result<Content<()>, ()>, _), _) = (texts(then), texts(now));
+    let ((form, before), (other_form, after)): ((Result<MessageContent<()>, ()>, _), _) = (texts(then), texts(now));
     let names = |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     if form != other_form || names(&before) != names(&after) {
         return Vec::new();

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::planned::short;
-use crate::domain::{plural, thousands};
+use super::planned::short_digest;
+use crate::domain::{format_count, format_thousands};
 use crate::ledger::Plan;
 
 /// Why something is not sent as it was planned, or not approved.
@@ -22,13 +22,13 @@ pub enum PlanRefusal {
         digest: String,
     },
     /// The plan was kept by another version of this program.
-    #[error("the plan {} was made by a different version of the program", short(.digest))]
+    #[error("the plan {} was made by a different version of the program", short_digest(.digest))]
     OtherVersion {
         /// Its digest.
         digest: String,
     },
     /// It is not what was planned any more.
-    #[error("{}", changed(.digest, .what))]
+    #[error("{}", describe_changes(.digest, .what))]
     Changed {
         /// The digest of the plan.
         digest: String,
@@ -42,9 +42,9 @@ pub enum PlanRefusal {
     /// More people would get a message than were planned or approved.
     #[error(
         "the plan {} has {}, but this run would send to {}; nothing was sent",
-        short(.digest),
-        plural(*.planned, "recipient"),
-        thousands(*.now)
+        short_digest(.digest),
+        format_count(*.planned, "recipient"),
+        format_thousands(*.now)
     )]
     More {
         /// The digest of the plan.
@@ -62,7 +62,7 @@ pub enum PlanRefusal {
     #[error(
         "{run} has no recipients left and did not use an approval of the plan {}, so it cannot be resumed with \
          this plan",
-        short(.digest)
+        short_digest(.digest)
     )]
     NobodyLeft {
         /// The digest of the plan.
@@ -75,13 +75,13 @@ pub enum PlanRefusal {
         run: String,
     },
     /// The approval was used by somebody else meanwhile.
-    #[error("another run has already used the approval of the plan {}; nothing was sent", short(.digest))]
+    #[error("another run has already used the approval of the plan {}; nothing was sent", short_digest(.digest))]
     Used {
         /// The digest of the plan.
         digest: String,
     },
     /// It is approved already.
-    #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short(.digest))]
+    #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short_digest(.digest))]
     Approved {
         /// The digest of the plan.
         digest: String,
@@ -89,7 +89,7 @@ pub enum PlanRefusal {
         by: String,
     },
     /// It is of a single thing that an assistant wants, and of no run.
-    #[error("{} identifies a single message from an AI assistant, not a run", short(.digest))]
+    #[error("{} identifies a single message from an AI assistant, not a run", short_digest(.digest))]
     NoCampaign {
         /// The digest.
         digest: String,
@@ -98,14 +98,14 @@ pub enum PlanRefusal {
     #[error(
         "{} is no longer waiting for approval: its connector has stopped, or an hour has passed; ask the assistant to \
          try again",
-        short(.digest)
+        short_digest(.digest)
     )]
     Gone {
         /// The digest.
         digest: String,
     },
     /// More people than the profile allows would get a message without an approval.
-    #[error("{}", unapproved(.gateway, *.number, *.sent, *.above))]
+    #[error("{}", describe_unapproved(.gateway, *.number, *.sent, *.above))]
     Unapproved {
         /// The digest of the plan that was kept for it; nothing where it has to be planned first.
         digest: Option<String>,
@@ -141,7 +141,7 @@ pub enum PlanRefusal {
     #[error("this token is not valid: no approver of the profile signed it for a run; nothing was sent")]
     NotProven,
     /// A token approves another plan than the one that was named.
-    #[error("this token approves the plan {}, not {digest}; nothing was sent", short(.approved))]
+    #[error("this token approves the plan {}, not {digest}; nothing was sent", short_digest(.approved))]
     OtherPlan {
         /// What was named.
         digest: String,
@@ -159,8 +159,8 @@ pub enum PlanRefusal {
     Rehearsal,
 }
 
-fn changed(digest: &str, what: &[String]) -> String {
-    let digest = short(digest);
+fn describe_changes(digest: &str, what: &[String]) -> String {
+    let digest = short_digest(digest);
     match what {
         [] => format!(
             "this run differs from the plan {digest}; that plan is not in this ledger, so the differences are unknown; \
@@ -170,18 +170,18 @@ fn changed(digest: &str, what: &[String]) -> String {
     }
 }
 
-fn unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> String {
+fn describe_unapproved(gateway: &str, number: u64, sent: u64, above: u32) -> String {
     let edition = match sent {
         0 => String::new(),
         sent => format!(
             ", in addition to {} who already got a message in this edition without an approval",
-            thousands(sent)
+            format_thousands(sent)
         ),
     };
     format!(
         "this run would send to {}{edition}; the gateway `{gateway}` needs an approval for more than {}; nothing \
          was sent",
-        plural(number, "recipient"),
-        thousands(above.into())
+        format_count(number, "recipient"),
+        format_thousands(above.into())
     )
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{PlanOptions, PlanRefusal, PlannedCampaign};
 use crate::delivery::FrozenInputs;
-use crate::manifest::{Destination, OnInDoubt, ResourceKind};
+use crate::manifest::{Destination, InDoubtPolicy, ResourceKind};
 use crate::runs::digest::Digest;
 use crate::runs::{Error, Inputs};
 
@@ -12,8 +12,8 @@ use crate::runs::{Error, Inputs};
 const CONTENT_IN_DIGEST: [&str; 2] = ["recipients.file", "recipients.run"];
 
 /// SHA-256 of each resource that a campaign uses now, by its key.
-fn resources(inputs: &Inputs) -> BTreeMap<String, String> {
-    let resources = inputs.campaign.resources(inputs.destination.profile());
+fn hash_resources(inputs: &Inputs) -> BTreeMap<String, String> {
+    let resources = inputs.campaign.list_resources(inputs.destination.profile());
     let hash = |written: &str| Digest::new().with(written).finish();
     resources.into_iter().map(|resource| (resource.key, hash(&resource.written))).collect()
 }
@@ -23,9 +23,9 @@ impl PlanOptions {
     pub(super) fn with_resources_of(self, inputs: &Inputs) -> Self {
         let on_in_doubt = inputs.campaign.delivery.on_in_doubt;
         Self {
-            hours: inputs.campaign.hours(inputs.destination.profile()),
-            resources: resources(inputs),
-            on_in_doubt: Some(on_in_doubt).filter(|policy| *policy != OnInDoubt::Hold),
+            hours: inputs.campaign.describe_hours(inputs.destination.profile()),
+            resources: hash_resources(inputs),
+            on_in_doubt: Some(on_in_doubt).filter(|policy| *policy != InDoubtPolicy::Hold),
             ..self
         }
     }
@@ -39,7 +39,7 @@ impl PlanOptions {
     ///
     /// It does not if the campaign has a program, an address or a suppression list. An occurrence is an exception: the
     /// schedule compares the whole campaign file, and nobody could plan the occurrence again.
-    fn as_earlier_version(&self) -> Option<Self> {
+    fn to_earlier_version(&self) -> Option<Self> {
         let is_known = self.on_in_doubt.is_none() && self.resources.keys().all(|key| is_covered(key));
         let earlier = || Self { resources: BTreeMap::new(), on_in_doubt: None, ..self.clone() };
         (is_known || self.occurrence.is_some()).then(earlier)
@@ -58,13 +58,13 @@ fn is_of_profile(key: &str) -> bool {
 /// The digests that stand for these inputs: the one of now, and the one of an earlier version if that is still valid.
 ///
 /// A plan of this version never has the digest of an earlier one.
-pub(super) fn digests(
+pub(super) fn list_valid_digests(
     inputs: &FrozenInputs,
     destination: &Destination,
     options: &PlanOptions,
 ) -> Result<Vec<String>, Error> {
-    let all = std::iter::once(options.clone()).chain(options.as_earlier_version());
-    all.map(|options| super::planned::digest(inputs, destination, &options)).collect()
+    let all = std::iter::once(options.clone()).chain(options.to_earlier_version());
+    all.map(|options| super::planned::compute_digest(inputs, destination, &options)).collect()
 }
 
 impl PlannedCampaign {
@@ -83,9 +83,9 @@ impl PlannedCampaign {
     /// The programs, addresses and sources that differ from the plan, in words. Another gateway has other ones.
     pub(super) fn resource_differences(&self, now: &PlanOptions, is_same_gateway: bool) -> Vec<String> {
         let (then, now_used) = (&self.options.resources, &now.resources);
-        let words = |key: &String| format!("the {} `{key}`", ResourceKind::of(key).word());
+        let words = |key: &String| format!("the {} `{key}`", ResourceKind::for_key(key).kind_name());
         if self.options.is_of_earlier_version() {
-            let unknown = |key: &&String| now.as_earlier_version().is_none() && !is_covered(key);
+            let unknown = |key: &&String| now.to_earlier_version().is_none() && !is_covered(key);
             let not_recorded =
                 |key| format!("{} (which an earlier version of campaign did not record in the plan)", words(key));
             return now_used.keys().filter(unknown).map(not_recorded).collect();
@@ -113,19 +113,19 @@ mod tests {
         assert_eq!(serde_json::to_string(&PlanOptions::default()).unwrap(), first);
         let read: PlanOptions = serde_json::from_str(first).unwrap();
         assert!(read.is_of_earlier_version());
-        assert_eq!(options(&["recipients.file"]).as_earlier_version(), Some(read));
+        assert_eq!(options(&["recipients.file"]).to_earlier_version(), Some(read));
     }
 
     #[test]
     fn earlier_digest_is_valid_only_for_resources_that_it_covers() {
         let known = ["recipients.file", "data.stores", "profile.hook.public_url"];
-        assert!(options(&known).as_earlier_version().is_some());
+        assert!(options(&known).to_earlier_version().is_some());
         for key in ["notify.command", "notify.url", "recipients.suppress", "recipients.url", "recipients.command"] {
-            assert_eq!(options(&[key]).as_earlier_version(), None, "{key}");
+            assert_eq!(options(&[key]).to_earlier_version(), None, "{key}");
             let occurrence = Some(("2026-11-26 10:00".to_owned(), "UTC".to_owned()));
-            assert!(PlanOptions { occurrence, ..options(&[key]) }.as_earlier_version().is_some(), "{key}");
+            assert!(PlanOptions { occurrence, ..options(&[key]) }.to_earlier_version().is_some(), "{key}");
         }
-        let resends = PlanOptions { on_in_doubt: Some(OnInDoubt::ResendIfNotFound), ..options(&[]) };
-        assert_eq!(resends.as_earlier_version(), None);
+        let resends = PlanOptions { on_in_doubt: Some(InDoubtPolicy::ResendIfNotFound), ..options(&[]) };
+        assert_eq!(resends.to_earlier_version(), None);
     }
 }

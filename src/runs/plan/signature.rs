@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::ApproverKey;
 use crate::ledger::Approval;
-use crate::manifest::KeySource;
+use crate::manifest::SecretSource;
 use crate::runs::Error;
 
 /// What is signed stands behind this, so that no signature for something else is one.
-const WHAT: &[u8] = b"campaign approval 1\0";
+const SIGNATURE_DOMAIN: &[u8] = b"campaign approval 1\0";
 
 /// What stands in the file of a private half before its bytes.
-const KIND: &str = "ed25519-private:";
+const KEY_PREFIX: &str = "ed25519-private:";
 
 /// The private half of a key.
 pub struct PrivateKey(Ed25519KeyPair);
 
 /// What a token says, beside its signature. Times are microseconds since 1970.
 #[derive(Serialize, Deserialize)]
-struct Statement {
+struct ApprovalStatement {
     digest: String,
     by: String,
     up_to: u64,
@@ -39,11 +39,11 @@ impl PrivateKey {
     ///
     /// # Errors
     /// When none can be made, which is a bug.
-    pub fn pair() -> Result<(SecretString, ApproverKey), Error> {
+    pub fn generate_pair() -> Result<(SecretString, ApproverKey), Error> {
         let seed: [u8; 32] = rand::random();
-        let key = Self::of(&seed).ok_or_else(|| Error::Internal("no key can be made".to_owned()))?;
-        let public = key.public().ok_or_else(|| Error::Internal("a key has no public half".to_owned()))?;
-        Ok((SecretString::from(format!("{KIND}{}", URL_SAFE_NO_PAD.encode(seed))), public))
+        let key = Self::from_seed(&seed).ok_or_else(|| Error::Internal("no key can be made".to_owned()))?;
+        let public = key.public_key().ok_or_else(|| Error::Internal("a key has no public half".to_owned()))?;
+        Ok((SecretString::from(format!("{KEY_PREFIX}{}", URL_SAFE_NO_PAD.encode(seed))), public))
     }
 
     /// The key in a file that only its owner can read.
@@ -51,27 +51,27 @@ impl PrivateKey {
     /// # Errors
     /// Why there is none; never any part of it.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let source = KeySource::File(file.to_owned());
-        let line = source.read("the private approval key", &|_| None).map_err(Error::Input)?;
-        let seed = line.expose_secret().strip_prefix(KIND).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
+        let source = SecretSource::File(file.to_owned());
+        let line = source.read_secret("the private approval key", &|_| None).map_err(Error::Input)?;
+        let seed = line.expose_secret().strip_prefix(KEY_PREFIX).and_then(|text| URL_SAFE_NO_PAD.decode(text).ok());
         let wrong = || Error::Input(format!("`{}` does not contain a private approval key", file.display()));
-        seed.and_then(|seed| Self::of(&seed)).ok_or_else(wrong)
+        seed.and_then(|seed| Self::from_seed(&seed)).ok_or_else(wrong)
     }
 
-    fn of(seed: &[u8]) -> Option<Self> {
+    fn from_seed(seed: &[u8]) -> Option<Self> {
         Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
     }
 
     /// Its public half.
     #[must_use]
-    pub fn public(&self) -> Option<ApproverKey> {
-        ApproverKey::of(self.0.public_key().as_ref())
+    pub fn public_key(&self) -> Option<ApproverKey> {
+        ApproverKey::from_bytes(self.0.public_key().as_ref())
     }
 
     /// An approval with the token that proves it.
-    pub(super) fn signed(&self, approval: Approval) -> Approval {
+    pub(super) fn sign(&self, approval: Approval) -> Approval {
         let Approval { digest, by, up_to, at, until, standing, token: _ } = &approval;
-        let statement = Statement {
+        let statement = ApprovalStatement {
             digest: digest.clone(),
             by: by.clone(),
             up_to: *up_to,
@@ -81,19 +81,19 @@ impl PrivateKey {
         };
         // A statement of texts and numbers is always written.
         let said = serde_json::to_vec(&statement).unwrap_or_default();
-        let signature = self.0.sign(&[WHAT, &said].concat());
+        let signature = self.0.sign(&[SIGNATURE_DOMAIN, &said].concat());
         let token = format!("{}.{}", URL_SAFE_NO_PAD.encode(&said), URL_SAFE_NO_PAD.encode(signature));
         Approval { token, ..approval }
     }
 }
 
 /// The approval that a token says, if somebody with one of these keys signed exactly that under their own name.
-pub(super) fn proven(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
+pub(super) fn verify_token(token: &str, keys: &[(String, ApproverKey)]) -> Option<Approval> {
     let (said, signature) = token.trim().split_once('.')?;
     let (said, signature) = (URL_SAFE_NO_PAD.decode(said).ok()?, URL_SAFE_NO_PAD.decode(signature).ok()?);
-    let Statement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&said).ok()?;
+    let ApprovalStatement { digest, by, up_to, at, until, standing } = serde_json::from_slice(&said).ok()?;
     let (_, key) = keys.iter().find(|(name, _)| *name == by)?;
-    UnparsedPublicKey::new(&ED25519, key.bytes()).verify(&[WHAT, &said].concat(), &signature).ok()?;
+    UnparsedPublicKey::new(&ED25519, key.as_bytes()).verify(&[SIGNATURE_DOMAIN, &said].concat(), &signature).ok()?;
     let (at, until) = (Timestamp::from_microsecond(at).ok()?, Timestamp::from_microsecond(until).ok()?);
     Some(Approval { token: token.trim().to_owned(), digest, by, up_to, at, until, standing })
 }
@@ -110,39 +110,39 @@ mod tests {
         Approval { token, digest, by, up_to, at, until: at, standing: false }
     }
 
-    fn key(seed: u8) -> PrivateKey {
-        PrivateKey::of(&[seed; 32]).unwrap()
+    fn private_key(seed: u8) -> PrivateKey {
+        PrivateKey::from_seed(&[seed; 32]).unwrap()
     }
 
-    fn keys(name: &str, seed: u8) -> Vec<(String, ApproverKey)> {
-        vec![(name.to_owned(), key(seed).public().unwrap())]
+    fn approver_keys(name: &str, seed: u8) -> Vec<(String, ApproverKey)> {
+        vec![(name.to_owned(), private_key(seed).public_key().unwrap())]
     }
 
     #[test]
-    fn a_signature_is_one_of_the_person_the_key_and_the_purpose_that_it_names() {
-        let signed = key(1).signed(approval("d1".to_owned(), 7));
-        assert_eq!(proven(&signed.token, &keys("Olha", 1)), Some(signed.clone()));
-        assert_eq!(proven(&signed.token, &keys("Olha", 2)), None, "another key");
-        assert_eq!(proven(&signed.token, &keys("Taras", 1)), None, "another name");
-        assert_eq!(proven(&signed.token, &[]), None);
+    fn signature_is_bound_to_person_key_and_purpose() {
+        let signed = private_key(1).sign(approval("d1".to_owned(), 7));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 1)), Some(signed.clone()));
+        assert_eq!(verify_token(&signed.token, &approver_keys("Olha", 2)), None, "another key");
+        assert_eq!(verify_token(&signed.token, &approver_keys("Taras", 1)), None, "another name");
+        assert_eq!(verify_token(&signed.token, &[]), None);
         let said = signed.token.split_once('.').unwrap().0;
-        let bare = key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
+        let bare = private_key(1).0.sign(&URL_SAFE_NO_PAD.decode(said).unwrap());
         let bare = format!("{said}.{}", URL_SAFE_NO_PAD.encode(bare));
-        assert_eq!(proven(&bare, &keys("Olha", 1)), None, "a signature for something else");
+        assert_eq!(verify_token(&bare, &approver_keys("Olha", 1)), None, "a signature for something else");
     }
 
     proptest! {
         #[test]
-        fn a_token_in_which_anything_is_another_proves_nothing(at in 0..400_usize, letter in "[A-Za-z0-9_.-]") {
-            let token = key(1).signed(approval("d1".to_owned(), 7)).token;
+        fn altered_token_is_rejected(at in 0..400_usize, letter in "[A-Za-z0-9_.-]") {
+            let token = private_key(1).sign(approval("d1".to_owned(), 7)).token;
             let at = at % token.len();
             let other = format!("{}{letter}{}", &token[..at], &token[at + 1..]);
-            prop_assert_eq!(proven(&other, &keys("Olha", 1)).is_some(), other == token);
+            prop_assert_eq!(verify_token(&other, &approver_keys("Olha", 1)).is_some(), other == token);
         }
 
         #[test]
-        fn what_is_no_token_proves_nothing(token in ".{0,80}") {
-            prop_assert!(proven(&token, &keys("Olha", 1)).is_none());
+        fn malformed_token_is_rejected(token in ".{0,80}") {
+            prop_assert!(verify_token(&token, &approver_keys("Olha", 1)).is_none());
         }
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_assumption_has_a_name_of_its_own_and_says_something() {
+    fn assumption_ids_are_unique_and_texts_not_empty() {
         let ids: BTreeSet<_> = assumptions().map(|assumption| assumption.id).collect();
         assert_eq!(ids.len(), assumptions().count());
         for Assumption { id, what, choice, reason, .. } in assumptions() {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_of_a_scenario_changes_an_assumption_and_no_other_does() {
+    fn every_scenario_key_changes_an_assumption() {
         let changes = assumptions().filter(|assumption| !assumption.change.is_empty());
         let keys: BTreeSet<_> = changes
             .flat_map(|assumption| assumption.change.split(", "))

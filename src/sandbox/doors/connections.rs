@@ -8,9 +8,9 @@ use std::time::Duration;
 use axum::Router;
 use tokio::sync::{mpsc, oneshot};
 
-use super::doorway::Doorway;
-use crate::door::{Connections, Limits};
-use crate::sandbox::faults::Door;
+use super::doorway::SandboxPort;
+use crate::door::{ConnectionLimits, Connections};
+use crate::sandbox::faults::PortBehaviour;
 
 /// How long the sandbox waits for others.
 #[derive(Clone, Copy, Debug)]
@@ -33,16 +33,16 @@ impl Default for Timeouts {
 }
 
 /// What the door has to do from now on.
-pub(super) struct DoorOrder {
-    pub door: Door,
+pub(super) struct PortOrder {
+    pub door: PortBehaviour,
     /// Told, by being dropped, once it is done.
     pub done: oneshot::Sender<()>,
 }
 
 /// What tells the server what to do: orders to the door, and, told or dropped, that it ends.
-pub(super) type Orders = (mpsc::UnboundedReceiver<DoorOrder>, oneshot::Receiver<()>);
+pub(super) type ServerOrders = (mpsc::UnboundedReceiver<PortOrder>, oneshot::Receiver<()>);
 
-impl From<Timeouts> for Limits {
+impl From<Timeouts> for ConnectionLimits {
     fn from(timeouts: Timeouts) -> Self {
         // An answer may be late on purpose, and a client may open as many connections as it likes.
         Self { head: timeouts.head, silence: None, connections: usize::MAX, end: timeouts.stop }
@@ -50,23 +50,23 @@ impl From<Timeouts> for Limits {
 }
 
 /// Serves every connection until it is told to stop, then lets the requests under way end.
-pub(super) async fn serve(mut doorway: Doorway, app: Router, timeouts: Timeouts, orders: Orders) {
+pub(super) async fn serve_connections(mut doorway: SandboxPort, app: Router, timeouts: Timeouts, orders: ServerOrders) {
     let (mut orders, mut stop) = orders;
-    let mut connections = Connections::within(timeouts.into());
+    let mut connections = Connections::with_limits(timeouts.into());
     loop {
         tokio::select! {
             // First the orders: what comes to a door that is to be closed finds it closed.
             biased;
             _ = &mut stop => break,
-            Some(DoorOrder { door, done }) = orders.recv() => {
-                if door != Door::Open {
-                    connections.part();
-                    doorway.act(door);
+            Some(PortOrder { door, done }) = orders.recv() => {
+                if door != PortBehaviour::Open {
+                    connections.request_shutdown();
+                    doorway.apply(door);
                 }
                 drop(done);
             }
-            () = connections.one_ended() => {}
-            (stream, remote) = doorway.accept() => connections.admit(stream, remote, &app),
+            () = connections.wait_for_one() => {}
+            (stream, remote) = doorway.accept() => connections.serve_stream(stream, remote, &app),
         }
     }
     drop((doorway, orders));

@@ -9,37 +9,37 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::Instant;
 
-use crate::door::{BACKLOG, accept, bound, listen};
-use crate::sandbox::faults::Door;
+use crate::door::{BACKLOG, accept_connection, bind_socket, listen};
+use crate::sandbox::faults::PortBehaviour;
 
 /// How long to wait before trying to have the port again.
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 /// Longer than anybody waits; in the place of a time that cannot be counted.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A port of this machine.
-pub(super) struct Doorway {
+pub(super) struct SandboxPort {
     address: SocketAddr,
-    state: State,
+    state: PortState,
     /// Whether the next connection is closed at once.
     closing: bool,
 }
 
-enum State {
+enum PortState {
     Listening(TcpListener),
     /// Nobody listens. The port stays taken, so that it is still there afterwards.
-    Shut {
+    Refusing {
         held: Option<TcpSocket>,
         until: Instant,
     },
 }
 
-impl Doorway {
+impl SandboxPort {
     /// Listens on an address; port 0 picks a free one.
     pub(super) fn open(address: SocketAddr) -> io::Result<Self> {
         let listener = listen(address)?;
         let address = listener.local_addr()?;
-        Ok(Self { address, state: State::Listening(listener), closing: false })
+        Ok(Self { address, state: PortState::Listening(listener), closing: false })
     }
 
     /// The address with its port.
@@ -48,26 +48,26 @@ impl Doorway {
     }
 
     /// Does what the door has to do; connections that were accepted are not its business.
-    pub(super) fn act(&mut self, door: Door) {
+    pub(super) fn apply(&mut self, door: PortBehaviour) {
         match door {
-            Door::Open => {}
-            Door::Close => self.closing = true,
-            Door::Refuse(duration) => self.shut(duration),
+            PortBehaviour::Open => {}
+            PortBehaviour::Close => self.closing = true,
+            PortBehaviour::Refuse(duration) => self.refuse_connections(duration),
         }
     }
 
     /// Refuses connections for so long, or for as long as it was told before if that is longer.
-    fn shut(&mut self, duration: Duration) {
+    fn refuse_connections(&mut self, duration: Duration) {
         let now = Instant::now();
         let ends = now.checked_add(duration).unwrap_or(now + FOR_EVER);
-        if let State::Shut { until, .. } = &mut self.state {
+        if let PortState::Refusing { until, .. } = &mut self.state {
             *until = ends.max(*until);
             return;
         }
         // The listener first: as long as it listens nobody else gets the port, not even this process.
-        self.state = State::Shut { held: None, until: ends };
-        let taken = bound(self.address);
-        if let (State::Shut { held, .. }, Ok(socket)) = (&mut self.state, taken) {
+        self.state = PortState::Refusing { held: None, until: ends };
+        let taken = bind_socket(self.address);
+        if let (PortState::Refusing { held, .. }, Ok(socket)) = (&mut self.state, taken) {
             *held = Some(socket);
         }
     }
@@ -76,11 +76,11 @@ impl Doorway {
     pub(super) async fn accept(&mut self) -> (TcpStream, SocketAddr) {
         loop {
             match &mut self.state {
-                State::Shut { until, .. } => {
+                PortState::Refusing { until, .. } => {
                     tokio::time::sleep_until(*until).await;
                     self.reopen();
                 }
-                State::Listening(listener) => match accept(listener).await {
+                PortState::Listening(listener) => match accept_connection(listener).await {
                     _ if self.closing => self.closing = false,
                     accepted => return accepted,
                 },
@@ -89,13 +89,13 @@ impl Doorway {
     }
 
     fn reopen(&mut self) {
-        let State::Shut { held, until } = &mut self.state else { return };
-        let socket = held.take().map_or_else(|| bound(self.address), Ok);
+        let PortState::Refusing { held, until } = &mut self.state else { return };
+        let socket = held.take().map_or_else(|| bind_socket(self.address), Ok);
         match socket.and_then(|socket| socket.listen(BACKLOG)) {
-            Ok(listener) => self.state = State::Listening(listener),
+            Ok(listener) => self.state = PortState::Listening(listener),
             Err(error) => {
                 tracing::warn!("the sandbox cannot listen on `{}` again yet, but keeps trying: {error}", self.address);
-                *until = Instant::now() + AGAIN;
+                *until = Instant::now() + RETRY_DELAY;
             }
         }
     }
@@ -109,15 +109,15 @@ mod tests {
 
     use super::*;
 
-    fn doorway() -> Doorway {
-        Doorway::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port")
+    fn open_test_port() -> SandboxPort {
+        SandboxPort::open(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port")
     }
 
     #[tokio::test]
-    async fn a_door_that_is_shut_refuses_and_listens_again_on_the_same_port() {
-        let mut doorway = doorway();
+    async fn refusing_port_reopens_at_the_same_address() {
+        let mut doorway = open_test_port();
         let address = doorway.address();
-        doorway.act(Door::Refuse(Duration::from_millis(50)));
+        doorway.apply(PortBehaviour::Refuse(Duration::from_millis(50)));
         let refused = TcpStream::connect(address).await.expect_err("refused");
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
         let knock = tokio::spawn(async move {
@@ -132,18 +132,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn while_a_door_is_shut_nobody_gets_its_port_by_chance() {
-        let mut doorway = doorway();
-        doorway.act(Door::Refuse(Duration::from_secs(3_600)));
+    async fn refusing_port_stays_reserved() {
+        let mut doorway = open_test_port();
+        doorway.apply(PortBehaviour::Refuse(Duration::from_secs(3_600)));
         let other = TcpSocket::new_v4().expect("a socket").bind(doorway.address()).expect_err("taken");
         assert_eq!(other.kind(), io::ErrorKind::AddrInUse);
     }
 
     #[tokio::test]
-    async fn a_closing_door_closes_one_connection_and_lets_the_next_in() {
-        let mut doorway = doorway();
+    async fn closing_port_closes_exactly_one_connection() {
+        let mut doorway = open_test_port();
         let address = doorway.address();
-        doorway.act(Door::Close);
+        doorway.apply(PortBehaviour::Close);
         let knock = tokio::spawn(async move {
             let mut closed = TcpStream::connect(address).await.expect("accepted by the system");
             assert_eq!(closed.read(&mut [0]).await.expect("the end"), 0);

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-type Take = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync;
+type ReceiveFn = dyn Fn(Arc<str>, Vec<u8>) -> BoxFuture<'static, u16> + Send + Sync;
 
 /// Who takes webhooks in this process: the address and the body go in, and the HTTP status of an answer comes out.
 #[derive(Clone)]
-pub struct LocalReceiver(Arc<Take>);
+pub struct LocalReceiver(Arc<ReceiveFn>);
 
 impl LocalReceiver {
     /// Webhooks are taken by this.
@@ -18,7 +18,7 @@ impl LocalReceiver {
     }
 
     /// Brings a webhook; the HTTP status of the answer.
-    pub(super) async fn take(&self, url: Arc<str>, body: Vec<u8>) -> u16 {
+    pub(super) async fn receive(&self, url: Arc<str>, body: Vec<u8>) -> u16 {
         (self.0)(url, body).await
     }
 }

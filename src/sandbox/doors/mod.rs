@@ -20,5 +20,5 @@ mod shell;
 mod ticker;
 
 pub use local::LocalReceiver;
-pub use posting::Hooks;
-pub use server::{Sandbox, Settings};
+pub use posting::WebhookPolicy;
+pub use server::{Sandbox, SandboxSettings};

@@ -10,25 +10,25 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::connections::{self, Timeouts};
-use super::doorway::Doorway;
-use super::live::Live;
+use super::doorway::SandboxPort;
+use super::live::LivePlatform;
 use super::local::LocalReceiver;
-use super::posting::{Courier, Hooks, TIMEOUT};
-use super::shell::{self, Shell};
+use super::posting::{RECEIVER_TIMEOUT, WebhookClient, WebhookPolicy};
+use super::shell::{self, HttpState};
 use super::ticker;
-use crate::door::reachable;
+use crate::door::connectable_address;
 use crate::sandbox::faults::decision;
-use crate::sandbox::journal::{Journal, Sink};
+use crate::sandbox::journal::{Journal, JournalSink};
 use crate::sandbox::platform::Counts;
-use crate::sandbox::request::Keys;
+use crate::sandbox::request::AccountKeys;
 use crate::sandbox::scenario::Scenario;
 
 /// How long a receiver in this process is waited for when everything runs out; it answers, or ends with the process.
-const LOCAL_RECEIVER: Duration = Duration::from_secs(3_600);
+const LOCAL_RECEIVER_TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// How a sandbox is started.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SandboxSettings {
     /// Where to listen; port 0 picks a free one.
     pub listen: SocketAddr,
     /// The key that opens the first account without one of its own, the contract's `auth`.
@@ -38,12 +38,12 @@ pub struct Settings {
     /// What it plays.
     pub scenario: Arc<Scenario>,
     /// Where webhooks may go.
-    pub hooks: Hooks,
+    pub hooks: WebhookPolicy,
     /// Who takes all of them in this process instead, and is waited for to the end.
     pub receiver: Option<LocalReceiver>,
 }
 
-impl Default for Settings {
+impl Default for SandboxSettings {
     /// A free port on loopback, the key `sandbox`, no journal, the default scenario, webhooks to this machine only.
     fn default() -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Default for Settings {
             key: SecretString::from("sandbox"),
             journal: Journal::Nowhere,
             scenario: Arc::default(),
-            hooks: Hooks::Loopback,
+            hooks: WebhookPolicy::Loopback,
             receiver: None,
         }
     }
@@ -61,7 +61,7 @@ impl Default for Settings {
 pub struct Sandbox {
     address: SocketAddr,
     key: SecretString,
-    live: Arc<Live>,
+    live: Arc<LivePlatform>,
     timeouts: Timeouts,
     stop: oneshot::Sender<()>,
     serving: JoinHandle<()>,
@@ -73,41 +73,45 @@ impl Sandbox {
     /// # Errors
     /// If the address cannot be listened on, the journal cannot be opened, or one key opens two accounts; the text
     /// says which.
-    pub async fn start(settings: Settings) -> io::Result<Self> {
+    pub async fn start(settings: SandboxSettings) -> io::Result<Self> {
         Self::start_with(settings, Timeouts::default()).await
     }
 
-    pub(crate) async fn start_with(settings: Settings, timeouts: Timeouts) -> io::Result<Self> {
-        let Settings { listen, key, journal, scenario, hooks, receiver } = settings;
+    pub(crate) async fn start_with(settings: SandboxSettings, timeouts: Timeouts) -> io::Result<Self> {
+        let SandboxSettings { listen, key, journal, scenario, hooks, receiver } = settings;
         let timeouts = match receiver {
-            Some(_) => Timeouts { receivers: LOCAL_RECEIVER, ..timeouts },
+            Some(_) => Timeouts { receivers: LOCAL_RECEIVER_TIMEOUT, ..timeouts },
             None => timeouts,
         };
-        if !Keys::of(&scenario, &key).differ() {
+        if !AccountKeys::for_scenario(&scenario, &key).are_distinct() {
             let same = "an account in the scenario has the same key as the sandbox; give the account a different \
                 `key`, or start the sandbox with a different `--key`";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, same));
         }
-        let sink = Sink::open(&journal)?;
-        let courier = Courier::new(hooks, TIMEOUT).to(receiver);
-        let mut doorway = Doorway::open(listen)
+        let sink = JournalSink::open(&journal)?;
+        let courier = WebhookClient::new(hooks, RECEIVER_TIMEOUT).with_receiver(receiver);
+        let mut doorway = SandboxPort::open(listen)
             .map_err(|error| io::Error::new(error.kind(), format!("cannot listen on `{listen}`: {error}")))?;
         let address = doorway.address();
-        let live = Arc::new(Live::new(Arc::clone(&scenario), &key, sink));
-        let (door, fault) = decision::door_before(&scenario, 1);
+        let live = Arc::new(LivePlatform::new(Arc::clone(&scenario), &key, sink));
+        let (door, fault) = decision::decide_port_behaviour(&scenario, 1);
         if let Some(fault) = fault {
-            doorway.act(door);
-            live.open_with(fault);
+            doorway.apply(door);
+            live.record_initial_fault(fault);
         }
         let (doors, orders) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
-        let app = shell::router(Arc::new(Shell { live: Arc::clone(&live), body_timeout: timeouts.body, doors }));
-        let time = ticker::keep_time(Arc::clone(&live), courier);
+        let app = shell::router(Arc::new(HttpState {
+            live: Arc::clone(&live),
+            body_timeout: timeouts.body,
+            port_orders: doors,
+        }));
+        let time = ticker::run_clock(Arc::clone(&live), courier);
         let serving = tokio::spawn(async move {
             // Time stands still, and webhooks end, once nobody is served any more.
             let mut ticking = JoinSet::new();
             ticking.spawn(time);
-            connections::serve(doorway, app, timeouts, (orders, stopped)).await;
+            connections::serve_connections(doorway, app, timeouts, (orders, stopped)).await;
         });
         let first = scenario.accounts.first().and_then(|account| account.key.as_deref());
         let key = first.map_or(key, SecretString::from);
@@ -123,7 +127,7 @@ impl Sandbox {
     /// The synchronous API's base address: its path is `{base_url}/api/json.php` (contract 4.1).
     #[must_use]
     pub fn base_url(&self) -> String {
-        format!("http://{}", reachable(self.address))
+        format!("http://{}", connectable_address(self.address))
     }
 
     /// The asynchronous API's base address: its path is `{async_url}/v1/json` (contract 4.2).
@@ -147,20 +151,20 @@ impl Sandbox {
     /// The lines of its journal, if that is in memory; empty otherwise.
     #[must_use]
     pub fn journal(&self) -> String {
-        self.live.remembered()
+        self.live.journal_text()
     }
 
     /// Waits until nothing more will become of the messages, in their own time, but no longer than that.
-    pub async fn settle_down(&self, longest: Duration) {
-        self.live.settle_down(longest).await;
+    pub async fn wait_until_settled(&self, longest: Duration) {
+        self.live.wait_until_settled(longest).await;
     }
 
     /// Lets everything that will become of the messages become of them now.
     ///
     /// Webhooks are sent too, with all their tries; their receivers are waited for at most five
     /// seconds, and one in this process for as long as it takes.
-    pub async fn run_out(&self) -> Counts {
-        self.live.run_out(self.timeouts.receivers).await;
+    pub async fn drain(&self) -> Counts {
+        self.live.drain(self.timeouts.receivers).await;
         self.live.counts()
     }
 
@@ -185,75 +189,75 @@ mod tests {
     use crate::sandbox::request::BODY_LIMIT;
     use crate::sandbox::scenario::AccountSettings;
 
-    async fn sandbox(journal: Journal) -> Sandbox {
-        Sandbox::start(Settings { journal, ..Settings::default() }).await.expect("a sandbox")
+    async fn start_sandbox(journal: Journal) -> Sandbox {
+        Sandbox::start(SandboxSettings { journal, ..SandboxSettings::default() }).await.expect("a sandbox")
     }
 
-    fn client() -> Client {
+    fn test_client() -> Client {
         crate::http_client::builder().build().expect("a client")
     }
 
-    async fn post(url: String, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
-        let request = client().post(url).header("Content-Type", "application/json").body(body);
+    async fn post_json(url: String, body: impl Into<reqwest::Body>) -> (StatusCode, Value) {
+        let request = test_client().post(url).header("Content-Type", "application/json").body(body);
         let response = request.send().await.expect("an answer");
         let status = response.status();
         (status, serde_json::from_slice(&response.bytes().await.expect("a body")).expect("JSON"))
     }
 
-    fn one_sms() -> String {
+    fn one_sms_body() -> String {
         let sms = json!({"type": "sms", "id": 1, "phone": 380_501_234_567_u64, "sms_signature": "OlenaCo",
             "sms_message": "Hi", "hook": "https://a.example/hook?token=1"});
         json!({"auth": "sandbox", "data": [sms, {"type": "status", "id": 1}]}).to_string()
     }
 
     /// How many operations a journal tells of.
-    fn operations(journal: &str) -> usize {
+    fn count_operations(journal: &str) -> usize {
         journal.matches(r#""event":"operation""#).count()
     }
 
     #[tokio::test]
     async fn both_endpoints_answer_on_one_port() {
-        let sandbox = sandbox(Journal::Memory).await;
-        let (status, answer) = post(format!("{}/api/json.php", sandbox.base_url()), one_sms()).await;
+        let sandbox = start_sandbox(Journal::Memory).await;
+        let (status, answer) = post_json(format!("{}/api/json.php", sandbox.base_url()), one_sms_body()).await;
         assert_eq!((status, &answer["data"][1]["data"]["type"]), (StatusCode::OK, &json!("sms")));
-        let (status, answer) = post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+        let (status, answer) = post_json(format!("{}/v1/json", sandbox.async_url()), one_sms_body()).await;
         assert_eq!((status, &answer["success"]), (StatusCode::OK, &json!(true)));
         assert!(answer["request_id"].is_string());
         assert_eq!((sandbox.counts().envelopes, sandbox.counts().messages), (2, 2));
-        assert_eq!(operations(&sandbox.journal()), 4);
+        assert_eq!(count_operations(&sandbox.journal()), 4);
         sandbox.stop().await;
     }
 
     #[tokio::test]
-    async fn every_failure_is_told_in_the_body_of_a_200() {
-        let sandbox = sandbox(Journal::Nowhere).await;
+    async fn every_failure_is_reported_with_http_200() {
+        let sandbox = start_sandbox(Journal::Nowhere).await;
         let url = format!("{}/api/json.php", sandbox.base_url());
         for (body, error) in [
             (String::new(), "The request is not valid JSON"),
-            (one_sms().replace("sandbox", "wrong"), "Access denied"),
-            (one_sms().replace("\"sms\"", "\"whatsapp\""), "Invalid message type"),
+            (one_sms_body().replace("sandbox", "wrong"), "Access denied"),
+            (one_sms_body().replace("\"sms\"", "\"whatsapp\""), "Invalid message type"),
             (" ".repeat(BODY_LIMIT + 1), "The request is larger than 8 MiB"),
         ] {
-            assert_eq!(post(url.clone(), body).await, (StatusCode::OK, json!({"success": false, "error": error})));
+            assert_eq!(post_json(url.clone(), body).await, (StatusCode::OK, json!({"success": false, "error": error})));
         }
-        let response = client().get(&url).send().await.expect("an answer");
+        let response = test_client().get(&url).send().await.expect("an answer");
         assert_eq!(response.status(), StatusCode::OK);
         assert!(response.text().await.expect("a body").contains("Send a POST request"));
-        let response = client().post(&url).body(one_sms()).send().await.expect("an answer");
+        let response = test_client().post(&url).body(one_sms_body()).send().await.expect("an answer");
         assert_eq!(response.status(), StatusCode::OK);
         assert!(response.text().await.expect("a body").contains("Content-Type must be application/json"));
     }
 
     #[tokio::test]
-    async fn an_endpoint_is_found_behind_any_slashes_and_no_other_path_is() {
-        let sandbox = sandbox(Journal::Nowhere).await;
+    async fn endpoint_path_allows_extra_leading_slashes() {
+        let sandbox = start_sandbox(Journal::Nowhere).await;
         for path in ["//api/json.php", "///v1/json"] {
-            let (status, answer) = post(format!("{}{path}", sandbox.base_url()), one_sms()).await;
+            let (status, answer) = post_json(format!("{}{path}", sandbox.base_url()), one_sms_body()).await;
             assert_eq!((status, &answer["success"]), (StatusCode::OK, &json!(true)), "{path}");
         }
         for (method, path) in [(Method::POST, "/api/json"), (Method::GET, "/"), (Method::PUT, "/v1/json/")] {
             let response =
-                client().request(method, format!("{}{path}", sandbox.base_url())).send().await.expect("an answer");
+                test_client().request(method, format!("{}{path}", sandbox.base_url())).send().await.expect("an answer");
             assert_eq!(response.status(), StatusCode::NOT_FOUND);
             let answer: Value = serde_json::from_str(&response.text().await.expect("a body")).expect("JSON");
             assert_eq!(answer["success"], false);
@@ -261,33 +265,33 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_is_in_the_journal_before_it_is_given() {
+    async fn journal_is_written_before_the_response() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("journal.jsonl");
-        let sandbox = sandbox(Journal::File(path.clone())).await;
+        let sandbox = start_sandbox(Journal::File(path.clone())).await;
         for number in 1..=20 {
-            post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+            post_json(format!("{}/v1/json", sandbox.async_url()), one_sms_body()).await;
             let journal = std::fs::read_to_string(&path).expect("a journal");
-            assert_eq!(operations(&journal), 2 * number);
+            assert_eq!(count_operations(&journal), 2 * number);
         }
     }
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn without_its_journal_it_answers_what_no_client_takes_for_an_answer() {
-        let sandbox = sandbox(Journal::File("/dev/full".into())).await;
+    async fn broken_journal_makes_requests_fail_with_http_500() {
+        let sandbox = start_sandbox(Journal::File("/dev/full".into())).await;
         for _ in 0..2 {
-            let (status, answer) = post(format!("{}/api/json.php", sandbox.base_url()), one_sms()).await;
+            let (status, answer) = post_json(format!("{}/api/json.php", sandbox.base_url()), one_sms_body()).await;
             assert_eq!((status, &answer["success"]), (StatusCode::INTERNAL_SERVER_ERROR, &json!(false)));
         }
         assert_eq!(sandbox.counts().messages, 1, "after the first failure nothing is executed");
     }
 
     #[tokio::test]
-    async fn a_connection_serves_request_after_request() {
-        let sandbox = sandbox(Journal::Memory).await;
+    async fn connection_serves_several_requests() {
+        let sandbox = start_sandbox(Journal::Memory).await;
         let mut stream = TcpStream::connect(sandbox.address).await.expect("a connection");
-        let body = one_sms();
+        let body = one_sms_body();
         let head = format!(
             "POST /api/json.php HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
             body.len()
@@ -304,10 +308,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_never_ends_is_not_held_for_ever() {
+    async fn unfinished_request_times_out() {
         let short =
             Timeouts { head: Duration::from_millis(50), body: Duration::from_millis(50), ..Timeouts::default() };
-        let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
+        let sandbox = Sandbox::start_with(SandboxSettings::default(), short).await.expect("a sandbox");
         let half_body =
             "POST /v1/json HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
         for (sent, answer) in [("", ""), ("POST /v1/json HTTP/1.1\r\nHos", ""), (half_body, "was not received in time")]
@@ -322,20 +326,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stopping_ends_idle_connections_and_is_bounded_for_the_others() {
+    async fn stop_closes_connections_within_its_timeout() {
         let short = Timeouts { stop: Duration::from_millis(50), ..Timeouts::default() };
-        let sandbox = Sandbox::start_with(Settings::default(), short).await.expect("a sandbox");
+        let sandbox = Sandbox::start_with(SandboxSettings::default(), short).await.expect("a sandbox");
         let address = sandbox.address;
         let mut hanging = TcpStream::connect(address).await.expect("a connection");
         hanging.write_all(b"POST /v1/json HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{").await.expect("sent");
-        post(format!("{}/v1/json", sandbox.async_url()), one_sms()).await;
+        post_json(format!("{}/v1/json", sandbox.async_url()), one_sms_body()).await;
         sandbox.stop().await;
         assert!(TcpStream::connect(address).await.is_err());
     }
 
     #[tokio::test]
-    async fn a_sandbox_that_is_dropped_stops() {
-        let sandbox = sandbox(Journal::Nowhere).await;
+    async fn dropped_sandbox_stops() {
+        let sandbox = start_sandbox(Journal::Nowhere).await;
         let address = sandbox.address;
         drop(sandbox);
         let refused = async { while TcpStream::connect(address).await.is_ok() {} };
@@ -343,28 +347,32 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_in_use_is_named() {
-        let sandbox = sandbox(Journal::Nowhere).await;
-        let error =
-            Sandbox::start(Settings { listen: sandbox.address, ..Settings::default() }).await.err().expect("in use");
+    async fn address_in_use_error_names_the_address() {
+        let sandbox = start_sandbox(Journal::Nowhere).await;
+        let error = Sandbox::start(SandboxSettings { listen: sandbox.address, ..SandboxSettings::default() })
+            .await
+            .err()
+            .expect("in use");
         assert!(error.to_string().starts_with(&format!("cannot listen on `{}`: ", sandbox.address)), "{error}");
     }
 
     #[tokio::test]
-    async fn two_accounts_with_one_key_are_refused_without_showing_it() {
+    async fn duplicate_account_key_is_rejected_without_showing_it() {
         let accounts = vec![
             AccountSettings { key: Some("sandbox".into()), ..AccountSettings::default() },
             AccountSettings::default(),
         ];
         let scenario = Arc::new(Scenario { accounts, ..Scenario::default() });
-        let error = Sandbox::start(Settings { scenario, ..Settings::default() }).await.err().expect("refused");
+        let error =
+            Sandbox::start(SandboxSettings { scenario, ..SandboxSettings::default() }).await.err().expect("refused");
         assert!(error.to_string().contains("different `key`"), "{error}");
     }
 
     #[tokio::test]
-    async fn listening_everywhere_is_told_as_loopback() {
+    async fn unspecified_address_is_reported_as_loopback() {
         let listen = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-        let sandbox = Sandbox::start(Settings { listen, ..Settings::default() }).await.expect("a sandbox");
+        let sandbox =
+            Sandbox::start(SandboxSettings { listen, ..SandboxSettings::default() }).await.expect("a sandbox");
         assert!(sandbox.base_url().starts_with("http://127.0.0.1:"));
     }
 }

@@ -4,10 +4,10 @@
 //! and cuts. What is left to chance is a draw of its own for each fault, by its place in the
 //! scenario. Where two faults would set the same thing, the one that was written first does.
 
-use super::{Door, Loss, Page, Wire};
+use super::{ErrorPage, PortBehaviour, ResponseLoss, WireFaults};
 use crate::domain::Endpoint;
-use crate::sandbox::platform::{Chance, EnvelopeFacts, MessageFacts};
-use crate::sandbox::scenario::{Effect, Fault, Scenario, WebhookFault};
+use crate::sandbox::platform::{EnvelopeFacts, MessageFacts, RandomDraw};
+use crate::sandbox::scenario::{FaultEffect, Scenario, ScenarioFault, WebhookFault};
 
 /// The decisions of faults begin here, far from those that are taken about a message's life.
 const FIRST_DECISION: u64 = 1 << 32;
@@ -20,9 +20,9 @@ pub(crate) struct EnvelopeFaults<'a> {
     /// Whether it is executed.
     pub executed: bool,
     /// What goes wrong with the items of its answer, in this order.
-    pub items: Vec<&'a Effect>,
+    pub items: Vec<&'a FaultEffect>,
     /// What happens to its answer, and at the door after it.
-    pub wire: Wire,
+    pub wire: WireFaults,
     /// The names of the faults that set any of this, as the journal tells them.
     pub fired: Vec<&'static str>,
 }
@@ -30,125 +30,129 @@ pub(crate) struct EnvelopeFaults<'a> {
 impl Default for EnvelopeFaults<'_> {
     /// Nothing goes wrong.
     fn default() -> Self {
-        Self { refusal: None, executed: true, items: Vec::new(), wire: Wire::default(), fired: Vec::new() }
+        Self { refusal: None, executed: true, items: Vec::new(), wire: WireFaults::default(), fired: Vec::new() }
     }
 }
 
 /// What goes wrong with an envelope, and at the door before the one that follows it.
-pub(crate) fn of_envelope<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
+pub(crate) fn decide_envelope_faults<'a>(scenario: &'a Scenario, facts: EnvelopeFacts) -> EnvelopeFaults<'a> {
     let mut faults = EnvelopeFaults::default();
-    for (chance, fault) in drawn(scenario) {
+    for (chance, fault) in faults_with_chances(scenario) {
         // The asynchronous answer has no items (contract 4.2) that could go wrong.
-        let about_items = matches!(fault.effect, Effect::Reordered | Effect::Missing | Effect::Foreign);
+        let about_items = matches!(fault.effect, FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign);
         let heard = facts.endpoint == Endpoint::Sync || !about_items;
-        if heard && fault.when.holds_for_envelope(chance, facts) && faults.add(&fault.effect) {
-            faults.fired.push(name(&fault.effect));
+        if heard && fault.when.applies_to_envelope(chance, facts) && faults.add_effect(&fault.effect) {
+            faults.fired.push(effect_name(&fault.effect));
         }
     }
-    let (door, fault) = door_before(scenario, facts.envelope.saturating_add(1));
-    faults.wire.door = door;
+    let (door, fault) = decide_port_behaviour(scenario, facts.envelope.saturating_add(1));
+    faults.wire.port = door;
     faults.fired.extend(fault);
     faults
 }
 
 /// The error with which a message is refused.
-pub(crate) fn item_error(scenario: &Scenario, facts: MessageFacts) -> Option<&str> {
-    about_message(scenario, facts, |effect| match effect {
-        Effect::ItemError(error) => Some(error.as_str()),
+pub(crate) fn decide_item_error(scenario: &Scenario, facts: MessageFacts) -> Option<&str> {
+    find_message_effect(scenario, facts, |effect| match effect {
+        FaultEffect::ItemError(error) => Some(error.as_str()),
         _ => None,
     })
 }
 
 /// What goes wrong with the webhooks of a message.
-pub(crate) fn webhook(scenario: &Scenario, facts: MessageFacts) -> Option<WebhookFault> {
-    about_message(scenario, facts, |effect| match effect {
-        Effect::Webhook(fault) => Some(*fault),
+pub(crate) fn decide_webhook_fault(scenario: &Scenario, facts: MessageFacts) -> Option<WebhookFault> {
+    find_message_effect(scenario, facts, |effect| match effect {
+        FaultEffect::Webhook(fault) => Some(*fault),
         _ => None,
     })
 }
 
 /// The first of the wanted effects that applies to a message.
-fn about_message<'a, T>(
+fn find_message_effect<'a, T>(
     scenario: &'a Scenario,
     facts: MessageFacts,
-    wanted: impl Fn(&'a Effect) -> Option<T>,
+    wanted: impl Fn(&'a FaultEffect) -> Option<T>,
 ) -> Option<T> {
-    drawn(scenario).find_map(|(chance, fault)| {
+    faults_with_chances(scenario).find_map(|(chance, fault)| {
         let effect = wanted(&fault.effect)?;
-        fault.when.holds_for_message(chance, facts).then_some(effect)
+        fault.when.applies_to_message(chance, facts).then_some(effect)
     })
 }
 
 /// What the door does before an envelope of which nothing is known yet but its number.
 ///
 /// Neither its recipients nor its endpoint are known: a fault that asks for one does not apply.
-pub(crate) fn door_before(scenario: &Scenario, envelope: u64) -> (Door, Option<&'static str>) {
+pub(crate) fn decide_port_behaviour(scenario: &Scenario, envelope: u64) -> (PortBehaviour, Option<&'static str>) {
     let facts = EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync };
-    let found = drawn(scenario).find_map(|(chance, fault)| {
+    let found = faults_with_chances(scenario).find_map(|(chance, fault)| {
         let door = match fault.effect {
-            Effect::Refused(duration) => Door::Refuse(duration),
-            Effect::Closed => Door::Close,
+            FaultEffect::Refused(duration) => PortBehaviour::Refuse(duration),
+            FaultEffect::Closed => PortBehaviour::Close,
             _ => return None,
         };
-        let applies = fault.when.endpoint.is_none() && fault.when.holds_for_envelope(chance, facts);
-        applies.then(|| (door, Some(name(&fault.effect))))
+        let applies = fault.when.endpoint.is_none() && fault.when.applies_to_envelope(chance, facts);
+        applies.then(|| (door, Some(effect_name(&fault.effect))))
     });
     found.unwrap_or_default()
 }
 
 /// Every fault with the chance that decides about it.
-fn drawn(scenario: &Scenario) -> impl Iterator<Item = (Chance, &Fault)> {
-    (FIRST_DECISION..).zip(&scenario.faults).map(|(decision, fault)| (Chance { seed: scenario.seed, decision }, fault))
+fn faults_with_chances(scenario: &Scenario) -> impl Iterator<Item = (RandomDraw, &ScenarioFault)> {
+    (FIRST_DECISION..)
+        .zip(&scenario.faults)
+        .map(|(decision, fault)| (RandomDraw { seed: scenario.seed, decision }, fault))
 }
 
 impl<'a> EnvelopeFaults<'a> {
     /// Adds an effect; tells whether it is one on an envelope and set anything.
-    fn add(&mut self, effect: &'a Effect) -> bool {
+    fn add_effect(&mut self, effect: &'a FaultEffect) -> bool {
         match effect {
-            Effect::TopError(error) => {
+            FaultEffect::TopError(error) => {
                 self.executed = false;
-                set(&mut self.refusal, error)
+                set_if_empty(&mut self.refusal, error)
             }
-            Effect::Http { status, retry_after, executed } => {
-                let added = set(&mut self.wire.page, Page { status: *status, retry_after: *retry_after });
+            FaultEffect::Http { status, retry_after, executed } => {
+                let added = set_if_empty(&mut self.wire.page, ErrorPage { status: *status, retry_after: *retry_after });
                 self.executed &= *executed || !added;
                 added
             }
-            Effect::Delay(delay) => set(&mut self.wire.delay, *delay),
-            Effect::Dropped => set(&mut self.wire.loss, Loss::Dropped),
-            Effect::Truncated => set(&mut self.wire.loss, Loss::Truncated),
-            Effect::Reordered | Effect::Missing | Effect::Foreign => {
+            FaultEffect::Delay(delay) => set_if_empty(&mut self.wire.delay, *delay),
+            FaultEffect::Dropped => set_if_empty(&mut self.wire.loss, ResponseLoss::Dropped),
+            FaultEffect::Truncated => set_if_empty(&mut self.wire.loss, ResponseLoss::Truncated),
+            FaultEffect::Reordered | FaultEffect::Missing | FaultEffect::Foreign => {
                 let free = !self.items.contains(&effect);
                 self.items.extend(Some(effect).filter(|_| free));
                 free
             }
-            Effect::ItemError(_) | Effect::Webhook(_) | Effect::Refused(_) | Effect::Closed => false,
+            FaultEffect::ItemError(_) | FaultEffect::Webhook(_) | FaultEffect::Refused(_) | FaultEffect::Closed => {
+                false
+            }
         }
     }
 }
 
 /// Sets what is not set yet; tells whether it did.
-fn set<T>(slot: &mut Option<T>, value: T) -> bool {
+fn set_if_empty<T>(slot: &mut Option<T>, value: T) -> bool {
     let free = slot.is_none();
     slot.get_or_insert(value);
     free
 }
 
 /// The name of a fault in the journal, which is its name in a scenario.
-fn name(effect: &Effect) -> &'static str {
+fn effect_name(effect: &FaultEffect) -> &'static str {
     match effect {
-        Effect::ItemError(_) => "item_error",
-        Effect::TopError(_) => "top_error",
-        Effect::Delay(_) => "delay",
-        Effect::Refused(_) => "refused",
-        Effect::Closed => "closed",
-        Effect::Dropped => "dropped",
-        Effect::Truncated => "truncated",
-        Effect::Http { .. } => "http",
-        Effect::Reordered => "reordered",
-        Effect::Missing => "missing",
-        Effect::Foreign => "foreign",
-        Effect::Webhook(_) => "webhook",
+        FaultEffect::ItemError(_) => "item_error",
+        FaultEffect::TopError(_) => "top_error",
+        FaultEffect::Delay(_) => "delay",
+        FaultEffect::Refused(_) => "refused",
+        FaultEffect::Closed => "closed",
+        FaultEffect::Dropped => "dropped",
+        FaultEffect::Truncated => "truncated",
+        FaultEffect::Http { .. } => "http",
+        FaultEffect::Reordered => "reordered",
+        FaultEffect::Missing => "missing",
+        FaultEffect::Foreign => "foreign",
+        FaultEffect::Webhook(_) => "webhook",
     }
 }
 
@@ -160,23 +164,23 @@ mod tests {
 
     use super::*;
     use crate::domain::Phone;
-    use crate::sandbox::scenario::When;
+    use crate::sandbox::scenario::ScenarioCondition;
 
-    fn playing(faults: impl IntoIterator<Item = (When, Effect)>) -> Scenario {
-        let faults = faults.into_iter().map(|(when, effect)| Fault { when, effect }).collect();
+    fn scenario_with(faults: impl IntoIterator<Item = (ScenarioCondition, FaultEffect)>) -> Scenario {
+        let faults = faults.into_iter().map(|(when, effect)| ScenarioFault { when, effect }).collect();
         Scenario { seed: 7, faults, ..Scenario::default() }
     }
 
-    fn envelope(number: u64) -> When {
-        When { envelope: Some(number..=number), ..When::default() }
+    fn when_envelope(number: u64) -> ScenarioCondition {
+        ScenarioCondition { envelope: Some(number..=number), ..ScenarioCondition::default() }
     }
 
     fn facts(envelope: u64) -> EnvelopeFacts<'static> {
         EnvelopeFacts { phones: &[], envelope, endpoint: Endpoint::Sync }
     }
 
-    fn http(status: u16, executed: bool) -> Effect {
-        Effect::Http { status, retry_after: None, executed }
+    fn http(status: u16, executed: bool) -> FaultEffect {
+        FaultEffect::Http { status, retry_after: None, executed }
     }
 
     fn message(digits: u64) -> MessageFacts {
@@ -186,121 +190,128 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn every_fault_that_applies_has_its_effect() {
-        let scenario = playing([
-            (envelope(2), Effect::TopError("Access denied".into())),
-            (envelope(2), Effect::Delay(SECOND)),
-            (envelope(2), http(503, true)),
-            (envelope(2), Effect::Truncated),
-            (envelope(2), Effect::Missing),
-            (envelope(2), Effect::Reordered),
-            (envelope(3), Effect::Closed),
+    fn every_matching_fault_takes_effect() {
+        let scenario = scenario_with([
+            (when_envelope(2), FaultEffect::TopError("Access denied".into())),
+            (when_envelope(2), FaultEffect::Delay(SECOND)),
+            (when_envelope(2), http(503, true)),
+            (when_envelope(2), FaultEffect::Truncated),
+            (when_envelope(2), FaultEffect::Missing),
+            (when_envelope(2), FaultEffect::Reordered),
+            (when_envelope(3), FaultEffect::Closed),
         ]);
-        assert_eq!(of_envelope(&scenario, facts(1)), EnvelopeFaults::default());
-        let page = Some(Page { status: 503, retry_after: None });
-        let loss = Some(Loss::Truncated);
+        assert_eq!(decide_envelope_faults(&scenario, facts(1)), EnvelopeFaults::default());
+        let page = Some(ErrorPage { status: 503, retry_after: None });
+        let loss = Some(ResponseLoss::Truncated);
         let expected = EnvelopeFaults {
             refusal: Some("Access denied"),
             executed: false,
-            items: vec![&Effect::Missing, &Effect::Reordered],
-            wire: Wire { delay: Some(SECOND), page, loss, door: Door::Close },
+            items: vec![&FaultEffect::Missing, &FaultEffect::Reordered],
+            wire: WireFaults { delay: Some(SECOND), page, loss, port: PortBehaviour::Close },
             fired: vec!["top_error", "delay", "http", "truncated", "missing", "reordered", "closed"],
         };
-        assert_eq!(of_envelope(&scenario, facts(2)), expected);
+        assert_eq!(decide_envelope_faults(&scenario, facts(2)), expected);
     }
 
     #[test]
-    fn an_answer_without_items_has_none_that_go_wrong() {
-        let scenario =
-            playing([Effect::Reordered, Effect::Missing, Effect::Foreign].map(|effect| (When::default(), effect)));
+    fn async_answer_has_no_item_faults() {
+        let scenario = scenario_with(
+            [FaultEffect::Reordered, FaultEffect::Missing, FaultEffect::Foreign]
+                .map(|effect| (ScenarioCondition::default(), effect)),
+        );
         let asynchronous = EnvelopeFacts { endpoint: Endpoint::Async, ..facts(1) };
-        assert_eq!(of_envelope(&scenario, asynchronous), EnvelopeFaults::default());
-        assert_eq!(of_envelope(&scenario, facts(1)).fired.len(), 3);
+        assert_eq!(decide_envelope_faults(&scenario, asynchronous), EnvelopeFaults::default());
+        assert_eq!(decide_envelope_faults(&scenario, facts(1)).fired.len(), 3);
     }
 
     #[test]
-    fn of_two_faults_about_the_same_thing_the_first_written_counts() {
-        let always = When::default;
-        let scenario = playing([
+    fn first_of_conflicting_faults_wins() {
+        let always = ScenarioCondition::default;
+        let scenario = scenario_with([
             (always(), http(503, true)),
             (always(), http(500, false)),
-            (always(), Effect::Dropped),
-            (always(), Effect::Truncated),
-            (always(), Effect::Refused(SECOND)),
-            (always(), Effect::Closed),
-            (always(), Effect::ItemError("No route".into())),
-            (always(), Effect::ItemError("Not enough money".into())),
-            (always(), Effect::Webhook(WebhookFault::Lost)),
-            (always(), Effect::Webhook(WebhookFault::Twice)),
+            (always(), FaultEffect::Dropped),
+            (always(), FaultEffect::Truncated),
+            (always(), FaultEffect::Refused(SECOND)),
+            (always(), FaultEffect::Closed),
+            (always(), FaultEffect::ItemError("No route".into())),
+            (always(), FaultEffect::ItemError("Not enough money".into())),
+            (always(), FaultEffect::Webhook(WebhookFault::Lost)),
+            (always(), FaultEffect::Webhook(WebhookFault::Twice)),
         ]);
-        let faults = of_envelope(&scenario, facts(1));
+        let faults = decide_envelope_faults(&scenario, facts(1));
         assert!(faults.executed, "the page that would not have executed it is not the one that is shown");
-        assert_eq!(faults.wire.page, Some(Page { status: 503, retry_after: None }));
-        assert_eq!((faults.wire.loss, faults.wire.door), (Some(Loss::Dropped), Door::Refuse(SECOND)));
+        assert_eq!(faults.wire.page, Some(ErrorPage { status: 503, retry_after: None }));
+        assert_eq!((faults.wire.loss, faults.wire.port), (Some(ResponseLoss::Dropped), PortBehaviour::Refuse(SECOND)));
         assert_eq!(faults.fired, ["http", "dropped", "refused"]);
-        assert_eq!(item_error(&scenario, message(380_501_234_567)), Some("No route"));
-        assert_eq!(webhook(&scenario, message(380_501_234_567)), Some(WebhookFault::Lost));
+        assert_eq!(decide_item_error(&scenario, message(380_501_234_567)), Some("No route"));
+        assert_eq!(decide_webhook_fault(&scenario, message(380_501_234_567)), Some(WebhookFault::Lost));
     }
 
     #[test]
-    fn the_door_acts_before_its_envelope_and_asks_for_nothing_that_cannot_be_known() {
-        let scenario = playing([(envelope(1), Effect::Refused(SECOND)), (envelope(3), Effect::Closed)]);
-        assert_eq!(door_before(&scenario, 1), (Door::Refuse(SECOND), Some("refused")));
-        let doors: Vec<_> = (1..=3).map(|number| of_envelope(&scenario, facts(number)).wire.door).collect();
-        assert_eq!(doors, [Door::Open, Door::Close, Door::Open]);
-        let suffix = When { suffix: Some("67".into()), ..When::default() };
-        let endpoint = When { endpoint: Some(Endpoint::Sync), ..When::default() };
+    fn port_fault_acts_before_its_envelope() {
+        let scenario =
+            scenario_with([(when_envelope(1), FaultEffect::Refused(SECOND)), (when_envelope(3), FaultEffect::Closed)]);
+        assert_eq!(decide_port_behaviour(&scenario, 1), (PortBehaviour::Refuse(SECOND), Some("refused")));
+        let doors: Vec<_> = (1..=3).map(|number| decide_envelope_faults(&scenario, facts(number)).wire.port).collect();
+        assert_eq!(doors, [PortBehaviour::Open, PortBehaviour::Close, PortBehaviour::Open]);
+        let suffix = ScenarioCondition { suffix: Some("67".into()), ..ScenarioCondition::default() };
+        let endpoint = ScenarioCondition { endpoint: Some(Endpoint::Sync), ..ScenarioCondition::default() };
         for when in [suffix, endpoint] {
-            assert_eq!(door_before(&playing([(when, Effect::Closed)]), 1), (Door::Open, None));
+            assert_eq!(
+                decide_port_behaviour(&scenario_with([(when, FaultEffect::Closed)]), 1),
+                (PortBehaviour::Open, None)
+            );
         }
     }
 
     #[test]
-    fn a_door_with_a_share_is_drawn_for_the_envelope_that_finds_it() {
-        let half = When { share: Some("50%".parse().expect("a share")), ..When::default() };
+    fn port_fault_share_is_drawn_per_envelope() {
+        let half = ScenarioCondition { share: Some("50%".parse().expect("a share")), ..ScenarioCondition::default() };
         // The same fault drawn for the same envelope: once as a door before it, once as a loss after it.
-        let (doors, losses) = (playing([(half.clone(), Effect::Closed)]), playing([(half, Effect::Dropped)]));
-        let lost = |number| of_envelope(&losses, facts(number)).wire.loss.is_some();
-        assert_eq!(door_before(&doors, 1).0 == Door::Close, lost(1));
+        let (doors, losses) =
+            (scenario_with([(half.clone(), FaultEffect::Closed)]), scenario_with([(half, FaultEffect::Dropped)]));
+        let lost = |number| decide_envelope_faults(&losses, facts(number)).wire.loss.is_some();
+        assert_eq!(decide_port_behaviour(&doors, 1).0 == PortBehaviour::Close, lost(1));
         for number in 1..1_000 {
-            let closed = of_envelope(&doors, facts(number)).wire.door == Door::Close;
+            let closed = decide_envelope_faults(&doors, facts(number)).wire.port == PortBehaviour::Close;
             assert_eq!(closed, lost(number + 1), "before envelope {}", number + 1);
         }
     }
 
-    fn effect() -> impl Strategy<Value = Effect> {
+    fn effect() -> impl Strategy<Value = FaultEffect> {
         prop_oneof![
-            any::<u8>().prop_map(|text| Effect::ItemError(text.to_string())),
-            any::<u8>().prop_map(|text| Effect::TopError(text.to_string())),
-            (1..9_u64).prop_map(|seconds| Effect::Delay(Duration::from_secs(seconds))),
-            (1..9_u64).prop_map(|seconds| Effect::Refused(Duration::from_secs(seconds))),
+            any::<u8>().prop_map(|text| FaultEffect::ItemError(text.to_string())),
+            any::<u8>().prop_map(|text| FaultEffect::TopError(text.to_string())),
+            (1..9_u64).prop_map(|seconds| FaultEffect::Delay(Duration::from_secs(seconds))),
+            (1..9_u64).prop_map(|seconds| FaultEffect::Refused(Duration::from_secs(seconds))),
             (200..600_u16, any::<bool>()).prop_map(|(status, executed)| http(status, executed)),
-            Just(Effect::Closed),
-            Just(Effect::Dropped),
-            Just(Effect::Truncated),
-            Just(Effect::Reordered),
-            Just(Effect::Missing),
-            Just(Effect::Foreign),
-            Just(Effect::Webhook(WebhookFault::Lost)),
+            Just(FaultEffect::Closed),
+            Just(FaultEffect::Dropped),
+            Just(FaultEffect::Truncated),
+            Just(FaultEffect::Reordered),
+            Just(FaultEffect::Missing),
+            Just(FaultEffect::Foreign),
+            Just(FaultEffect::Webhook(WebhookFault::Lost)),
         ]
     }
 
-    fn when() -> impl Strategy<Value = When> {
-        (any::<Option<u8>>(), prop::option::of(1..5_u64)).prop_map(|(share, from)| When {
+    fn when() -> impl Strategy<Value = ScenarioCondition> {
+        (any::<Option<u8>>(), prop::option::of(1..5_u64)).prop_map(|(share, from)| ScenarioCondition {
             share: share.map(|share| format!("{}%", share % 101).parse().expect("a share")),
             envelope: from.map(|from| from..=from + 1),
-            ..When::default()
+            ..ScenarioCondition::default()
         })
     }
 
     proptest! {
         #[test]
-        fn nothing_is_decided_twice_and_nothing_without_a_fault_that_says_so(
+        fn every_effect_comes_from_exactly_one_fault(
             faults in prop::collection::vec((when(), effect()), 0..12), number in 1..6_u64,
         ) {
-            let scenario = playing(faults);
-            let found = of_envelope(&scenario, facts(number));
-            prop_assert_eq!(&found, &of_envelope(&scenario, facts(number)));
+            let scenario = scenario_with(faults);
+            let found = decide_envelope_faults(&scenario, facts(number));
+            prop_assert_eq!(&found, &decide_envelope_faults(&scenario, facts(number)));
             let mut names = found.fired.clone();
             names.sort_unstable();
             names.dedup();
@@ -310,7 +321,7 @@ mod tests {
             prop_assert_eq!(found.wire.page.is_some(), fired("http"));
             prop_assert_eq!(found.wire.delay.is_some(), fired("delay"));
             prop_assert_eq!(found.wire.loss.is_some(), fired("dropped") || fired("truncated"));
-            prop_assert_eq!(found.wire.door != Door::Open, fired("refused") || fired("closed"));
+            prop_assert_eq!(found.wire.port != PortBehaviour::Open, fired("refused") || fired("closed"));
             prop_assert!(found.executed || fired("top_error") || fired("http"));
             prop_assert!(!(found.executed && fired("top_error")));
         }

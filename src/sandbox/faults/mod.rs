@@ -9,4 +9,4 @@ pub(crate) mod spoil;
 pub(crate) mod wire;
 
 pub(crate) use decision::EnvelopeFaults;
-pub(crate) use wire::{Door, Loss, Page, Reaction, Wire};
+pub(crate) use wire::{ErrorPage, PortBehaviour, ResponseLoss, ResponsePlan, WireFaults};

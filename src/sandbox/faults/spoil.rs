@@ -4,41 +4,45 @@
 
 use super::{EnvelopeFaults, decision};
 use crate::sandbox::platform::{
-    EnvelopeFacts, MessageFacts, Origin, Payload, Platform, Refusal, ResultItem, SendResult,
+    EnvelopeFacts, GatewayEmulator, MessageFacts, OperationError, OperationOrigin, ResultData, ResultItem, SendResult,
 };
-use crate::sandbox::request::{ClientId, Envelope, Item};
-use crate::sandbox::scenario::{Effect, Scenario};
+use crate::sandbox::request::{ClientId, ParsedEnvelope, RequestItem};
+use crate::sandbox::scenario::{FaultEffect, Scenario};
 
 /// The identifiers of the message that nobody sent: the largest that a client can use, and one that no message has.
-const FOREIGN: (u64, u64) = (9_007_199_254_740_991, 1);
+const FOREIGN_IDS: (u64, u64) = (9_007_199_254_740_991, 1);
 
-impl Platform {
+impl GatewayEmulator {
     /// Lets a well-formed operation through, unless the scenario refuses one of its recipients.
-    pub(crate) fn let_through(&self, item: &Item, origin: Origin) -> Result<(), Refusal> {
+    pub(crate) fn check_item_faults(&self, item: &RequestItem, origin: OperationOrigin) -> Result<(), OperationError> {
         let (envelope, endpoint) = (origin.envelope.into(), origin.endpoint());
         let facts = item.phones.iter().map(|phone| MessageFacts { phone: *phone, envelope, endpoint });
-        let error = facts.into_iter().find_map(|facts| decision::item_error(&self.scenario, facts));
-        error.map_or(Ok(()), |error| Err(Refusal::in_words(error)))
+        let error = facts.into_iter().find_map(|facts| decision::decide_item_error(&self.scenario, facts));
+        error.map_or(Ok(()), |error| Err(OperationError::custom(error)))
     }
 }
 
 /// What goes wrong with an envelope; nothing does with one that sends nothing.
-pub(crate) fn faults_of<'a>(scenario: &'a Scenario, envelope: &Envelope, origin: Origin) -> EnvelopeFaults<'a> {
+pub(crate) fn faults_for_envelope<'a>(
+    scenario: &'a Scenario,
+    envelope: &ParsedEnvelope,
+    origin: OperationOrigin,
+) -> EnvelopeFaults<'a> {
     if scenario.faults.is_empty() || !envelope.holds_sends() {
         return EnvelopeFaults::default();
     }
     let phones: Vec<_> = envelope.items.iter().flat_map(|item| item.phones.iter().copied()).collect();
     let facts = EnvelopeFacts { phones: &phones, envelope: origin.envelope.into(), endpoint: origin.endpoint() };
-    decision::of_envelope(scenario, facts)
+    decision::decide_envelope_faults(scenario, facts)
 }
 
 /// The items of an answer with what goes wrong with them.
-pub(crate) fn spoilt(mut items: Vec<ResultItem>, faults: &[&Effect]) -> Vec<ResultItem> {
+pub(crate) fn apply_item_faults(mut items: Vec<ResultItem>, faults: &[&FaultEffect]) -> Vec<ResultItem> {
     for fault in faults {
         match fault {
-            Effect::Reordered => items.reverse(),
-            Effect::Missing => drop(items.pop()),
-            Effect::Foreign => items.splice(..items.len().min(1), [foreign()]).for_each(drop),
+            FaultEffect::Reordered => items.reverse(),
+            FaultEffect::Missing => drop(items.pop()),
+            FaultEffect::Foreign => items.splice(..items.len().min(1), [foreign_result()]).for_each(drop),
             _ => {}
         }
     }
@@ -46,7 +50,7 @@ pub(crate) fn spoilt(mut items: Vec<ResultItem>, faults: &[&Effect]) -> Vec<Resu
 }
 
 /// The result of a message that nobody sent.
-fn foreign() -> ResultItem {
-    let (id, msg_id) = FOREIGN;
-    ResultItem::new(None, Ok(Payload::Sent(SendResult { id: ClientId::Whole(id), msg_id, data: 1, parts: 1 })))
+fn foreign_result() -> ResultItem {
+    let (id, msg_id) = FOREIGN_IDS;
+    ResultItem::new(None, Ok(ResultData::Sent(SendResult { id: ClientId::Whole(id), msg_id, data: 1, parts: 1 })))
 }

@@ -2,37 +2,37 @@
 
 use std::time::Duration;
 
-use crate::sandbox::platform::Answer;
+use crate::sandbox::platform::ApiResponse;
 
 /// The answer to a request, and what happens to it on the wire.
-pub(crate) struct Reaction {
-    pub answer: Answer,
-    pub wire: Wire,
+pub(crate) struct ResponsePlan {
+    pub answer: ApiResponse,
+    pub wire: WireFaults,
 }
 
 /// What happens on the wire; by default nothing out of the ordinary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wire {
+pub(crate) struct WireFaults {
     /// How much later than now the answer leaves.
     pub delay: Option<Duration>,
     /// A page in the answer's place.
-    pub page: Option<Page>,
+    pub page: Option<ErrorPage>,
     /// How the answer is lost.
-    pub loss: Option<Loss>,
+    pub loss: Option<ResponseLoss>,
     /// What the door does before the next envelope of sends.
-    pub door: Door,
+    pub port: PortBehaviour,
 }
 
 /// An HTML page with an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct ErrorPage {
     pub status: u16,
     pub retry_after: Option<Duration>,
 }
 
 /// How an answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum ResponseLoss {
     /// The connection closes without an answer.
     Dropped,
     /// The connection closes in the middle of the answer.
@@ -41,7 +41,7 @@ pub(crate) enum Loss {
 
 /// What the next connection finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum PortBehaviour {
     /// Somebody who listens.
     #[default]
     Open,

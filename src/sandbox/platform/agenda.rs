@@ -5,126 +5,135 @@ use std::collections::BinaryHeap;
 
 use jiff::Timestamp;
 
-use super::{Life, Message, Moment, Phase, Platform, Stage, State, msg_id, plan};
+use super::{
+    ChannelStage, GatewayEmulator, LifecycleState, MessageLifecycle, Phase, SandboxMessage, VirtualTime, msg_id_of,
+    plan,
+};
 use crate::domain::Amount;
-use crate::sandbox::journal::{Line, Lines, Reason};
+use crate::sandbox::journal::{ChargeReason, JournalLine, JournalLines};
 
 /// When which message moves on; a message waits for one moment at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda(BinaryHeap<Reverse<(Moment, u32)>>);
+pub(crate) struct Agenda(BinaryHeap<Reverse<(VirtualTime, u32)>>);
 
 impl Agenda {
-    fn add(&mut self, due: Moment, index: u32) {
+    fn add(&mut self, due: VirtualTime, index: u32) {
         self.0.push(Reverse((due, index)));
     }
 
-    fn next(&self) -> Option<(Moment, u32)> {
+    fn next_event(&self) -> Option<(VirtualTime, u32)> {
         self.0.peek().map(|Reverse(event)| *event)
     }
 
-    fn take_due(&mut self, now: Moment) -> Option<(Moment, u32)> {
-        self.next().filter(|(due, _)| *due <= now)?;
+    fn take_due(&mut self, now: VirtualTime) -> Option<(VirtualTime, u32)> {
+        self.next_event().filter(|(due, _)| *due <= now)?;
         self.0.pop().map(|Reverse(event)| event)
     }
 }
 
-impl Platform {
+impl GatewayEmulator {
     /// Executes at most `limit` events that are due up to `now`, in the order of time; tells whether more are.
     ///
     /// Time never runs backwards: an earlier `now` changes nothing.
-    pub(crate) fn advance(&mut self, now: Timestamp, limit: usize, lines: &mut Lines) -> bool {
-        let now = Moment::of(now);
+    pub(crate) fn advance(&mut self, now: Timestamp, limit: usize, lines: &mut JournalLines) -> bool {
+        let now = VirtualTime::from_timestamp(now);
         for _ in 0..limit {
             let Some((due, index)) = self.agenda.take_due(now) else {
                 self.now = self.now.max(now);
                 return false;
             };
             self.now = self.now.max(due);
-            self.step(index, lines);
+            self.advance_message(index, lines);
         }
         true
     }
 
     /// When the next event or webhook is due; it may be past.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
-        let event = self.agenda.next().map(|(due, _)| due);
-        event.into_iter().chain(self.outbox.next_due()).min().map(Moment::timestamp)
+        let event = self.agenda.next_event().map(|(due, _)| due);
+        event.into_iter().chain(self.outbox.next_due()).min().map(VirtualTime::to_timestamp)
     }
 
     /// Executes at most `limit` events whenever they are due; tells whether any is left. Webhooks wait to be taken.
-    pub(crate) fn run_out(&mut self, limit: usize, lines: &mut Lines) -> bool {
+    pub(crate) fn drain(&mut self, limit: usize, lines: &mut JournalLines) -> bool {
         for _ in 0..limit {
-            let Some((due, index)) = self.agenda.take_due(Moment::END) else { return false };
+            let Some((due, index)) = self.agenda.take_due(VirtualTime::MAX) else { return false };
             self.now = self.now.max(due);
-            self.step(index, lines);
+            self.advance_message(index, lines);
         }
         true
     }
 
     /// What a message's life depends on; nothing if it has no recipient and was refused for that.
-    pub(crate) fn life(&self, message: &Message) -> Option<Life<'_>> {
-        let stages = self.plans.stages(message.plan);
-        Some(Life { scenario: &self.scenario, facts: message.facts()?, stages, intake: message.at })
+    pub(crate) fn lifecycle(&self, message: &SandboxMessage) -> Option<MessageLifecycle<'_>> {
+        let stages = self.plans.stages_of(message.plan);
+        Some(MessageLifecycle {
+            scenario: &self.scenario,
+            facts: message.condition_facts()?,
+            stages,
+            intake: message.at,
+        })
     }
 
     /// Waits for a message's next state, if it has one.
-    pub(crate) fn schedule(&mut self, index: u32) {
-        let message = self.messages.at(index);
-        let next = self.life(message).and_then(|life| life.next(message.state));
+    pub(crate) fn schedule_next_state(&mut self, index: u32) {
+        let message = self.messages.message_at(index);
+        let next = self.lifecycle(message).and_then(|life| life.next_state(message.state));
         if let Some(next) = next {
             self.agenda.add(next.since, index);
         }
     }
 
     /// Moves a message on to the state that is due.
-    fn step(&mut self, index: u32, lines: &mut Lines) {
-        let message = self.messages.at(index);
+    fn advance_message(&mut self, index: u32, lines: &mut JournalLines) {
+        let message = self.messages.message_at(index);
         let before = message.state;
-        let Some(life) = self.life(message) else { return };
-        let Some(state) = life.next(before) else { return };
+        let Some(life) = self.lifecycle(message) else { return };
+        let Some(state) = life.next_state(before) else { return };
         // `status` never tells how a channel failed before another: the next one is tried at the same moment.
-        if let Some(stage) = self.stage(message, before).filter(|_| state.stage > before.stage) {
-            let failed = State { since: state.since, phase: Phase::Failed(life.failure(stage)), ..before };
+        if let Some(stage) = self.current_stage(message, before).filter(|_| state.stage > before.stage) {
+            let failed =
+                LifecycleState { since: state.since, phase: Phase::Failed(life.stage_failure(stage)), ..before };
             self.write_status(index, failed, lines);
             if self.scenario.webhooks.intermediate {
-                self.announce_channel(index, failed);
+                self.enqueue_channel_failure(index, failed);
             }
         }
         self.messages.set_state(index, state);
         self.write_status(index, state, lines);
         if state.phase.is_final() {
-            self.count(index, before.phase, state);
-            self.settle(index, state, lines);
-            self.announce(index, state);
+            self.count_final_state(index, before.phase, state);
+            self.settle_charge(index, state, lines);
+            self.enqueue_notice(index, state);
         }
-        self.schedule(index);
+        self.schedule_next_state(index);
     }
 
     /// Writes a state that a message is in or was in.
-    fn write_status(&self, index: u32, state: State, lines: &mut Lines) {
-        let message = self.messages.at(index);
-        lines.push(&Line::Status {
+    fn write_status(&self, index: u32, state: LifecycleState, lines: &mut JournalLines) {
+        let message = self.messages.message_at(index);
+        lines.push_line(&JournalLine::Status {
             at: state.since,
-            msg_id: msg_id(index),
+            msg_id: msg_id_of(index),
             id: message.id.as_ref(),
-            channel: self.label(message, state),
-            status: state.phase.word(&self.scenario),
+            channel: self.type_name(message, state),
+            status: state.phase.status_name(&self.scenario),
         });
     }
 
-    fn count(&mut self, index: u32, before: Phase, state: State) {
+    fn count_final_state(&mut self, index: u32, before: Phase, state: LifecycleState) {
         if before.is_final() {
-            self.counts.left(before.word(&self.scenario));
+            self.counts.uncount_status(before.status_name(&self.scenario));
         }
-        self.counts.ended(state.phase.word(&self.scenario));
-        if let Some(channel) = self.stage(self.messages.at(index), state).map(|stage| stage.channel) {
-            self.counts.moved(channel, state.phase);
+        self.counts.count_final_status(state.phase.status_name(&self.scenario));
+        if let Some(channel) = self.current_stage(self.messages.message_at(index), state).map(|stage| stage.channel) {
+            self.counts.count_channel_result(channel, state.phase);
         }
     }
 
     /// Charges a message for the stage that ended its delivery, and gives back what was reserved beyond (contract 4.3).
-    fn settle(&mut self, index: u32, state: State, lines: &mut Lines) {
-        let message = self.messages.at(index);
+    fn settle_charge(&mut self, index: u32, state: LifecycleState, lines: &mut JournalLines) {
+        let message = self.messages.message_at(index);
         let charged = match state.phase {
             // A lookup and a code call are charged at once.
             _ if !message.kind.is_message() => return,
@@ -132,28 +141,29 @@ impl Platform {
             Phase::Failed(_) => self.scenario.charge_undelivered,
             Phase::Queued | Phase::Accepted | Phase::Read | Phase::Replied | Phase::Rejected => return,
         };
-        let stages = self.plans.stages(message.plan);
+        let stages = self.plans.stages_of(message.plan);
         let Some(stage) = stages.get(usize::from(state.stage)) else { return };
-        let reserved = plan::dearest(stages, &self.scenario.prices);
+        let reserved = plan::highest_price(stages, &self.scenario.prices);
         let spent = if charged { stage.price(&self.scenario.prices) } else { Amount::default() };
-        self.counts.settle(stage.channel, reserved, spent);
-        let returned = reserved.minus(spent);
+        self.counts.settle_funds(stage.channel, reserved, spent);
+        let returned = reserved.saturating_sub(spent);
         if returned > Amount::default() {
             let account = &mut self.accounts[message.account as usize];
-            account.give_back(returned);
-            let amount = Amount::default().minus(returned);
-            let line = Line::charge(state.since, msg_id(index), Reason::Returned, amount, account.balance());
-            lines.push(&line);
+            account.refund(returned);
+            let amount = Amount::default().saturating_sub(returned);
+            let line =
+                JournalLine::charge(state.since, msg_id_of(index), ChargeReason::Returned, amount, account.balance());
+            lines.push_line(&line);
         }
     }
 
     /// The stage that a state belongs to.
-    pub(crate) fn stage(&self, message: &Message, state: State) -> Option<&Stage> {
-        self.plans.stages(message.plan).get(usize::from(state.stage))
+    pub(crate) fn current_stage(&self, message: &SandboxMessage, state: LifecycleState) -> Option<&ChannelStage> {
+        self.plans.stages_of(message.plan).get(usize::from(state.stage))
     }
 
     /// The `type` that a state tells: the channel that is tried, or the operation's if none was.
-    pub(crate) fn label(&self, message: &Message, state: State) -> &'static str {
-        self.stage(message, state).map_or(message.kind.name(), |stage| stage.channel.name())
+    pub(crate) fn type_name(&self, message: &SandboxMessage, state: LifecycleState) -> &'static str {
+        self.current_stage(message, state).map_or(message.kind.name(), |stage| stage.channel.name())
     }
 }

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Refusal, WireMoment};
+use super::{OperationError, WireTime};
 use crate::domain::Amount;
 use crate::sandbox::request::ClientId;
 
 /// The answer to a whole request, of either endpoint.
 #[derive(Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'static, str>>,
@@ -21,14 +21,14 @@ pub(crate) struct Answer {
     data: Option<Vec<ResultItem>>,
 }
 
-impl Answer {
+impl ApiResponse {
     /// Nothing of the request was executed.
-    pub(crate) fn refused(error: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn rejected(error: impl Into<Cow<'static, str>>) -> Self {
         Self { success: false, error: Some(error.into()), request_id: None, data: None }
     }
 
     /// The operations were executed; each answers for itself.
-    pub(crate) fn results(data: Vec<ResultItem>) -> Self {
+    pub(crate) fn from_results(data: Vec<ResultItem>) -> Self {
         Self { success: true, error: None, request_id: None, data: Some(data) }
     }
 
@@ -51,17 +51,17 @@ pub(crate) struct ResultItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'static, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<Payload>,
+    data: Option<ResultData>,
 }
 
 impl ResultItem {
     /// The result of the operation with that identifier; a refusal repeats it (contract 7).
-    pub(crate) fn new(id: Option<ClientId>, result: Result<Payload, Refusal>) -> Self {
+    pub(crate) fn new(id: Option<ClientId>, result: Result<ResultData, OperationError>) -> Self {
         match result {
             Ok(payload) => Self { success: true, error: None, data: Some(payload) },
             Err(refusal) => {
-                let data = id.map(|id| Payload::Refused { id });
-                Self { success: false, error: Some(refusal.into_text()), data }
+                let data = id.map(|id| ResultData::Refused { id });
+                Self { success: false, error: Some(refusal.into_message()), data }
             }
         }
     }
@@ -70,13 +70,13 @@ impl ResultItem {
 /// What a result tells; its form follows from the operation, so on the wire it carries no tag.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Payload {
+pub(crate) enum ResultData {
     Sent(SendResult),
     Refused {
         id: ClientId,
     },
     Status(StatusRecord),
-    Balance(Balance),
+    Balance(BalanceRecord),
     CodeCall(CodeCall),
     /// Whatever holds no amount and is not asked for a million times.
     Record(Value),
@@ -100,7 +100,7 @@ pub(crate) struct StatusRecord {
     #[serde(rename = "type")]
     pub channel: &'static str,
     pub status: String,
-    pub updated: WireMoment,
+    pub updated: WireTime,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replies: Option<[ReplyRecord; 1]>,
 }
@@ -108,13 +108,13 @@ pub(crate) struct StatusRecord {
 /// A reply to a message (contract 2.4); nobody replies with media here.
 #[derive(Serialize)]
 pub(crate) struct ReplyRecord {
-    pub datetime: WireMoment,
+    pub datetime: WireTime,
     pub message: String,
 }
 
 /// The account's balance (contract 2.5).
 #[derive(Serialize)]
-pub(crate) struct Balance {
+pub(crate) struct BalanceRecord {
     pub amount: Amount,
     pub currency: String,
 }

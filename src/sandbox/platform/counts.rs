@@ -18,7 +18,7 @@ pub struct Counts {
     /// Parts of all messages that were taken.
     pub parts: u64,
     /// Operations of accepted envelopes by their `type`; only types that occurred.
-    pub operations: BTreeMap<&'static str, Tally>,
+    pub operations: BTreeMap<&'static str, OperationTally>,
     /// Messages, lookups and code calls by the channel that delivered them or was tried last; only channels that occurred.
     pub channels: BTreeMap<Channel, ChannelTally>,
     /// The same by their final status in the gateway's words, each under its latest; those still on their way are in none.
@@ -29,7 +29,7 @@ pub struct Counts {
 
 /// How many operations of one type were executed, and how many refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct OperationTally {
     /// Operations whose item said `success` true, or would have on the synchronous endpoint.
     pub accepted: u64,
     /// The others.
@@ -66,7 +66,7 @@ pub struct Funds {
 
 impl Counts {
     /// Counts one operation.
-    pub(crate) fn operation(&mut self, kind: Kind, accepted: bool) {
+    pub(crate) fn count_operation(&mut self, kind: Kind, accepted: bool) {
         let tally = self.operations.entry(kind.name()).or_default();
         if accepted {
             tally.accepted += 1;
@@ -76,7 +76,7 @@ impl Counts {
     }
 
     /// Counts a message's final status.
-    pub(crate) fn ended(&mut self, status: &str) {
+    pub(crate) fn count_final_status(&mut self, status: &str) {
         match self.statuses.get_mut(status) {
             Some(count) => *count += 1,
             None => drop(self.statuses.insert(status.to_owned(), 1)),
@@ -84,7 +84,7 @@ impl Counts {
     }
 
     /// Counts what became of a message in the channel that delivered it or was tried last.
-    pub(crate) fn moved(&mut self, channel: Channel, phase: Phase) {
+    pub(crate) fn count_channel_result(&mut self, channel: Channel, phase: Phase) {
         let tally = self.channels.entry(channel).or_default();
         match phase {
             Phase::Delivered => tally.delivered += 1,
@@ -96,7 +96,7 @@ impl Counts {
     }
 
     /// A message that was counted under this status has another one now.
-    pub(crate) fn left(&mut self, status: &str) {
+    pub(crate) fn uncount_status(&mut self, status: &str) {
         if let Some(count) = self.statuses.get_mut(status) {
             *count -= 1;
             if *count == 0 {
@@ -106,18 +106,18 @@ impl Counts {
     }
 
     /// Takes money out of a balance until it is known what it is spent on.
-    pub(crate) fn reserve(&mut self, amount: Amount) {
-        self.funds.balance = self.funds.balance.minus(amount);
-        self.funds.reserved = self.funds.reserved.plus(amount);
+    pub(crate) fn reserve_funds(&mut self, amount: Amount) {
+        self.funds.balance = self.funds.balance.saturating_sub(amount);
+        self.funds.reserved = self.funds.reserved.saturating_add(amount);
     }
 
     /// Spends some of what was reserved on a channel and gives back the rest.
-    pub(crate) fn settle(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
+    pub(crate) fn settle_funds(&mut self, channel: Channel, reserved: Amount, spent: Amount) {
         let Funds { spent: all, reserved: held, balance, .. } = &mut self.funds;
-        *held = held.minus(reserved);
-        *all = all.plus(spent);
-        *balance = balance.plus(reserved).minus(spent);
+        *held = held.saturating_sub(reserved);
+        *all = all.saturating_add(spent);
+        *balance = balance.saturating_add(reserved).saturating_sub(spent);
         let tally = self.channels.entry(channel).or_default();
-        tally.spent = tally.spent.plus(spent);
+        tally.spent = tally.spent.saturating_add(spent);
     }
 }

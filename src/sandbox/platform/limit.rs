@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::sandbox::scenario;
 
 /// What an account may still send.
-pub(crate) struct Limit {
+pub(crate) struct OperationLimiter {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
     /// Up to when its clock was put forward.
     now: Option<Timestamp>,
@@ -23,9 +23,9 @@ pub(crate) struct Limit {
     refill: Duration,
 }
 
-impl Limit {
+impl OperationLimiter {
     /// A limit of which nothing is used.
-    pub(crate) fn new(limit: scenario::Limit) -> Self {
+    pub(crate) fn new(limit: scenario::OperationLimit) -> Self {
         let each = Duration::from_secs_f64(1.0 / limit.rate);
         let quota = Quota::with_period(each).expect("a million a second is the highest rate").allow_burst(limit.burst);
         let refill = quota.burst_size_replenished_in();
@@ -37,7 +37,7 @@ impl Limit {
     /// # Errors
     /// With the time after which they may be sent, when they may not yet; nothing is taken then. What is larger than a
     /// burst may never be sent, and is told the time that a burst needs.
-    pub(crate) fn take(&mut self, operations: usize, at: Timestamp) -> Result<(), Duration> {
+    pub(crate) fn take_operations(&mut self, operations: usize, at: Timestamp) -> Result<(), Duration> {
         let since = self.now.map_or(Duration::ZERO, |now| at.duration_since(now).try_into().unwrap_or_default());
         self.limiter.clock().advance(since);
         self.now = self.now.max(Some(at));
@@ -56,8 +56,8 @@ mod tests {
 
     use super::*;
 
-    fn limit(rate: f64, burst: u32) -> Limit {
-        Limit::new(scenario::Limit { rate, burst: NonZeroU32::new(burst).expect("a burst") })
+    fn limiter(rate: f64, burst: u32) -> OperationLimiter {
+        OperationLimiter::new(scenario::OperationLimit { rate, burst: NonZeroU32::new(burst).expect("a burst") })
     }
 
     fn at(millis: i64) -> Timestamp {
@@ -65,39 +65,39 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_taken_at_once_and_then_the_rate() {
-        let mut limit = limit(50.0, 50);
-        assert_eq!(limit.take(50, at(0)), Ok(()));
-        assert_eq!(limit.take(10, at(0)), Err(Duration::from_millis(200)));
-        assert_eq!(limit.take(10, at(200)), Ok(()));
-        assert_eq!(limit.take(50, at(60_000)), Ok(()), "a rest saves up a burst");
-        assert_eq!(limit.take(1, at(60_000)), Err(Duration::from_millis(20)), "and no more");
+    fn limiter_allows_a_burst_and_then_the_rate() {
+        let mut limit = limiter(50.0, 50);
+        assert_eq!(limit.take_operations(50, at(0)), Ok(()));
+        assert_eq!(limit.take_operations(10, at(0)), Err(Duration::from_millis(200)));
+        assert_eq!(limit.take_operations(10, at(200)), Ok(()));
+        assert_eq!(limit.take_operations(50, at(60_000)), Ok(()), "a rest saves up a burst");
+        assert_eq!(limit.take_operations(1, at(60_000)), Err(Duration::from_millis(20)), "and no more");
     }
 
     #[test]
-    fn what_is_larger_than_a_burst_is_never_taken_and_takes_nothing() {
-        let mut limit = limit(50.0, 50);
-        assert_eq!(limit.take(51, at(0)), Err(Duration::from_secs(1)));
-        assert_eq!(limit.take(50, at(0)), Ok(()));
-        assert_eq!(limit.take(0, at(0)), Ok(()));
+    fn request_above_burst_is_never_allowed() {
+        let mut limit = limiter(50.0, 50);
+        assert_eq!(limit.take_operations(51, at(0)), Err(Duration::from_secs(1)));
+        assert_eq!(limit.take_operations(50, at(0)), Ok(()));
+        assert_eq!(limit.take_operations(0, at(0)), Ok(()));
     }
 
     proptest! {
         #[test]
-        fn no_window_holds_more_than_a_burst_and_the_rate_and_after_the_wait_it_is_taken(
+        fn no_window_exceeds_burst_plus_rate(
             rate in 1_u32..1_000, burst in 1_u32..200, steps in prop::collection::vec((0_i64..500, 1_usize..50), 1..200),
         ) {
-            let mut limit = limit(rate.into(), burst);
+            let mut limit = limiter(rate.into(), burst);
             let (mut now, mut taken) = (at(0), Vec::new());
             for (pause, count) in steps {
                 now += Duration::from_millis(pause as u64);
-                if let Err(wait) = limit.take(count, now) {
+                if let Err(wait) = limit.take_operations(count, now) {
                     if count as u32 > burst {
                         continue;
                     }
                     // The periods of the limiter are whole nanoseconds.
                     now += wait + Duration::from_nanos(1);
-                    prop_assert_eq!(limit.take(count, now), Ok(()));
+                    prop_assert_eq!(limit.take_operations(count, now), Ok(()));
                 }
                 taken.push((now, count));
             }

@@ -24,16 +24,18 @@ pub(crate) mod plan;
 pub(crate) mod refusal;
 pub(crate) mod templates;
 
-pub(crate) use account::Account;
+pub(crate) use account::SandboxAccount;
 pub(crate) use agenda::Agenda;
-pub(crate) use answer::{Answer, Balance, CodeCall, Payload, ReplyRecord, ResultItem, SendResult, StatusRecord};
-pub(crate) use chance::{Chance, EnvelopeFacts, MessageFacts};
-pub use counts::{ChannelTally, Counts, Funds, Tally};
-pub(crate) use execution::{Arrival, Charge, Origin, Outcome, Platform, request_id};
-pub(crate) use life::{Failure, Life, Phase, State};
-pub(crate) use lookup::number_record;
-pub(crate) use messages::{Message, Messages, msg_id};
-pub(crate) use moment::{Moment, WireMoment};
-pub(crate) use plan::{Plans, Stage};
-pub(crate) use refusal::Refusal;
+pub(crate) use answer::{
+    ApiResponse, BalanceRecord, CodeCall, ReplyRecord, ResultData, ResultItem, SendResult, StatusRecord,
+};
+pub(crate) use chance::{EnvelopeFacts, MessageFacts, RandomDraw};
+pub use counts::{ChannelTally, Counts, Funds, OperationTally};
+pub(crate) use execution::{Charge, EnvelopeArrival, GatewayEmulator, ItemOutcome, OperationOrigin, format_request_id};
+pub(crate) use life::{DeliveryFailure, LifecycleState, MessageLifecycle, Phase};
+pub(crate) use lookup::lookup_record;
+pub(crate) use messages::{MessageStore, SandboxMessage, msg_id_of};
+pub(crate) use moment::{VirtualTime, WireTime};
+pub(crate) use plan::{ChannelStage, StagePlans};
+pub(crate) use refusal::OperationError;
 pub(crate) use templates::Templates;

@@ -6,37 +6,37 @@ use std::borrow::Cow;
 ///
 /// The texts without a field's name are the platform's; the others are this sandbox's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal(Cow<'static, str>);
+pub(crate) struct OperationError(Cow<'static, str>);
 
-impl Refusal {
+impl OperationError {
     /// The sender name is missing or not well-formed.
-    pub(crate) const ALPHA_NAME: Refusal = Refusal(Cow::Borrowed("Error in Alpha-name"));
+    pub(crate) const ALPHA_NAME: OperationError = OperationError(Cow::Borrowed("Error in Alpha-name"));
     /// The text of an SMS is missing or blank.
-    pub(crate) const SMS_TEXT: Refusal = Refusal(Cow::Borrowed("Please enter SMS text"));
+    pub(crate) const SMS_TEXT: OperationError = OperationError(Cow::Borrowed("Please enter SMS text"));
     /// The phone is missing or no number that can be called.
-    pub(crate) const PHONE: Refusal = Refusal(Cow::Borrowed("Please enter valid receiver phone number"));
+    pub(crate) const PHONE: OperationError = OperationError(Cow::Borrowed("Please enter valid receiver phone number"));
     /// No message has the identifier that was asked for.
-    pub(crate) const NOT_FOUND: Refusal = Refusal(Cow::Borrowed("Message not found"));
+    pub(crate) const NOT_FOUND: OperationError = OperationError(Cow::Borrowed("Message not found"));
     /// The account has no way to WhatsApp.
-    pub(crate) const NO_ROUTE: Refusal = Refusal(Cow::Borrowed("No route"));
+    pub(crate) const NO_ROUTE: OperationError = OperationError(Cow::Borrowed("No route"));
     /// The balance is below what has to be reserved.
-    pub(crate) const NO_MONEY: Refusal = Refusal(Cow::Borrowed("Not enough money"));
+    pub(crate) const NO_MONEY: OperationError = OperationError(Cow::Borrowed("Not enough money"));
     /// The account has as many templates as it may have.
-    pub(crate) const TOO_MANY_TEMPLATES: Refusal = Refusal(Cow::Borrowed("Too many templates"));
+    pub(crate) const TOO_MANY_TEMPLATES: OperationError = OperationError(Cow::Borrowed("Too many templates"));
 
     /// The scenario's own words.
-    pub(crate) fn in_words(error: &str) -> Self {
-        Refusal(error.to_owned().into())
+    pub(crate) fn custom(error: &str) -> Self {
+        OperationError(error.to_owned().into())
     }
 
     /// A required field is missing or blank.
-    pub(crate) fn missing(field: &str) -> Self {
-        Refusal(format!("Please enter {field}").into())
+    pub(crate) fn missing_field(field: &str) -> Self {
+        OperationError(format!("Please enter {field}").into())
     }
 
     /// A field has a value that it cannot have.
-    pub(crate) fn wrong(field: &str) -> Self {
-        Refusal(format!("Error in {field}").into())
+    pub(crate) fn invalid_field(field: &str) -> Self {
+        OperationError(format!("Error in {field}").into())
     }
 
     /// The text of the error.
@@ -45,7 +45,7 @@ impl Refusal {
     }
 
     /// The text of the error, taken out.
-    pub(crate) fn into_text(self) -> Cow<'static, str> {
+    pub(crate) fn into_message(self) -> Cow<'static, str> {
         self.0
     }
 }

@@ -19,7 +19,7 @@ pub(crate) enum ClientId {
 
 /// What two spellings of the same identifier have in common: `7`, `"7"`, `"007"` and `7.0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub(crate) enum ClientIdKey {
     Number(u64),
     Text(Box<str>),
 }
@@ -37,25 +37,25 @@ impl ClientId {
     }
 
     /// What the identifier is found by, however it is spelt.
-    pub(crate) fn key(&self) -> Key {
+    pub(crate) fn to_key(&self) -> ClientIdKey {
         match self {
-            ClientId::Whole(number) => Key::Number(*number),
+            ClientId::Whole(number) => ClientIdKey::Number(*number),
             ClientId::Odd(number) => {
                 // A float prints as `7.0`; PHP clients send such after arithmetic.
                 let text = number.to_string();
-                Key::of_text(text.strip_suffix(".0").unwrap_or(&text))
+                ClientIdKey::from_text(text.strip_suffix(".0").unwrap_or(&text))
             }
-            ClientId::Text(text) => Key::of_text(text),
+            ClientId::Text(text) => ClientIdKey::from_text(text),
         }
     }
 }
 
-impl Key {
-    fn of_text(text: &str) -> Self {
+impl ClientIdKey {
+    fn from_text(text: &str) -> Self {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {
-            Ok(number) if digits => Key::Number(number),
-            _ => Key::Text(text.into()),
+            Ok(number) if digits => ClientIdKey::Number(number),
+            _ => ClientIdKey::Text(text.into()),
         }
     }
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_comes_back_in_the_form_in_which_it_was_sent() {
+    fn client_id_serializes_as_it_was_sent() {
         for value in
             [json!(7), json!("7"), json!("007"), json!(-3), json!(1.5), json!(u64::MAX), json!(""), json!("a b")]
         {
@@ -87,12 +87,12 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_one_number_have_one_key() {
+    fn spellings_of_one_number_share_a_key() {
         for value in [json!(7), json!("7"), json!("007"), json!(7.0)] {
-            assert_eq!(ClientId::from_json(&value).expect("an id").key(), Key::Number(7), "{value}");
+            assert_eq!(ClientId::from_json(&value).expect("an id").to_key(), ClientIdKey::Number(7), "{value}");
         }
         for value in [json!("7a"), json!("+7"), json!(-7), json!(7.5), json!(""), json!("99999999999999999999999")] {
-            assert!(matches!(ClientId::from_json(&value).expect("an id").key(), Key::Text(_)), "{value}");
+            assert!(matches!(ClientId::from_json(&value).expect("an id").to_key(), ClientIdKey::Text(_)), "{value}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 
-use super::{Item, Kind};
+use super::{Kind, RequestItem};
 use crate::sandbox::scenario::Scenario;
 
 /// The largest body that is read, in bytes.
@@ -11,14 +11,14 @@ pub(crate) const BODY_LIMIT: usize = 8 << 20;
 
 /// Why a whole envelope is refused: the top-level `error` (contract 2.2 and 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rejection {
+pub(crate) struct EnvelopeRejection {
     /// The text of the error.
     pub error: &'static str,
     /// How many operations were in it, as far as it could be read.
     pub operations: usize,
 }
 
-impl Rejection {
+impl EnvelopeRejection {
     const fn new(error: &'static str) -> Self {
         Self { error, operations: 0 }
     }
@@ -26,7 +26,7 @@ impl Rejection {
 
 /// A request as it came from the wire.
 #[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
+pub(crate) struct RawRequest<'a> {
     /// The header of that name, if there is one.
     pub content_type: Option<&'a str>,
     /// The body; nothing if it is larger than [`BODY_LIMIT`].
@@ -34,38 +34,38 @@ pub(crate) struct Request<'a> {
 }
 
 /// The keys that open a sandbox's accounts.
-pub(crate) struct Keys(Vec<Option<SecretString>>);
+pub(crate) struct AccountKeys(Vec<Option<SecretString>>);
 
-impl Keys {
+impl AccountKeys {
     /// The accounts' own keys; the first account without one has the server's.
-    pub(crate) fn of(scenario: &Scenario, server: &SecretString) -> Self {
+    pub(crate) fn for_scenario(scenario: &Scenario, server: &SecretString) -> Self {
         let mut server = Some(server.clone());
         let keys = scenario.accounts.iter();
         Self(keys.map(|account| account.key.as_deref().map(Into::into).or_else(|| server.take())).collect())
     }
 
     /// Whether each opens an account of its own.
-    pub(crate) fn differ(&self) -> bool {
+    pub(crate) fn are_distinct(&self) -> bool {
         let keys: Vec<&str> = self.0.iter().flatten().map(ExposeSecret::expose_secret).collect();
         keys.iter().enumerate().all(|(index, key)| !keys[..index].contains(key))
     }
 
     /// The index of the account that a key opens.
-    fn account(&self, auth: &str) -> Option<u32> {
+    fn find_account(&self, auth: &str) -> Option<u32> {
         let opens = |key: &Option<SecretString>| key.as_ref().is_some_and(|key| key.expose_secret() == auth);
         self.0.iter().position(opens).and_then(|index| u32::try_from(index).ok())
     }
 }
 
 /// What a request asks for, and in whose name.
-pub(crate) struct Envelope {
+pub(crate) struct ParsedEnvelope {
     /// The index of the account.
     pub account: u32,
     /// Its operations in their order; at least one.
-    pub items: Vec<Item>,
+    pub items: Vec<RequestItem>,
 }
 
-impl Envelope {
+impl ParsedEnvelope {
     /// Whether any of its operations reaches for a phone; only then is it counted for faults.
     pub(crate) fn holds_sends(&self) -> bool {
         self.items.iter().any(|item| item.kind.reaches_a_phone())
@@ -75,28 +75,29 @@ impl Envelope {
 /// Reads a request.
 ///
 /// The steps come in the order in which a reader needs them: header, form, key, operations.
-pub(crate) fn read(request: Request, keys: &Keys) -> Result<Envelope, Rejection> {
-    if !request.content_type.is_some_and(is_json) {
-        return Err(Rejection::new("Content-Type must be application/json"));
+pub(crate) fn parse_envelope(request: RawRequest, keys: &AccountKeys) -> Result<ParsedEnvelope, EnvelopeRejection> {
+    if !request.content_type.is_some_and(is_json_media_type) {
+        return Err(EnvelopeRejection::new("Content-Type must be application/json"));
     }
-    let body = request.body.ok_or(Rejection::new("The request is larger than 8 MiB"))?;
-    let envelope: Value = serde_json::from_slice(body).map_err(|_| Rejection::new("The request is not valid JSON"))?;
-    let account = envelope.get("auth").and_then(Value::as_str).and_then(|auth| keys.account(auth));
-    let account = account.ok_or(Rejection::new("Access denied"))?;
+    let body = request.body.ok_or(EnvelopeRejection::new("The request is larger than 8 MiB"))?;
+    let envelope: Value =
+        serde_json::from_slice(body).map_err(|_| EnvelopeRejection::new("The request is not valid JSON"))?;
+    let account = envelope.get("auth").and_then(Value::as_str).and_then(|auth| keys.find_account(auth));
+    let account = account.ok_or(EnvelopeRejection::new("Access denied"))?;
     let data = envelope.get("data").and_then(Value::as_array).filter(|data| !data.is_empty());
-    let data = data.ok_or(Rejection::new("data must be an array of at least one operation"))?;
-    let typed = data.iter().map(typed).collect::<Option<Vec<_>>>();
-    let typed = typed.ok_or(Rejection { error: "Invalid message type", operations: data.len() })?;
-    let items = typed.into_iter().map(|(kind, fields)| Item::read(kind, fields)).collect();
-    Ok(Envelope { account, items })
+    let data = data.ok_or(EnvelopeRejection::new("data must be an array of at least one operation"))?;
+    let typed = data.iter().map(parse_type).collect::<Option<Vec<_>>>();
+    let typed = typed.ok_or(EnvelopeRejection { error: "Invalid message type", operations: data.len() })?;
+    let items = typed.into_iter().map(|(kind, fields)| RequestItem::from_json(kind, fields)).collect();
+    Ok(ParsedEnvelope { account, items })
 }
 
-fn typed(item: &Value) -> Option<(Kind, &Map<String, Value>)> {
+fn parse_type(item: &Value) -> Option<(Kind, &Map<String, Value>)> {
     let fields = item.as_object()?;
     Some((Kind::from_name(fields.get("type")?.as_str()?)?, fields))
 }
 
-fn is_json(content_type: &str) -> bool {
+fn is_json_media_type(content_type: &str) -> bool {
     let media = content_type.split(';').next().unwrap_or_default();
     media.trim().eq_ignore_ascii_case("application/json")
 }
@@ -106,26 +107,26 @@ mod tests {
     use super::*;
     use crate::sandbox::scenario::AccountSettings;
 
-    fn keys() -> Keys {
-        Keys::of(&Scenario::default(), &"key".into())
+    fn keys() -> AccountKeys {
+        AccountKeys::for_scenario(&Scenario::default(), &"key".into())
     }
 
     fn read_json(body: &str) -> Result<usize, &'static str> {
-        let request = Request { content_type: Some("application/json; charset=utf-8"), body: Some(body.as_bytes()) };
-        read(request, &keys()).map(|envelope| envelope.items.len()).map_err(|rejection| rejection.error)
+        let request = RawRequest { content_type: Some("application/json; charset=utf-8"), body: Some(body.as_bytes()) };
+        parse_envelope(request, &keys()).map(|envelope| envelope.items.len()).map_err(|rejection| rejection.error)
     }
 
     #[test]
-    fn a_key_opens_its_account_and_the_servers_key_the_first_that_has_none() {
+    fn server_key_opens_first_account_without_a_key() {
         let account = |key: Option<&str>| AccountSettings { key: key.map(str::to_owned), ..AccountSettings::default() };
         let accounts = vec![account(Some("shop")), account(None), account(None), account(Some("shop"))];
-        let keys = Keys::of(&Scenario { accounts, ..Scenario::default() }, &"server".into());
-        let opened = ["shop", "server", "", "Shop"].map(|key| keys.account(key));
+        let keys = AccountKeys::for_scenario(&Scenario { accounts, ..Scenario::default() }, &"server".into());
+        let opened = ["shop", "server", "", "Shop"].map(|key| keys.find_account(key));
         assert_eq!(opened, [Some(0), Some(1), None, None]);
     }
 
     #[test]
-    fn an_envelope_is_refused_whole_and_the_first_reason_is_told() {
+    fn envelope_is_rejected_with_its_first_error() {
         let denied = Err("Access denied");
         let no_data = Err("data must be an array of at least one operation");
         let bad_type = Err("Invalid message type");
@@ -152,18 +153,19 @@ mod tests {
     }
 
     #[test]
-    fn a_request_without_its_content_type_is_incorrect_even_when_its_json_is_valid() {
+    fn valid_json_without_content_type_is_rejected() {
         let body = Some(br#"{"auth":"key","data":[{"type":"balance"}]}"#.as_slice());
         for content_type in [None, Some(""), Some("text/plain"), Some("application/jsonp")] {
-            let rejection = read(Request { content_type, body }, &keys()).err().expect("refused");
+            let rejection = parse_envelope(RawRequest { content_type, body }, &keys()).err().expect("refused");
             assert_eq!(rejection.error, "Content-Type must be application/json");
         }
     }
 
     #[test]
-    fn a_body_over_the_limit_is_told_so() {
-        let rejection =
-            read(Request { content_type: Some("application/json"), body: None }, &keys()).err().expect("refused");
+    fn body_over_the_limit_is_rejected() {
+        let rejection = parse_envelope(RawRequest { content_type: Some("application/json"), body: None }, &keys())
+            .err()
+            .expect("refused");
         assert_eq!(rejection.error, "The request is larger than 8 MiB");
         assert_eq!(BODY_LIMIT, 8 * 1024 * 1024);
     }

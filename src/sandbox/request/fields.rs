@@ -6,178 +6,178 @@ use serde_json::{Map, Number, Value};
 
 use super::ClientId;
 use crate::domain::Phone;
-use crate::sandbox::platform::Refusal;
+use crate::sandbox::platform::OperationError;
 
 /// The most numbers in one `phone`.
-const MOST_PHONES: usize = 1_000;
+const MAX_PHONES: usize = 1_000;
 
 /// The fields of an operation or of an object in it, under names that begin with `prefix`.
 ///
 /// A field that is `null` counts as absent.
 #[derive(Clone)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct OperationFields<'a> {
     map: &'a Map<String, Value>,
     prefix: &'static str,
     /// The path to `map`, up to and with its last dot; only for errors.
     place: String,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> OperationFields<'a> {
     /// The fields of an operation.
-    pub(crate) fn of(map: &'a Map<String, Value>) -> Self {
+    pub(crate) fn from_map(map: &'a Map<String, Value>) -> Self {
         Self { map, prefix: "", place: String::new() }
     }
 
     /// The fields beside these whose names begin with `prefix`.
-    pub(crate) fn prefixed(&self, prefix: &'static str) -> Self {
+    pub(crate) fn with_prefix(&self, prefix: &'static str) -> Self {
         Self { map: self.map, prefix, place: self.place.clone() }
     }
 
     /// The fields of the object in a field.
-    pub(crate) fn object(&self, key: &str) -> Result<Option<Self>, Refusal> {
-        match self.get(key) {
+    pub(crate) fn optional_object(&self, key: &str) -> Result<Option<Self>, OperationError> {
+        match self.field(key) {
             None => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(Self { map, prefix: "", place: format!("{}.", self.path(key)) })),
-            Some(_) => Err(self.wrong(key)),
+            Some(Value::Object(map)) => Ok(Some(Self { map, prefix: "", place: format!("{}.", self.full_path(key)) })),
+            Some(_) => Err(self.invalid_field(key)),
         }
     }
 
     /// The fields of each object in an array.
-    pub(crate) fn objects(&self, key: &str) -> Result<Vec<Self>, Refusal> {
-        let items = self.array(key)?.iter().enumerate();
+    pub(crate) fn object_list(&self, key: &str) -> Result<Vec<Self>, OperationError> {
+        let items = self.required_array(key)?.iter().enumerate();
         items
             .map(|(index, item)| {
-                let place = format!("{}[{index}]", self.path(key));
-                let Value::Object(map) = item else { return Err(Refusal::wrong(&place)) };
+                let place = format!("{}[{index}]", self.full_path(key));
+                let Value::Object(map) = item else { return Err(OperationError::invalid_field(&place)) };
                 Ok(Self { map, prefix: "", place: format!("{place}.") })
             })
             .collect()
     }
 
     /// A required array.
-    pub(crate) fn array(&self, key: &str) -> Result<&'a [Value], Refusal> {
-        match self.get(key) {
-            None => Err(self.missing(key)),
+    pub(crate) fn required_array(&self, key: &str) -> Result<&'a [Value], OperationError> {
+        match self.field(key) {
+            None => Err(self.missing_field(key)),
             Some(Value::Array(items)) => Ok(items),
-            Some(_) => Err(self.wrong(key)),
+            Some(_) => Err(self.invalid_field(key)),
         }
     }
 
     /// A required text that is not blank.
-    pub(crate) fn text(&self, key: &str) -> Result<&'a str, Refusal> {
-        self.optional_text(key)?.ok_or_else(|| self.missing(key))
+    pub(crate) fn required_text(&self, key: &str) -> Result<&'a str, OperationError> {
+        self.optional_text(key)?.ok_or_else(|| self.missing_field(key))
     }
 
     /// A text that may be absent, but is not blank.
-    pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, Refusal> {
-        match self.get(key) {
+    pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, OperationError> {
+        match self.field(key) {
             None => Ok(None),
-            Some(Value::String(text)) if text.trim().is_empty() => Err(self.missing(key)),
+            Some(Value::String(text)) if text.trim().is_empty() => Err(self.missing_field(key)),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.wrong(key)),
+            Some(_) => Err(self.invalid_field(key)),
         }
     }
 
     /// A text that may be absent or blank.
-    pub(crate) fn free_text(&self, key: &str) -> Result<(), Refusal> {
-        match self.get(key) {
+    pub(crate) fn check_free_text(&self, key: &str) -> Result<(), OperationError> {
+        match self.field(key) {
             None | Some(Value::String(_)) => Ok(()),
-            Some(_) => Err(self.wrong(key)),
+            Some(_) => Err(self.invalid_field(key)),
         }
     }
 
     /// A required text of digits alone, which may be sent as a number.
-    pub(crate) fn digits(&self, key: &str) -> Result<String, Refusal> {
-        let digits = match self.get(key) {
-            Some(Value::Number(number)) => whole(number).ok_or_else(|| self.wrong(key))?.to_string(),
-            _ => self.text(key)?.to_owned(),
+    pub(crate) fn required_digits(&self, key: &str) -> Result<String, OperationError> {
+        let digits = match self.field(key) {
+            Some(Value::Number(number)) => whole_number(number).ok_or_else(|| self.invalid_field(key))?.to_string(),
+            _ => self.required_text(key)?.to_owned(),
         };
-        if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.wrong(key)) }
+        if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.invalid_field(key)) }
     }
 
     /// A required sender name, which is any text.
-    pub(crate) fn signature(&self) -> Result<&'a str, Refusal> {
-        self.text("signature").map_err(|_| Refusal::ALPHA_NAME)
+    pub(crate) fn required_signature(&self) -> Result<&'a str, OperationError> {
+        self.required_text("signature").map_err(|_| OperationError::ALPHA_NAME)
     }
 
     /// A required sender name of the form that operators accept for SMS.
-    pub(crate) fn alpha_name(&self) -> Result<&'a str, Refusal> {
-        let name = self.signature()?;
-        if is_alpha_name(name) { Ok(name) } else { Err(Refusal::ALPHA_NAME) }
+    pub(crate) fn required_alpha_name(&self) -> Result<&'a str, OperationError> {
+        let name = self.required_signature()?;
+        if is_alpha_name(name) { Ok(name) } else { Err(OperationError::ALPHA_NAME) }
     }
 
     /// A required address.
-    pub(crate) fn url(&self, key: &str) -> Result<(), Refusal> {
-        if is_url(self.text(key)?) { Ok(()) } else { Err(self.wrong(key)) }
+    pub(crate) fn check_url(&self, key: &str) -> Result<(), OperationError> {
+        if is_url(self.required_text(key)?) { Ok(()) } else { Err(self.invalid_field(key)) }
     }
 
     /// An address that may be absent; an empty text counts as absent.
-    pub(crate) fn optional_url(&self, key: &str) -> Result<(), Refusal> {
-        if self.get(key).is_some_and(|value| value != "") { self.url(key) } else { Ok(()) }
+    pub(crate) fn check_optional_url(&self, key: &str) -> Result<(), OperationError> {
+        if self.field(key).is_some_and(|value| value != "") { self.check_url(key) } else { Ok(()) }
     }
 
     /// The address in a field, to the letter, if there is a usable one.
     pub(crate) fn usable_url(&self, key: &str) -> Option<&'a str> {
-        self.get(key).and_then(Value::as_str).filter(|text| is_url(text))
+        self.field(key).and_then(Value::as_str).filter(|text| is_url(text))
     }
 
     /// A truth value that may be absent.
-    pub(crate) fn optional_flag(&self, key: &str) -> Result<Option<bool>, Refusal> {
-        match self.get(key) {
+    pub(crate) fn optional_flag(&self, key: &str) -> Result<Option<bool>, OperationError> {
+        match self.field(key) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
-            Some(_) => Err(self.wrong(key)),
+            Some(_) => Err(self.invalid_field(key)),
         }
     }
 
     /// A lifetime in whole seconds that may be absent.
-    pub(crate) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<Option<u64>, Refusal> {
-        let Some(value) = self.get("lifetime") else { return Ok(None) };
-        let seconds = value.as_number().and_then(whole).filter(|seconds| range.contains(seconds));
-        seconds.map(Some).ok_or_else(|| self.wrong("lifetime"))
+    pub(crate) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<Option<u64>, OperationError> {
+        let Some(value) = self.field("lifetime") else { return Ok(None) };
+        let seconds = value.as_number().and_then(whole_number).filter(|seconds| range.contains(seconds));
+        seconds.map(Some).ok_or_else(|| self.invalid_field("lifetime"))
     }
 
     /// The identifier in a field, if there is one.
-    pub(crate) fn id(&self, key: &str) -> Result<Option<ClientId>, Refusal> {
-        self.get(key).map(|value| ClientId::from_json(value).ok_or_else(|| self.wrong(key))).transpose()
+    pub(crate) fn optional_id(&self, key: &str) -> Result<Option<ClientId>, OperationError> {
+        self.field(key).map(|value| ClientId::from_json(value).ok_or_else(|| self.invalid_field(key))).transpose()
     }
 
     /// The recipients: a number, digits in a string, or several of those joined by commas.
-    pub(crate) fn phones(&self) -> Result<Vec<Phone>, Refusal> {
-        let phones = match self.get("phone") {
-            Some(Value::Number(number)) => whole(number).and_then(Phone::new).map(|phone| vec![phone]),
+    pub(crate) fn read_phones(&self) -> Result<Vec<Phone>, OperationError> {
+        let phones = match self.field("phone") {
+            Some(Value::Number(number)) => whole_number(number).and_then(Phone::new).map(|phone| vec![phone]),
             Some(Value::String(text)) => phones_from_text(text),
             _ => None,
         };
-        phones.ok_or(Refusal::PHONE)
+        phones.ok_or(OperationError::PHONE)
     }
 
     /// The error for a field with a value that it cannot have.
-    pub(crate) fn wrong(&self, key: &str) -> Refusal {
-        Refusal::wrong(&self.path(key))
+    pub(crate) fn invalid_field(&self, key: &str) -> OperationError {
+        OperationError::invalid_field(&self.full_path(key))
     }
 
     /// The error for a field that has to be there.
-    pub(crate) fn missing(&self, key: &str) -> Refusal {
-        Refusal::missing(&self.path(key))
+    pub(crate) fn missing_field(&self, key: &str) -> OperationError {
+        OperationError::missing_field(&self.full_path(key))
     }
 
-    fn get(&self, key: &str) -> Option<&'a Value> {
-        let value = if self.prefix.is_empty() { self.map.get(key) } else { self.map.get(&self.name(key)) };
+    fn field(&self, key: &str) -> Option<&'a Value> {
+        let value = if self.prefix.is_empty() { self.map.get(key) } else { self.map.get(&self.prefixed_name(key)) };
         value.filter(|value| !value.is_null())
     }
 
-    fn name(&self, key: &str) -> String {
+    fn prefixed_name(&self, key: &str) -> String {
         [self.prefix, key].concat()
     }
 
-    fn path(&self, key: &str) -> String {
+    fn full_path(&self, key: &str) -> String {
         [&self.place, self.prefix, key].concat()
     }
 }
 
 /// A number that is whole, in whatever form: clients that calculate send `86400.0`.
-fn whole(number: &Number) -> Option<u64> {
+fn whole_number(number: &Number) -> Option<u64> {
     // Above that a float stands for several whole numbers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
@@ -189,8 +189,8 @@ fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
     let text = text.trim();
     let parts = text.strip_suffix(',').unwrap_or(text).split(',');
     // One more than there may be shows that there are too many.
-    let phones: Option<Vec<Phone>> = parts.take(MOST_PHONES + 1).map(|part| phone_from_text(part.trim())).collect();
-    phones.filter(|phones| phones.len() <= MOST_PHONES)
+    let phones: Option<Vec<Phone>> = parts.take(MAX_PHONES + 1).map(|part| phone_from_text(part.trim())).collect();
+    phones.filter(|phones| phones.len() <= MAX_PHONES)
 }
 
 /// A number in a text: digits alone, the first not 0.
@@ -219,19 +219,19 @@ mod tests {
 
     use super::*;
 
-    fn phones(value: Value) -> Option<Vec<u64>> {
+    fn read_phone_field(value: Value) -> Option<Vec<u64>> {
         let map = Map::from_iter([("phone".to_owned(), value)]);
-        Fields::of(&map).phones().ok().map(|phones| phones.into_iter().map(Phone::get).collect())
+        OperationFields::from_map(&map).read_phones().ok().map(|phones| phones.into_iter().map(Phone::to_u64).collect())
     }
 
     #[test]
-    fn a_phone_is_served_in_every_form_that_clients_send_and_in_no_other() {
-        assert_eq!(phones(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
-        assert_eq!(phones(json!(380_501_234_567.0)), Some(vec![380_501_234_567]));
-        assert_eq!(phones(json!("380501234567")), Some(vec![380_501_234_567]));
-        assert_eq!(phones(json!("380501234567, 380671234567")), Some(vec![380_501_234_567, 380_671_234_567]));
-        assert_eq!(phones(json!("380501234567, ")), Some(vec![380_501_234_567]));
-        assert_eq!(phones(json!("380501234567,".repeat(MOST_PHONES))).map(|all| all.len()), Some(MOST_PHONES));
+    fn phone_is_read_only_in_the_forms_clients_send() {
+        assert_eq!(read_phone_field(json!(380_501_234_567_u64)), Some(vec![380_501_234_567]));
+        assert_eq!(read_phone_field(json!(380_501_234_567.0)), Some(vec![380_501_234_567]));
+        assert_eq!(read_phone_field(json!("380501234567")), Some(vec![380_501_234_567]));
+        assert_eq!(read_phone_field(json!("380501234567, 380671234567")), Some(vec![380_501_234_567, 380_671_234_567]));
+        assert_eq!(read_phone_field(json!("380501234567, ")), Some(vec![380_501_234_567]));
+        assert_eq!(read_phone_field(json!("380501234567,".repeat(MAX_PHONES))).map(|all| all.len()), Some(MAX_PHONES));
         for wrong in [
             json!(null),
             json!(true),
@@ -246,15 +246,15 @@ mod tests {
             json!(","),
             json!("380501234567,,"),
             json!("380501234567,nobody"),
-            json!("380501234567,".repeat(MOST_PHONES + 1)),
+            json!("380501234567,".repeat(MAX_PHONES + 1)),
             json!("99999999999999999999999999"),
         ] {
-            assert_eq!(phones(wrong.clone()), None, "{wrong}");
+            assert_eq!(read_phone_field(wrong.clone()), None, "{wrong}");
         }
     }
 
     #[test]
-    fn a_sender_name_has_the_form_that_operators_accept() {
+    fn sender_name_follows_operator_rules() {
         for good in ["Abc", "Olena.Co-1_", "Shop 24", "1234567890a"] {
             assert!(is_alpha_name(good), "{good}");
         }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_absolute_and_keeps_its_query() {
+    fn url_must_be_absolute_web_address() {
         for good in
             ["https://a", "HTTPS://a", "Http://a", "http://127.0.0.1:80/x?token=1&b=2#c", "https://приклад.укр/"]
         {
@@ -276,13 +276,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_field_by_its_whole_path() {
+    fn error_names_the_full_field_path() {
         let operation = json!({"voice": {"gender": 1}, "cards": [{}, {"image": 5}]});
-        let fields = Fields::of(operation.as_object().expect("an object"));
-        let voice = fields.object("voice").expect("well-formed").expect("present");
-        assert_eq!(voice.optional_text("gender"), Err(Refusal::wrong("voice.gender")));
-        let cards = fields.objects("cards").expect("well-formed");
-        assert_eq!(cards[0].url("image"), Err(Refusal::missing("cards[0].image")));
-        assert_eq!(fields.prefixed("viber_").text("message"), Err(Refusal::missing("viber_message")));
+        let fields = OperationFields::from_map(operation.as_object().expect("an object"));
+        let voice = fields.optional_object("voice").expect("well-formed").expect("present");
+        assert_eq!(voice.optional_text("gender"), Err(OperationError::invalid_field("voice.gender")));
+        let cards = fields.object_list("cards").expect("well-formed");
+        assert_eq!(cards[0].check_url("image"), Err(OperationError::missing_field("cards[0].image")));
+        assert_eq!(
+            fields.with_prefix("viber_").required_text("message"),
+            Err(OperationError::missing_field("viber_message"))
+        );
     }
 }

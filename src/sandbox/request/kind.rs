@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_tries_the_channels_that_the_client_means_by_it() {
+    fn operation_type_tries_the_channels_of_the_client() {
         for kind in crate::domain::OperationKind::ALL {
             let known = Kind::from_name(kind.name()).map(Kind::channels);
             assert_eq!(known, Some(kind.channels()), "{kind}");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_of_the_contract_is_known_and_whatsapp_is_none() {
+    fn contract_types_are_known_but_whatsapp_is_not() {
         for (place, (kind, _)) in KINDS.iter().enumerate() {
             assert_eq!(Kind::from_name(kind.name()), Some(*kind));
             assert_eq!(*kind as usize, place);

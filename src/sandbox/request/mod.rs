@@ -11,9 +11,9 @@ pub(crate) mod kind;
 pub(crate) mod operation;
 pub(crate) mod stages;
 
-pub(crate) use client_id::{ClientId, Key};
-pub(crate) use envelope::{BODY_LIMIT, Envelope, Keys, Rejection, Request};
-pub(crate) use fields::Fields;
+pub(crate) use client_id::{ClientId, ClientIdKey};
+pub(crate) use envelope::{AccountKeys, BODY_LIMIT, EnvelopeRejection, ParsedEnvelope, RawRequest};
+pub(crate) use fields::OperationFields;
 pub(crate) use kind::Kind;
-pub(crate) use operation::{Item, Operation, Question, TemplateCall};
-pub(crate) use stages::Load;
+pub(crate) use operation::{MessageQuery, RequestItem, RequestedOperation, TemplateCall};
+pub(crate) use stages::SendRequest;

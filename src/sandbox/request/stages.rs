@@ -1,185 +1,185 @@
 //! What each kind of message requires of its fields (contract 4.3), both as an operation and as a stage of a pipeline.
 
-use super::Fields;
-use crate::domain::{Channel, sms_text};
-use crate::sandbox::platform::{Refusal, Stage};
+use super::OperationFields;
+use crate::domain::{Channel, measure_sms};
+use crate::sandbox::platform::{ChannelStage, OperationError};
 
 /// What a message is: its stages in the order in which they are tried, and the sender names that it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct SendRequest {
     /// At least one.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<ChannelStage>,
     /// Those that have to be the account's.
     pub signatures: Vec<Box<str>>,
 }
 
 /// What was read of one stage, and the sender name that it uses.
-type Leg<'a> = (Stage, Option<&'a str>);
+type StageReading<'a> = (ChannelStage, Option<&'a str>);
 
-impl Load {
-    fn add(&mut self, (stage, signature): Leg) {
+impl SendRequest {
+    fn add_stage(&mut self, (stage, signature): StageReading) {
         self.stages.push(stage);
         self.signatures.extend(signature.map(Box::from));
     }
 }
 
 /// Reads an operation that tries these channels in order, each under its own prefix.
-pub(crate) fn combined(channels: &[Channel], fields: &Fields) -> Result<Load, Refusal> {
-    let mut load = Load::default();
+pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> Result<SendRequest, OperationError> {
+    let mut load = SendRequest::default();
     for name in channels {
-        load.add(channel(*name, fields)?);
+        load.add_stage(read_channel(*name, fields)?);
     }
-    fields.optional_url("hook")?;
+    fields.check_optional_url("hook")?;
     Ok(load)
 }
 
 /// Reads a pipeline: known channels without a repeat, each with the object of its name; other objects are ignored.
-pub(crate) fn pipeline(fields: &Fields) -> Result<Load, Refusal> {
-    let mut load = Load::default();
-    for name in fields.array("pipeline")? {
+pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, OperationError> {
+    let mut load = SendRequest::default();
+    for name in fields.required_array("pipeline")? {
         let new = |channel: &Channel| load.stages.iter().all(|stage| stage.channel != *channel);
         let channel = name.as_str().and_then(Channel::from_name).filter(new);
-        let channel = channel.ok_or_else(|| fields.wrong("pipeline"))?;
-        load.add(stage(channel, fields)?);
+        let channel = channel.ok_or_else(|| fields.invalid_field("pipeline"))?;
+        load.add_stage(read_stage(channel, fields)?);
     }
-    fields.optional_url("hook")?;
-    if load.stages.is_empty() { Err(fields.missing("pipeline")) } else { Ok(load) }
+    fields.check_optional_url("hook")?;
+    if load.stages.is_empty() { Err(fields.missing_field("pipeline")) } else { Ok(load) }
 }
 
 /// Reads one channel of an operation that is no pipeline.
-fn channel<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+fn read_channel<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     match channel {
-        Channel::Sms => fields.optional_flag("short_link").and_then(|_| sms(&fields.prefixed("sms_"))),
-        Channel::Viber => fields.optional_flag("short_link").and_then(|_| viber(&fields.prefixed("viber_"))),
-        Channel::Rcs => fields.optional_flag("short_link").and_then(|_| rcs(&fields.prefixed("rcs_"))),
+        Channel::Sms => fields.optional_flag("short_link").and_then(|_| read_sms(&fields.with_prefix("sms_"))),
+        Channel::Viber => fields.optional_flag("short_link").and_then(|_| read_viber(&fields.with_prefix("viber_"))),
+        Channel::Rcs => fields.optional_flag("short_link").and_then(|_| read_rcs(&fields.with_prefix("rcs_"))),
         Channel::Telegram => {
-            let lifetime = fields.prefixed("telegram_").optional_lifetime(60..=u64::MAX)?;
-            telegram(fields, lifetime)
+            let lifetime = fields.with_prefix("telegram_").optional_lifetime(60..=u64::MAX)?;
+            read_telegram(fields, lifetime)
         }
-        Channel::Voice => fields.text("message").and_then(|_| voice(fields)),
+        Channel::Voice => fields.required_text("message").and_then(|_| read_voice(fields)),
         // No operation carries these in this way (contract 2.1).
-        Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.wrong("type")),
+        Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.invalid_field("type")),
     }
 }
 
 /// Reads one stage of a pipeline.
-fn stage<'a>(channel: Channel, fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+fn read_stage<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     let name = channel.name();
-    let stage = || fields.object(name)?.ok_or_else(|| fields.missing(name));
+    let stage = || fields.optional_object(name)?.ok_or_else(|| fields.missing_field(name));
     match channel {
-        Channel::Sms => sms(&stage()?),
-        Channel::Viber => viber_stage(&stage()?),
-        Channel::Rcs => rcs_stage(&stage()?),
-        Channel::Telegram => telegram(&stage()?, None),
-        Channel::Voice => voice(&stage()?),
+        Channel::Sms => read_sms(&stage()?),
+        Channel::Viber => read_viber_stage(&stage()?),
+        Channel::Rcs => read_rcs_stage(&stage()?),
+        Channel::Telegram => read_telegram(&stage()?, None),
+        Channel::Voice => read_voice(&stage()?),
         // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
-        Channel::Whatsapp => Ok((Stage::new(channel, 1, None), None)),
-        Channel::Hlr | Channel::CallOtp => Err(fields.wrong("pipeline")),
+        Channel::Whatsapp => Ok((ChannelStage::new(channel, 1, None), None)),
+        Channel::Hlr | Channel::CallOtp => Err(fields.invalid_field("pipeline")),
     }
 }
 
-fn sms<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let signature = fields.alpha_name()?;
-    let text = fields.text("message").map_err(|_| Refusal::SMS_TEXT)?;
+fn read_sms<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
+    let signature = fields.required_alpha_name()?;
+    let text = fields.required_text("message").map_err(|_| OperationError::SMS_TEXT)?;
     let lifetime = fields.optional_lifetime(3_600..=259_200)?;
-    let parts = u32::try_from(sms_text(text).parts).unwrap_or(u32::MAX);
-    Ok((Stage::new(Channel::Sms, parts, lifetime), Some(signature)))
+    let parts = u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX);
+    Ok((ChannelStage::new(Channel::Sms, parts, lifetime), Some(signature)))
 }
 
-fn viber<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let signature = fields.signature()?;
+fn read_viber<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
+    let signature = fields.required_signature()?;
     let lifetime = fields.optional_lifetime(60..=172_800)?;
-    let message = || fields.text("message").map(|_| ());
-    let image = || fields.url("image");
-    let button = || fields.text("button").and_then(|_| fields.url("link"));
-    match fields.text("type")? {
+    let message = || fields.required_text("message").map(|_| ());
+    let image = || fields.check_url("image");
+    let button = || fields.required_text("button").and_then(|_| fields.check_url("link"));
+    match fields.required_text("type")? {
         "text" => message(),
         "image" => image(),
         "text+link" => message().and_then(|()| button()),
         "text+image+link" => message().and_then(|()| image()).and_then(|()| button()),
-        "carousel" => fields.free_text("message").and_then(|()| carousel(fields)),
-        _ => Err(fields.wrong("type")),
+        "carousel" => fields.check_free_text("message").and_then(|()| check_carousel(fields)),
+        _ => Err(fields.invalid_field("type")),
     }?;
-    Ok((Stage::new(Channel::Viber, 1, lifetime), Some(signature)))
+    Ok((ChannelStage::new(Channel::Viber, 1, lifetime), Some(signature)))
 }
 
-fn carousel(fields: &Fields) -> Result<(), Refusal> {
-    let cards = fields.objects("carousel")?;
+fn check_carousel(fields: &OperationFields) -> Result<(), OperationError> {
+    let cards = fields.object_list("carousel")?;
     if !(2..=5).contains(&cards.len()) {
-        return Err(fields.wrong("carousel"));
+        return Err(fields.invalid_field("carousel"));
     }
     for card in &cards {
-        card.free_text("caption")?;
-        card.url("image")?;
-        card.url("url")?;
-        card.text("button")?;
+        card.check_free_text("caption")?;
+        card.check_url("image")?;
+        card.check_url("url")?;
+        card.required_text("button")?;
     }
     Ok(())
 }
 
-fn rcs<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let (_, signature) = rcs_stage(fields)?;
-    fields.url("image")?;
-    fields.text("button")?;
-    fields.url("link")?;
-    Ok((Stage::new(Channel::Rcs, 1, fields.optional_lifetime(60..=u64::MAX)?), signature))
+fn read_rcs<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
+    let (_, signature) = read_rcs_stage(fields)?;
+    fields.check_url("image")?;
+    fields.required_text("button")?;
+    fields.check_url("link")?;
+    Ok((ChannelStage::new(Channel::Rcs, 1, fields.optional_lifetime(60..=u64::MAX)?), signature))
 }
 
-fn rcs_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let signature = fields.signature()?;
-    fields.text("message").map(|_| (Stage::new(Channel::Rcs, 1, None), Some(signature)))
+fn read_rcs_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
+    let signature = fields.required_signature()?;
+    fields.required_text("message").map(|_| (ChannelStage::new(Channel::Rcs, 1, None), Some(signature)))
 }
 
 /// A code of 4 to 8 digits: Telegram carries nothing else.
-fn telegram<'a>(fields: &Fields<'a>, lifetime: Option<u64>) -> Result<Leg<'a>, Refusal> {
-    let code = fields.digits("message")?.len();
-    let leg = (Stage::new(Channel::Telegram, 1, lifetime), None);
-    if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.wrong("message")) }
+fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Result<StageReading<'a>, OperationError> {
+    let code = fields.required_digits("message")?.len();
+    let leg = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
+    if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.invalid_field("message")) }
 }
 
 /// A spoken message. A stage is shown without the text, so here it may be absent.
-fn voice<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
+fn read_voice<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     fields.optional_text("message")?;
     let dtmf = fields.optional_flag("dtmf")?.unwrap_or_default();
     // The voice stands in an object of its own, or, in a stage as the contract shows it, beside the text.
-    let voice = fields.object("voice")?.unwrap_or_else(|| fields.clone());
+    let voice = fields.optional_object("voice")?.unwrap_or_else(|| fields.clone());
     match voice.optional_text("gender")? {
         None | Some("male" | "female") => {}
-        Some(_) => return Err(voice.wrong("gender")),
+        Some(_) => return Err(voice.invalid_field("gender")),
     }
     voice.optional_text("language")?;
-    voice.optional_text("name").map(|_| (Stage::new(Channel::Voice, 1, None).waiting_for_a_digit(dtmf), None))
+    voice.optional_text("name").map(|_| (ChannelStage::new(Channel::Voice, 1, None).with_dtmf(dtmf), None))
 }
 
-fn viber_stage<'a>(fields: &Fields<'a>) -> Result<Leg<'a>, Refusal> {
-    let signature = fields.signature()?;
-    fields.text("message")?;
-    fields.text("type").map(|_| (Stage::new(Channel::Viber, 1, None), Some(signature)))
+fn read_viber_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
+    let signature = fields.required_signature()?;
+    fields.required_text("message")?;
+    fields.required_text("type").map(|_| (ChannelStage::new(Channel::Viber, 1, None), Some(signature)))
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::{Item, Kind, Operation};
+    use super::super::{Kind, RequestItem, RequestedOperation};
     use super::*;
-    use crate::sandbox::platform::plan::longest;
+    use crate::sandbox::platform::plan::most_parts;
 
     /// Reads a message with fields of a good one replaced, or with `null` taken away.
-    fn read_with(kind: Kind, changes: Value) -> Result<Load, Refusal> {
-        let mut fields = good(kind);
+    fn read_with(kind: Kind, changes: Value) -> Result<SendRequest, OperationError> {
+        let mut fields = valid_fields(kind);
         if let (Some(fields), Value::Object(changes)) = (fields.as_object_mut(), changes) {
             fields.insert("phone".into(), "380501234567".into());
             fields.extend(changes);
         }
-        let item = Item::read(kind, fields.as_object().expect("an object"));
+        let item = RequestItem::from_json(kind, fields.as_object().expect("an object"));
         item.operation.map(|operation| match operation {
-            Operation::Send(load) => load,
+            RequestedOperation::Send(load) => load,
             other => panic!("{other:?} is no message"),
         })
     }
 
-    fn good(kind: Kind) -> Value {
+    fn valid_fields(kind: Kind) -> Value {
         let viber = json!({"viber_type": "text", "viber_signature": "Olena Co", "viber_message": "Hi"});
         let rcs = json!({"rcs_signature": "OlenaCo", "rcs_message": "Hi", "rcs_image": "https://a/b.png",
             "rcs_button": "Shop", "rcs_link": "https://a"});
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_taken_with_the_channels_that_it_tries_and_the_names_that_it_uses() {
+    fn send_request_has_its_channels_and_sender_names() {
         let (sms, viber) = ("OlenaCo", "Olena Co");
         for (kind, channels, signatures) in [
             (Kind::Sms, &[Channel::Sms][..], &[sms][..]),
@@ -216,9 +216,9 @@ mod tests {
             (Kind::RcsViberSms, &[Channel::Rcs, Channel::Viber, Channel::Sms], &[sms, viber, sms]),
             (Kind::Pipeline, &[Channel::Viber, Channel::Sms], &[viber, sms]),
         ] {
-            let stages = channels.iter().map(|channel| Stage::new(*channel, 1, None)).collect();
+            let stages = channels.iter().map(|channel| ChannelStage::new(*channel, 1, None)).collect();
             let signatures = signatures.iter().map(|name| Box::from(*name)).collect();
-            let load = Ok(Load { stages, signatures });
+            let load = Ok(SendRequest { stages, signatures });
             assert_eq!(read_with(kind, json!({})), load, "{}", kind.name());
             let extra = json!({"anything": {"else": [1]}, "hook": "https://a/?token=1"});
             assert_eq!(read_with(kind, extra), load, "{}", kind.name());
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_belongs_to_its_channel() {
+    fn lifetime_applies_to_its_own_channel() {
         for (kind, changes, channels) in [
             (Kind::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
             (Kind::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
@@ -242,17 +242,17 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_stage_gives_the_parts() {
+    fn parts_come_from_the_longest_stage() {
         for kind in [Kind::Sms, Kind::ViberSms, Kind::RcsSms, Kind::RcsViberSms] {
             let long = json!({"sms_message": "я".repeat(71)});
-            assert_eq!(read_with(kind, long).map(|load| longest(&load.stages)), Ok(2), "{}", kind.name());
+            assert_eq!(read_with(kind, long).map(|load| most_parts(&load.stages)), Ok(2), "{}", kind.name());
         }
         let long = json!({"sms": {"signature": "OlenaCo", "message": "я".repeat(71)}});
-        assert_eq!(read_with(Kind::Pipeline, long).map(|load| longest(&load.stages)), Ok(2));
+        assert_eq!(read_with(Kind::Pipeline, long).map(|load| most_parts(&load.stages)), Ok(2));
     }
 
     #[test]
-    fn a_field_that_is_missing_or_wrong_is_refused() {
+    fn missing_or_invalid_field_is_rejected() {
         let (alpha, text) = ("Error in Alpha-name", "Please enter SMS text");
         for (kind, changes, error) in [
             (Kind::Sms, json!({"sms_signature": null}), alpha),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_taken_for_absent() {
+    fn empty_optional_field_counts_as_absent() {
         let card = json!({"caption": "", "image": "https://a/b.png", "url": "https://a", "button": "Go"});
         let carousel = json!({"viber_type": "carousel", "viber_message": "", "viber_carousel": [card, card]});
         for (kind, changes) in [
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_takes_what_the_contract_leaves_free() {
+    fn pipeline_accepts_what_the_contract_leaves_open() {
         for changes in [
             json!({"pipeline": ["whatsapp"]}),
             json!({"pipeline": ["whatsapp"], "whatsapp": {"message": ""}}),

@@ -2,15 +2,15 @@
 
 use super::keys::BEHAVIOUR;
 use crate::domain::Channel;
-use crate::manifest::document::{Key, Shape};
+use crate::manifest::document::{KeySpec, ValueShape};
 
 /// How a channel is played if nobody says otherwise, and how its keys are called.
 #[derive(Clone, Copy)]
-pub(super) struct Play {
+pub(super) struct ChannelDefaults {
     /// What a part costs.
     price: &'static str,
     /// What is priced.
-    priced: &'static str,
+    price_doc: &'static str,
     /// How its messages may fare, as somebody would write it.
     example: &'static str,
     /// What fares.
@@ -22,55 +22,74 @@ pub(super) struct Play {
 }
 
 /// How a channel is played.
-pub(super) const fn play(channel: Channel) -> Play {
+pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
     match channel {
-        Channel::Sms => plain("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
-        Channel::Viber => read("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber."),
-        Channel::Rcs => read("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
-        Channel::Telegram => {
-            read("0.45", "The price of a one-time code sent through Telegram.", "{ delivered: 70% }", "Telegram.")
+        Channel::Sms => unread_channel("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
+        Channel::Viber => {
+            read_channel("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber.")
         }
+        Channel::Rcs => read_channel("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
+        Channel::Telegram => read_channel(
+            "0.45",
+            "The price of a one-time code sent through Telegram.",
+            "{ delivered: 70% }",
+            "Telegram.",
+        ),
         Channel::Voice => {
-            let play = plain("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
-            Play { is_spoken: true, ..play }
+            let play =
+                unread_channel("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
+            ChannelDefaults { is_spoken: true, ..play }
         }
-        Channel::Whatsapp => read("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp."),
-        Channel::Hlr => plain("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
+        Channel::Whatsapp => {
+            read_channel("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
+        }
+        Channel::Hlr => unread_channel("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
         Channel::CallOtp => {
-            plain("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
+            unread_channel("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
         }
     }
 }
 
-const fn plain(price: &'static str, priced: &'static str, example: &'static str, doc: &'static str) -> Play {
-    Play { price, priced, example, doc, tells_reading: false, is_spoken: false }
+const fn unread_channel(
+    price: &'static str,
+    priced: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> ChannelDefaults {
+    ChannelDefaults { price, price_doc: priced, example, doc, tells_reading: false, is_spoken: false }
 }
 
-const fn read(price: &'static str, priced: &'static str, example: &'static str, doc: &'static str) -> Play {
-    Play { tells_reading: true, ..plain(price, priced, example, doc) }
+const fn read_channel(
+    price: &'static str,
+    priced: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> ChannelDefaults {
+    ChannelDefaults { tells_reading: true, ..unread_channel(price, priced, example, doc) }
 }
 
-const COUNT: usize = Channel::ALL.len();
+const CHANNEL_COUNT: usize = Channel::ALL.len();
 
 /// The keys of the prices.
-pub(super) static PRICES: &[Key] = &{
-    let mut keys = [Key::new("", Shape::Amount, ""); COUNT];
+pub(super) static PRICES: &[KeySpec] = &{
+    let mut keys = [KeySpec::new("", ValueShape::Amount, ""); CHANNEL_COUNT];
     let mut at = 0;
-    while at < COUNT {
-        let (channel, play) = (Channel::ALL[at], play(Channel::ALL[at]));
-        keys[at] = Key::new(channel.name(), Shape::Amount, play.price).doc(play.priced).default(play.price);
+    while at < CHANNEL_COUNT {
+        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] =
+            KeySpec::new(channel.name(), ValueShape::Amount, play.price).with_doc(play.price_doc).default(play.price);
         at += 1;
     }
     keys
 };
 
 /// The keys of how messages fare in each channel.
-pub(super) static CHANNELS: &[Key] = &{
-    let mut keys = [Key::new("", Shape::Map(BEHAVIOUR), ""); COUNT];
+pub(super) static CHANNELS: &[KeySpec] = &{
+    let mut keys = [KeySpec::new("", ValueShape::Map(BEHAVIOUR), ""); CHANNEL_COUNT];
     let mut at = 0;
-    while at < COUNT {
-        let (channel, play) = (Channel::ALL[at], play(Channel::ALL[at]));
-        keys[at] = Key::new(channel.name(), Shape::Map(BEHAVIOUR), play.example).doc(play.doc);
+    while at < CHANNEL_COUNT {
+        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] = KeySpec::new(channel.name(), ValueShape::Map(BEHAVIOUR), play.example).with_doc(play.doc);
         at += 1;
     }
     keys
@@ -78,9 +97,9 @@ pub(super) static CHANNELS: &[Key] = &{
 
 /// The names of the channels.
 pub(super) static NAMES: &[&str] = &{
-    let mut names = [""; COUNT];
+    let mut names = [""; CHANNEL_COUNT];
     let mut at = 0;
-    while at < COUNT {
+    while at < CHANNEL_COUNT {
         names[at] = Channel::ALL[at].name();
         at += 1;
     }

@@ -4,28 +4,28 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::keys::FAULT;
-use super::load::seconds;
+use super::load::read_duration;
 use crate::domain::Endpoint;
 use crate::finding::{Finding, rules};
-use crate::manifest::Share;
-use crate::manifest::document::{Node, Report, Section};
+use crate::manifest::Percentage;
+use crate::manifest::document::{ConfigSection, FindingCollector, Node};
 
 /// Something that goes wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct ScenarioFault {
     /// When.
-    pub when: When,
+    pub when: ScenarioCondition,
     /// What.
-    pub effect: Effect,
+    pub effect: FaultEffect,
 }
 
 /// Which messages or envelopes something applies to: all that every given condition holds for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct When {
+pub struct ScenarioCondition {
     /// Numbers that end in these digits; an envelope, if one of its numbers does.
     pub suffix: Option<String>,
     /// A part of all, drawn by number for messages and by envelope for envelopes.
-    pub share: Option<Share>,
+    pub share: Option<Percentage>,
     /// Envelopes that hold at least one send, counted from 1 over both endpoints.
     pub envelope: Option<RangeInclusive<u64>>,
     /// The endpoint that they came to.
@@ -34,7 +34,7 @@ pub struct When {
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum FaultEffect {
     /// A send is refused with this error; the rest of its envelope is executed.
     ItemError(String),
     /// The whole envelope is refused with this error; nothing of it is executed.
@@ -94,7 +94,7 @@ pub enum Blindness {
 const EFFECTS: [&str; 7] = ["item_error", "top_error", "delay", "connection", "answer", "http", "webhook"];
 
 /// The keys that mean something only beside an effect, with what has to be there.
-const BESIDE: [(&str, &str, &str); 4] = [
+const COMPANION_KEYS: [(&str, &str, &str); 4] = [
     ("lasts", "connection", "refused"),
     ("retry_after", "http", ""),
     ("executed", "http", ""),
@@ -102,99 +102,105 @@ const BESIDE: [(&str, &str, &str); 4] = [
 ];
 
 /// The conditions that nobody can ask for before a connection is made, in words.
-const UNKNOWN_AT_THE_DOOR: [(&str, &str); 2] = [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
+const UNKNOWN_BEFORE_CONNECTION: [(&str, &str); 2] =
+    [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
 
 /// The faults of a scenario.
-pub(super) fn faults(items: &[Node], report: &mut Report) -> Vec<Fault> {
-    items.iter().filter_map(|item| fault(item, report)).collect()
+pub(super) fn read_faults(items: &[Node], report: &mut FindingCollector) -> Vec<ScenarioFault> {
+    items.iter().filter_map(|item| read_fault(item, report)).collect()
 }
 
-fn fault(item: &Node, report: &mut Report) -> Option<Fault> {
-    let section = Section::new(Some(item), FAULT);
-    let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has(key)).collect();
+fn read_fault(item: &Node, report: &mut FindingCollector) -> Option<ScenarioFault> {
+    let section = ConfigSection::new(Some(item), FAULT);
+    let said: Vec<&str> = EFFECTS.into_iter().filter(|key| section.has_value(key)).collect();
     let [one] = said.as_slice() else {
         let message = match said.as_slice() {
             [] => "this fault has no effect".to_owned(),
             many => format!("this fault has {} effects, but only one is allowed", many.len()),
         };
         let finding = Finding::new(&rules::FAULT_EFFECT, message);
-        report.at(&item.span, finding.help(format!("use exactly one of {}", crate::finding::list(EFFECTS))));
+        report.add(
+            &item.span,
+            finding.help(format!("use exactly one of {}", crate::finding::join_alternatives(EFFECTS))),
+        );
         return None;
     };
-    for (key, effect, word) in BESIDE {
+    for (key, effect, word) in COMPANION_KEYS {
         let fits = *one == effect && (word.is_empty() || section.text(effect) == Some(word));
         if let Some(entry) = section.entry(key).filter(|_| !fits) {
             let needs = if word.is_empty() { format!("`{effect}`") } else { format!("`{effect}: {word}`") };
             let finding = Finding::new(&rules::FAULT_EFFECT, format!("`{key}` needs {needs}"));
-            report.at(&entry.key_span, finding.help("remove it"));
+            report.add(&entry.key_span, finding.help("remove it"));
         }
     }
-    let condition = section.section("when");
-    let when = when(condition, report);
-    for (key, unknown) in UNKNOWN_AT_THE_DOOR {
+    let condition = section.subsection("when");
+    let when = read_condition(condition, report);
+    for (key, unknown) in UNKNOWN_BEFORE_CONNECTION {
         if let Some(entry) = condition.entry(key).filter(|_| *one == "connection") {
             let message = format!("{unknown} is not known before the connection is established");
             let finding = Finding::new(&rules::FAULT_EFFECT, message);
-            report.at(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
+            report.add(&entry.key_span, finding.help("use `envelope` or `share` as the condition for `connection`"));
         }
     }
-    Some(Fault { when, effect: effect(section, one)? })
+    Some(ScenarioFault { when, effect: read_effect(section, one)? })
 }
 
-fn effect(section: Section<'_>, key: &str) -> Option<Effect> {
+fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
     let text = section.text(key)?;
     Some(match (key, text) {
-        ("item_error", text) => Effect::ItemError(text.to_owned()),
-        ("top_error", text) => Effect::TopError(text.to_owned()),
-        ("delay", _) => Effect::Delay(seconds(section, "delay")?),
-        ("connection", "refused") => Effect::Refused(seconds(section, "lasts")?),
-        ("connection", "closed") => Effect::Closed,
-        ("answer", "dropped") => Effect::Dropped,
-        ("answer", "truncated") => Effect::Truncated,
-        ("answer", "reordered") => Effect::Reordered,
-        ("answer", "missing") => Effect::Missing,
-        ("answer", "foreign") => Effect::Foreign,
-        ("http", _) => Effect::Http {
-            status: section.parsed("http")?,
-            retry_after: seconds(section, "retry_after"),
-            executed: section.parsed("executed")?,
+        ("item_error", text) => FaultEffect::ItemError(text.to_owned()),
+        ("top_error", text) => FaultEffect::TopError(text.to_owned()),
+        ("delay", _) => FaultEffect::Delay(read_duration(section, "delay")?),
+        ("connection", "refused") => FaultEffect::Refused(read_duration(section, "lasts")?),
+        ("connection", "closed") => FaultEffect::Closed,
+        ("answer", "dropped") => FaultEffect::Dropped,
+        ("answer", "truncated") => FaultEffect::Truncated,
+        ("answer", "reordered") => FaultEffect::Reordered,
+        ("answer", "missing") => FaultEffect::Missing,
+        ("answer", "foreign") => FaultEffect::Foreign,
+        ("http", _) => FaultEffect::Http {
+            status: section.parse_value("http")?,
+            retry_after: read_duration(section, "retry_after"),
+            executed: section.parse_value("executed")?,
         },
-        ("webhook", "twice") => Effect::Webhook(WebhookFault::Twice),
-        ("webhook", "late") => Effect::Webhook(WebhookFault::Late(seconds(section, "by")?)),
-        ("webhook", "reordered") => Effect::Webhook(WebhookFault::Reordered),
-        ("webhook", "lost") => Effect::Webhook(WebhookFault::Lost),
+        ("webhook", "twice") => FaultEffect::Webhook(WebhookFault::Twice),
+        ("webhook", "late") => FaultEffect::Webhook(WebhookFault::Late(read_duration(section, "by")?)),
+        ("webhook", "reordered") => FaultEffect::Webhook(WebhookFault::Reordered),
+        ("webhook", "lost") => FaultEffect::Webhook(WebhookFault::Lost),
         _ => return None,
     })
 }
 
 /// The condition that a section describes.
-pub(super) fn when(section: Section<'_>, report: &mut Report) -> When {
+pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCollector) -> ScenarioCondition {
     let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some((text, span)) = section.typed("suffix").filter(|(text, _)| !digits(text)) {
+    if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !digits(text)) {
         let finding =
             Finding::new(&rules::WRONG_TYPE, format!("`suffix` is `{text}`, but must be the last digits of a number"));
-        report.at(span, finding.help("write, for example, `suffix: \"07\"`"));
+        report.add(span, finding.help("write, for example, `suffix: \"07\"`"));
     }
-    let envelope = section.typed("envelope").and_then(|(text, span)| {
-        let envelopes = envelopes(text);
+    let envelope = section.typed_text("envelope").and_then(|(text, span)| {
+        let envelopes = parse_envelope_range(text);
         if envelopes.is_none() {
             let finding =
                 Finding::new(&rules::WRONG_TYPE, format!("`envelope` is `{text}`, but must be a number or a range"));
-            report
-                .at(span, finding.help("write, for example, `envelope: 3` or `envelope: 3-5`; the first request is 1"));
+            report.add(
+                span,
+                finding.help("write, for example, `envelope: 3` or `envelope: 3-5`; the first request is 1"),
+            );
         }
         envelopes
     });
-    When {
+    ScenarioCondition {
         suffix: section.text("suffix").map(str::to_owned),
-        share: section.parsed("share"),
+        share: section.parse_value("share"),
         envelope,
         endpoint: section.text("endpoint").map(|name| if name == "async" { Endpoint::Async } else { Endpoint::Sync }),
     }
 }
 
 /// One envelope or a range of them.
-fn envelopes(text: &str) -> Option<RangeInclusive<u64>> {
+fn parse_envelope_range(text: &str) -> Option<RangeInclusive<u64>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
     (1 <= first && first <= last).then_some(first..=last)

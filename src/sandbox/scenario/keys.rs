@@ -1,88 +1,104 @@
 //! The keys of a scenario file.
 
 use super::channels::{CHANNELS, NAMES, PRICES};
-use crate::manifest::document::{Key, Shape};
+use crate::manifest::document::{KeySpec, ValueShape};
 
 /// The longest time of a scenario, a year.
 const YEAR: u32 = 366 * 86_400;
 
-const TIME: Shape = Shape::Seconds { least: 0, most: YEAR };
+const TIME: ValueShape = ValueShape::Seconds { least: 0, most: YEAR };
 
 /// The keys at the top of a scenario file.
-pub(super) static SCENARIO: &[Key] = &[
-    Key::new("seed", Shape::Integer { least: 0, most: u32::MAX }, "7")
-        .doc("The seed for random choices. The same seed produces the same results.")
+pub(super) static SCENARIO: &[KeySpec] = &[
+    KeySpec::new("seed", ValueShape::Integer { least: 0, most: u32::MAX }, "7")
+        .with_doc("The seed for random choices. The same seed produces the same results.")
         .default("0"),
-    Key::new("speed", Shape::Integer { least: 1, most: 1_000_000 }, "60")
-        .doc("How many seconds pass for messages during one second of real time.")
+    KeySpec::new("speed", ValueShape::Integer { least: 1, most: 1_000_000 }, "60")
+        .with_doc("How many seconds pass for messages during one second of real time.")
         .default("1"),
-    Key::new("accounts", Shape::List { of: &ACCOUNT_ITEM, least: 1, most: 100 }, "[{ balance: 100 }]")
-        .doc("The gateway's accounts."),
-    Key::new("limits", Shape::Map(LIMITS), "{ rate: 50/s, burst: 50 }")
-        .doc("How many operations each account can send. Requests above the limit get HTTP 429."),
-    Key::new("prices", Shape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
-        .doc("The price of one message part on each channel, in the account's currency."),
-    Key::new("charge_undelivered", Shape::Bool, "false")
-        .doc("Whether messages that no channel delivered are charged.")
+    KeySpec::new("accounts", ValueShape::List { of: &ACCOUNT_ITEM, least: 1, most: 100 }, "[{ balance: 100 }]")
+        .with_doc("The gateway's accounts."),
+    KeySpec::new("limits", ValueShape::Map(LIMITS), "{ rate: 50/s, burst: 50 }")
+        .with_doc("How many operations each account can send. Requests above the limit get HTTP 429."),
+    KeySpec::new("prices", ValueShape::Map(PRICES), "{ sms: 0.80, viber: 0.50 }")
+        .with_doc("The price of one message part on each channel, in the account's currency."),
+    KeySpec::new("charge_undelivered", ValueShape::Bool, "false")
+        .with_doc("Whether messages that no channel delivered are charged.")
         .default("true"),
-    Key::new("channels", Shape::Map(CHANNELS), "{ rcs: { delivered: 40% } }")
-        .doc("The delivery results on each channel."),
-    Key::new("exceptions", Shape::List { of: &EXCEPTION_ITEM, least: 0, most: 1_000 }, "[{ when: { suffix: 13 }, … }]")
-        .doc("Messages that get different results. The first matching exception applies."),
-    Key::new(
+    KeySpec::new("channels", ValueShape::Map(CHANNELS), "{ rcs: { delivered: 40% } }")
+        .with_doc("The delivery results on each channel."),
+    KeySpec::new(
+        "exceptions",
+        ValueShape::List { of: &EXCEPTION_ITEM, least: 0, most: 1_000 },
+        "[{ when: { suffix: 13 }, … }]",
+    )
+    .with_doc("Messages that get different results. The first matching exception applies."),
+    KeySpec::new(
         "faults",
-        Shape::List { of: &FAULT_ITEM, least: 0, most: 1_000 },
+        ValueShape::List { of: &FAULT_ITEM, least: 0, most: 1_000 },
         "[{ when: { envelope: 2 }, answer: dropped }]",
     )
-    .doc("Faults that the gateway simulates."),
-    Key::new("status", Shape::Map(STATUS), "{ lag: 30s }").doc("Which messages `status` does not know."),
-    Key::new("webhooks", Shape::Map(WEBHOOKS), "{ retry: [1m, 5m] }").doc("How the sandbox sends webhooks."),
-    Key::new("templates", Shape::Map(TEMPLATES), "{ review: 1h }").doc("How Viber templates are reviewed."),
+    .with_doc("Faults that the gateway simulates."),
+    KeySpec::new("status", ValueShape::Map(STATUS), "{ lag: 30s }").with_doc("Which messages `status` does not know."),
+    KeySpec::new("webhooks", ValueShape::Map(WEBHOOKS), "{ retry: [1m, 5m] }")
+        .with_doc("How the sandbox sends webhooks."),
+    KeySpec::new("templates", ValueShape::Map(TEMPLATES), "{ review: 1h }")
+        .with_doc("How Viber templates are reviewed."),
 ];
 
-static ACCOUNT_ITEM: Key = Key::new("account", Shape::Map(ACCOUNT), "{ balance: 100 }").doc("An account.");
+static ACCOUNT_ITEM: KeySpec =
+    KeySpec::new("account", ValueShape::Map(ACCOUNT), "{ balance: 100 }").with_doc("An account.");
 
 /// The keys of one account.
-pub(super) static ACCOUNT: &[Key] = &[
-    Key::new("key", Shape::Line, "second-key").doc("The account's API key. Defaults to the sandbox's own key."),
-    Key::new("balance", Shape::Amount, "1000.50").doc("The initial balance.").default("100000000.123456"),
-    Key::new("currency", Shape::Line, "UAH").doc("The account's currency code.").default("UAH"),
-    Key::new("notify", Shape::Line, "http://127.0.0.1:9000/status")
-        .doc("The account's notification URL, for statuses that are not sent to a `hook`."),
-    Key::new("whatsapp", Shape::Bool, "false").doc("Whether the account has a WhatsApp route.").default("true"),
-    Key::new("senders", Shape::Texts, "{ OlenaCo: Checked, Spring: New }")
-        .doc("The account's sender names, each `Checked` or `New`. Without this key, every well-formed name is valid."),
+pub(super) static ACCOUNT: &[KeySpec] = &[
+    KeySpec::new("key", ValueShape::Line, "second-key")
+        .with_doc("The account's API key. Defaults to the sandbox's own key."),
+    KeySpec::new("balance", ValueShape::Amount, "1000.50").with_doc("The initial balance.").default("100000000.123456"),
+    KeySpec::new("currency", ValueShape::Line, "UAH").with_doc("The account's currency code.").default("UAH"),
+    KeySpec::new("notify", ValueShape::Line, "http://127.0.0.1:9000/status")
+        .with_doc("The account's notification URL, for statuses that are not sent to a `hook`."),
+    KeySpec::new("whatsapp", ValueShape::Bool, "false")
+        .with_doc("Whether the account has a WhatsApp route.")
+        .default("true"),
+    KeySpec::new("senders", ValueShape::Texts, "{ OlenaCo: Checked, Spring: New }").with_doc(
+        "The account's sender names, each `Checked` or `New`. Without this key, every well-formed name is valid.",
+    ),
 ];
 
 /// The keys of what each account may send.
-static LIMITS: &[Key] = &[
-    Key::new("rate", Shape::Rate, "50/s").doc("The average number of operations per second or minute.").required(),
-    Key::new("burst", Shape::Integer { least: 1, most: 1_000_000 }, "50")
-        .doc("How many operations can arrive at once after a pause. Larger requests are never accepted.")
-        .required(),
+static LIMITS: &[KeySpec] = &[
+    KeySpec::new("rate", ValueShape::Rate, "50/s")
+        .with_doc("The average number of operations per second or minute.")
+        .mark_required(),
+    KeySpec::new("burst", ValueShape::Integer { least: 1, most: 1_000_000 }, "50")
+        .with_doc("How many operations can arrive at once after a pause. Larger requests are never accepted.")
+        .mark_required(),
 ];
 
 /// The keys of how messages fare.
-pub(super) static BEHAVIOUR: &[Key] = &[
-    Key::new("delivered", Shape::Share, "97%").doc("The share of delivered messages."),
-    Key::new("after", TIME, "8s").doc("The time until the channel delivers the message or fails."),
-    Key::new("fails_as", Shape::OneOf(FAILURES), "UNDELIVERABLE").doc("The status of messages that are not delivered."),
-    Key::new("read", Shape::Share, "80%").doc("The share of delivered messages that are read."),
-    Key::new("read_after", TIME, "1m").doc("The time until a delivered message is read."),
-    Key::new("reply", Shape::Map(REPLY), "{ share: 5%, message: STOP }").doc("Replies to messages."),
-    Key::new("digit", Shape::Line, "1").doc("The digit that the recipient presses."),
-    Key::new("duration", TIME, "12s").doc("The duration of the call."),
+pub(super) static BEHAVIOUR: &[KeySpec] = &[
+    KeySpec::new("delivered", ValueShape::Share, "97%").with_doc("The share of delivered messages."),
+    KeySpec::new("after", TIME, "8s").with_doc("The time until the channel delivers the message or fails."),
+    KeySpec::new("fails_as", ValueShape::OneOf(FAILURES), "UNDELIVERABLE")
+        .with_doc("The status of messages that are not delivered."),
+    KeySpec::new("read", ValueShape::Share, "80%").with_doc("The share of delivered messages that are read."),
+    KeySpec::new("read_after", TIME, "1m").with_doc("The time until a delivered message is read."),
+    KeySpec::new("reply", ValueShape::Map(REPLY), "{ share: 5%, message: STOP }").with_doc("Replies to messages."),
+    KeySpec::new("digit", ValueShape::Line, "1").with_doc("The digit that the recipient presses."),
+    KeySpec::new("duration", TIME, "12s").with_doc("The duration of the call."),
 ];
 
-static REPLY: &[Key] = &[
-    Key::new("share", Shape::Share, "5%").doc("The share of delivered messages that get a reply.").default("100%"),
-    Key::new("after", TIME, "1m")
-        .doc(
+static REPLY: &[KeySpec] = &[
+    KeySpec::new("share", ValueShape::Share, "5%")
+        .with_doc("The share of delivered messages that get a reply.")
+        .default("100%"),
+    KeySpec::new("after", TIME, "1m")
+        .with_doc(
             "The time until the recipient replies, after reading the message or, if the channel does not report \
             that, after its delivery.",
         )
         .default("1m"),
-    Key::new("message", Shape::Line, "STOP").doc("The message text of the reply.").required(),
+    KeySpec::new("message", ValueShape::Line, "STOP").with_doc("The message text of the reply.").mark_required(),
 ];
 
 /// The final statuses of a message that was not delivered.
@@ -99,76 +115,84 @@ static FAILURES: &[&str] = &[
     "UNKNOWN",
 ];
 
-static EXCEPTION_ITEM: Key =
-    Key::new("exception", Shape::Map(EXCEPTION), "{ when: { suffix: 13 }, then: { delivered: 0% } }")
-        .doc("Messages that get different results.");
+static EXCEPTION_ITEM: KeySpec =
+    KeySpec::new("exception", ValueShape::Map(EXCEPTION), "{ when: { suffix: 13 }, then: { delivered: 0% } }")
+        .with_doc("Messages that get different results.");
 
 /// The keys of an exception.
-pub(super) static EXCEPTION: &[Key] = &[
-    Key::new("when", Shape::Map(WHEN), "{ suffix: 13 }").doc("Which messages the exception applies to.").required(),
-    Key::new("channel", Shape::OneOf(NAMES), "rcs").doc("The channel. Defaults to all channels."),
-    Key::new("then", Shape::Map(BEHAVIOUR), "{ delivered: 0% }")
-        .doc("The results of these messages on that channel.")
-        .required(),
+pub(super) static EXCEPTION: &[KeySpec] = &[
+    KeySpec::new("when", ValueShape::Map(WHEN), "{ suffix: 13 }")
+        .with_doc("Which messages the exception applies to.")
+        .mark_required(),
+    KeySpec::new("channel", ValueShape::OneOf(NAMES), "rcs").with_doc("The channel. Defaults to all channels."),
+    KeySpec::new("then", ValueShape::Map(BEHAVIOUR), "{ delivered: 0% }")
+        .with_doc("The results of these messages on that channel.")
+        .mark_required(),
 ];
 
 /// The keys of a condition.
-pub(super) static WHEN: &[Key] = &[
-    Key::new("suffix", Shape::Line, "13").doc("Numbers that end with these digits."),
-    Key::new("share", Shape::Share, "1%").doc("A share of all messages, chosen at random from the seed."),
-    Key::new("envelope", Shape::Line, "2-5")
-        .doc("The position of the request among those that contain messages, starting at 1."),
-    Key::new("endpoint", Shape::OneOf(&["sync", "async"]), "async").doc("The endpoint."),
+pub(super) static WHEN: &[KeySpec] = &[
+    KeySpec::new("suffix", ValueShape::Line, "13").with_doc("Numbers that end with these digits."),
+    KeySpec::new("share", ValueShape::Share, "1%").with_doc("A share of all messages, chosen at random from the seed."),
+    KeySpec::new("envelope", ValueShape::Line, "2-5")
+        .with_doc("The position of the request among those that contain messages, starting at 1."),
+    KeySpec::new("endpoint", ValueShape::OneOf(&["sync", "async"]), "async").with_doc("The endpoint."),
 ];
 
-static FAULT_ITEM: Key =
-    Key::new("fault", Shape::Map(FAULT), "{ when: { envelope: 2 }, answer: dropped }").doc("A fault.");
+static FAULT_ITEM: KeySpec =
+    KeySpec::new("fault", ValueShape::Map(FAULT), "{ when: { envelope: 2 }, answer: dropped }").with_doc("A fault.");
 
 /// The keys of a fault: `when`, one effect, and what the effect may need.
-pub(super) static FAULT: &[Key] = &[
-    Key::new("when", Shape::Map(WHEN), "{ envelope: 2 }")
-        .doc("When the fault occurs. Without conditions, it always occurs.")
-        .required(),
-    Key::new("item_error", Shape::Line, "No route").doc("Rejects messages with this error."),
-    Key::new("top_error", Shape::Line, "Access denied").doc("Rejects requests with this error."),
-    Key::new("delay", TIME, "40s").doc("Delays the response."),
-    Key::new("connection", Shape::OneOf(&["refused", "closed"]), "refused")
-        .doc("Refuses the connection, or closes it before reading the request."),
-    Key::new("lasts", TIME, "3s").doc("How long the sandbox refuses connections.").default("3s"),
-    Key::new("answer", Shape::OneOf(ANSWERS), "dropped").doc("What is wrong with the response."),
-    Key::new("http", Shape::Integer { least: 300, most: 599 }, "502")
-        .doc("Responds with an HTML page and this HTTP status."),
-    Key::new("retry_after", TIME, "5s").doc("The header `Retry-After` of the page."),
-    Key::new("executed", Shape::Bool, "true").doc("Whether the request is still processed.").default("false"),
-    Key::new("webhook", Shape::OneOf(&["twice", "late", "reordered", "lost"]), "lost")
-        .doc("What is wrong with the message's webhooks."),
-    Key::new("by", TIME, "10m").doc("The delay of a late webhook.").default("10m"),
+pub(super) static FAULT: &[KeySpec] = &[
+    KeySpec::new("when", ValueShape::Map(WHEN), "{ envelope: 2 }")
+        .with_doc("When the fault occurs. Without conditions, it always occurs.")
+        .mark_required(),
+    KeySpec::new("item_error", ValueShape::Line, "No route").with_doc("Rejects messages with this error."),
+    KeySpec::new("top_error", ValueShape::Line, "Access denied").with_doc("Rejects requests with this error."),
+    KeySpec::new("delay", TIME, "40s").with_doc("Delays the response."),
+    KeySpec::new("connection", ValueShape::OneOf(&["refused", "closed"]), "refused")
+        .with_doc("Refuses the connection, or closes it before reading the request."),
+    KeySpec::new("lasts", TIME, "3s").with_doc("How long the sandbox refuses connections.").default("3s"),
+    KeySpec::new("answer", ValueShape::OneOf(ANSWERS), "dropped").with_doc("What is wrong with the response."),
+    KeySpec::new("http", ValueShape::Integer { least: 300, most: 599 }, "502")
+        .with_doc("Responds with an HTML page and this HTTP status."),
+    KeySpec::new("retry_after", TIME, "5s").with_doc("The header `Retry-After` of the page."),
+    KeySpec::new("executed", ValueShape::Bool, "true")
+        .with_doc("Whether the request is still processed.")
+        .default("false"),
+    KeySpec::new("webhook", ValueShape::OneOf(&["twice", "late", "reordered", "lost"]), "lost")
+        .with_doc("What is wrong with the message's webhooks."),
+    KeySpec::new("by", TIME, "10m").with_doc("The delay of a late webhook.").default("10m"),
 ];
 
 static ANSWERS: &[&str] = &["dropped", "truncated", "reordered", "missing", "foreign"];
 
-static STATUS: &[Key] = &[
-    Key::new("lag", TIME, "30s").doc("How long `status` does not know an accepted message.").default("0"),
-    Key::new("blind", Shape::OneOf(&["denies", "affirms"]), "denies")
-        .doc("Whether `status` claims to know no message, or every message."),
+static STATUS: &[KeySpec] = &[
+    KeySpec::new("lag", TIME, "30s").with_doc("How long `status` does not know an accepted message.").default("0"),
+    KeySpec::new("blind", ValueShape::OneOf(&["denies", "affirms"]), "denies")
+        .with_doc("Whether `status` claims to know no message, or every message."),
 ];
 
 /// The keys of how webhooks are sent.
-pub(super) static WEBHOOKS: &[Key] = &[
-    Key::new("retry", Shape::List { of: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
-        .doc("How long to wait before each retry of a webhook that did not get HTTP 200.")
+pub(super) static WEBHOOKS: &[KeySpec] = &[
+    KeySpec::new("retry", ValueShape::List { of: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
+        .with_doc("How long to wait before each retry of a webhook that did not get HTTP 200.")
         .default("[1m, 3m, 5m, 10m, 15m, 20m, 30m, 60m, 120m]"),
-    Key::new("async_pipeline", Shape::Bool, "true")
-        .doc("Reports every final status of an asynchronous pipeline to its `hook`, not just rejections.")
+    KeySpec::new("async_pipeline", ValueShape::Bool, "true")
+        .with_doc("Reports every final status of an asynchronous pipeline to its `hook`, not just rejections.")
         .default("false"),
-    Key::new("intermediate", Shape::Bool, "true")
-        .doc("Whether a webhook also reports the failure of each earlier channel.")
+    KeySpec::new("intermediate", ValueShape::Bool, "true")
+        .with_doc("Whether a webhook also reports the failure of each earlier channel.")
         .default("false"),
 ];
 
-static WAIT: Key = Key::new("wait", TIME, "1m").doc("The time to wait.");
+static WAIT: KeySpec = KeySpec::new("wait", TIME, "1m").with_doc("The time to wait.");
 
-static TEMPLATES: &[Key] = &[
-    Key::new("review", TIME, "1h").doc("The duration of each step in the review of a Viber template.").default("10s"),
-    Key::new("approved", Shape::Bool, "false").doc("Whether Viber templates are approved.").default("true"),
+static TEMPLATES: &[KeySpec] = &[
+    KeySpec::new("review", TIME, "1h")
+        .with_doc("The duration of each step in the review of a Viber template.")
+        .default("10s"),
+    KeySpec::new("approved", ValueShape::Bool, "false")
+        .with_doc("Whether Viber templates are approved.")
+        .default("true"),
 ];

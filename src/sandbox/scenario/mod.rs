@@ -10,9 +10,9 @@ mod fault;
 mod keys;
 mod load;
 
-pub use behaviour::{Behaviour, Behaviours, Exception, Reading, Reply};
-pub use fault::{Blindness, Effect, Fault, WebhookFault, When};
-pub use load::{load_scenario, schema};
+pub use behaviour::{Behaviour, Behaviours, Exception, ReadBehaviour, ReplyBehaviour};
+pub use fault::{Blindness, FaultEffect, ScenarioCondition, ScenarioFault, WebhookFault};
+pub use load::{load_scenario, scenario_schema};
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -30,9 +30,9 @@ pub struct Scenario {
     /// The accounts, of which there is at least one; the first without a key has the server's.
     pub accounts: Vec<AccountSettings>,
     /// What each account may send in a time; nothing if that is any amount.
-    pub limit: Option<Limit>,
+    pub limit: Option<OperationLimit>,
     /// What a part costs, per channel.
-    pub prices: Prices,
+    pub prices: PartPrices,
     /// Whether a message that no channel delivered is charged (the last channel that was tried).
     pub charge_undelivered: bool,
     /// How messages fare, per channel.
@@ -40,13 +40,13 @@ pub struct Scenario {
     /// Messages that fare otherwise; the first that applies to a message and a channel counts.
     pub exceptions: Vec<Exception>,
     /// What goes wrong, in the order in which it was written.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ScenarioFault>,
     /// How long `status` does not know a message that was taken.
     pub status_lag: Duration,
     /// What `status` answers instead of the truth.
     pub status_blind: Option<Blindness>,
     /// Webhooks.
-    pub webhooks: Webhooks,
+    pub webhooks: WebhookBehaviour,
     /// How long a Viber template waits before it is `submitted`, and again before its last status.
     pub template_review: Duration,
     /// Whether Viber templates end as `approved`; otherwise as `rejected`.
@@ -92,7 +92,7 @@ impl SenderStatus {
 
 /// How many operations an account may send, in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct OperationLimit {
     /// Operations per second; more than 0 and finite.
     pub rate: f64,
     /// How many at once after a rest.
@@ -101,12 +101,12 @@ pub struct Limit {
 
 /// What one part costs, per channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prices([Amount; Channel::ALL.len()]);
+pub struct PartPrices([Amount; Channel::ALL.len()]);
 
-impl Prices {
+impl PartPrices {
     /// The price of a part in that channel.
     #[must_use]
-    pub fn of(&self, channel: Channel) -> Amount {
+    pub fn for_channel(&self, channel: Channel) -> Amount {
         self.0[channel as usize]
     }
 
@@ -118,7 +118,7 @@ impl Prices {
 
 /// How webhooks are sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Webhooks {
+pub struct WebhookBehaviour {
     /// The waits before a webhook that was not answered with 200 is tried again.
     pub retry: Vec<Duration>,
     /// Whether an asynchronous `pipeline` reports to its `hook` as other operations do, and not only a refusal.

@@ -12,7 +12,7 @@ use crate::domain::Endpoint;
 /// A file of `tests/contract`; its README says what the members mean.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Pair {
+struct ContractPair {
     section: String,
     endpoint: Endpoint,
     #[serde(default)]
@@ -21,9 +21,9 @@ struct Pair {
     response: Value,
 }
 
-impl Pair {
+impl ContractPair {
     /// What the sandbox answers.
-    fn answer(&self) -> Value {
+    fn send_request(&self) -> Value {
         let mut bench = Bench::new();
         for body in &self.before {
             bench.post(self.endpoint, body.to_string().as_bytes());
@@ -33,7 +33,7 @@ impl Pair {
 }
 
 /// Whether an answer has the form of the pattern: the same members, and a value of its kind for each placeholder.
-fn fits(pattern: &Value, answer: &Value) -> bool {
+fn matches_pattern(pattern: &Value, answer: &Value) -> bool {
     match (pattern, answer) {
         (Value::String(word), answer) if word.starts_with('<') => match word.as_str() {
             "<number>" => answer.is_number(),
@@ -46,17 +46,18 @@ fn fits(pattern: &Value, answer: &Value) -> bool {
         },
         (Value::Object(pattern), Value::Object(answer)) => {
             pattern.len() == answer.len()
-                && pattern.iter().all(|(key, value)| answer.get(key).is_some_and(|found| fits(value, found)))
+                && pattern.iter().all(|(key, value)| answer.get(key).is_some_and(|found| matches_pattern(value, found)))
         }
         (Value::Array(pattern), Value::Array(answer)) => {
-            pattern.len() == answer.len() && pattern.iter().zip(answer).all(|(pattern, answer)| fits(pattern, answer))
+            pattern.len() == answer.len()
+                && pattern.iter().zip(answer).all(|(pattern, answer)| matches_pattern(pattern, answer))
         }
         (pattern, answer) => pattern == answer,
     }
 }
 
 /// Every pair, under its file's name.
-fn pairs() -> Vec<(String, Pair)> {
+fn load_pairs() -> Vec<(String, ContractPair)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let paths = std::fs::read_dir(&folder).expect("the folder of pairs").map(|entry| entry.expect("an entry").path());
     let files = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
@@ -70,20 +71,23 @@ fn pairs() -> Vec<(String, Pair)> {
 }
 
 /// The requests of all pairs, those that come first too, with their endpoints.
-pub(crate) fn requests() -> Vec<(Endpoint, Value)> {
-    let pairs = pairs().into_iter();
+pub(crate) fn contract_requests() -> Vec<(Endpoint, Value)> {
+    let pairs = load_pairs().into_iter();
     pairs
         .flat_map(|(_, pair)| pair.before.into_iter().chain([pair.request]).map(move |body| (pair.endpoint, body)))
         .collect()
 }
 
 #[test]
-fn the_contracts_examples_are_answered_as_it_says() {
-    let pairs = pairs();
+fn contract_examples_get_the_documented_answers() {
+    let pairs = load_pairs();
     assert!(pairs.len() > 50, "only {} pairs", pairs.len());
     for (name, pair) in pairs {
-        let answer = pair.answer();
+        let answer = pair.send_request();
         let (section, response) = (&pair.section, &pair.response);
-        assert!(fits(response, &answer), "{name} (contract {section})\nexpected {response}\nanswered {answer}");
+        assert!(
+            matches_pattern(response, &answer),
+            "{name} (contract {section})\nexpected {response}\nanswered {answer}"
+        );
     }
 }

@@ -7,55 +7,60 @@ use proptest::prelude::*;
 
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Phone, Status};
-use crate::manifest::Share;
-use crate::sandbox::platform::{Life, MessageFacts, Moment, Phase, Stage, State};
-use crate::sandbox::scenario::{Behaviour, Behaviours, Exception, Reading, Reply, Scenario, When};
+use crate::manifest::Percentage;
+use crate::sandbox::platform::{ChannelStage, LifecycleState, MessageFacts, MessageLifecycle, Phase, VirtualTime};
+use crate::sandbox::scenario::{
+    Behaviour, Behaviours, Exception, ReadBehaviour, ReplyBehaviour, Scenario, ScenarioCondition,
+};
 
 const INTAKE: Timestamp = Timestamp::UNIX_EPOCH;
 
-fn share(percent: u32) -> Share {
+fn share(percent: u32) -> Percentage {
     format!("{percent}%").parse().expect("a share")
 }
 
-fn stage(channel: Channel) -> Stage {
-    Stage::new(channel, 1, None)
+fn stage(channel: Channel) -> ChannelStage {
+    ChannelStage::new(channel, 1, None)
 }
 
 /// Every state of a message's life: its channel, its word, and the milliseconds since intake.
-fn lived(scenario: &Scenario, stages: &[Stage], phone: u64) -> Vec<(Channel, String, i64)> {
+fn play_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) -> Vec<(Channel, String, i64)> {
     let facts = MessageFacts { phone: Phone::new(phone).expect("a phone"), envelope: 1, endpoint: Endpoint::Sync };
-    let intake = Moment::of(INTAKE);
-    let life = Life { scenario, facts, stages, intake };
-    let states = std::iter::successors(Some(State::at_intake(Phase::Queued, intake)), |state| life.next(*state));
+    let intake = VirtualTime::from_timestamp(INTAKE);
+    let life = MessageLifecycle { scenario, facts, stages, intake };
+    let states =
+        std::iter::successors(Some(LifecycleState::at_intake(Phase::Queued, intake)), |state| life.next_state(*state));
     let told = states.map(|state| {
-        let millis = state.since.timestamp().as_millisecond();
-        (stages[usize::from(state.stage)].channel, state.phase.word(scenario).to_owned(), millis)
+        let millis = state.since.to_timestamp().as_millisecond();
+        (stages[usize::from(state.stage)].channel, state.phase.status_name(scenario).to_owned(), millis)
     });
     told.take(100).collect()
 }
 
-fn never(channel: Channel) -> Behaviour {
-    Behaviour { delivered: share(0), ..Behaviour::usual(channel) }
+fn undelivered(channel: Channel) -> Behaviour {
+    Behaviour { delivered: share(0), ..Behaviour::default_for(channel) }
 }
 
 #[test]
-fn a_message_is_queued_then_accepted_then_delivered_and_read_where_the_channel_knows_it() {
+fn message_is_queued_accepted_delivered_and_read() {
     let scenario = Scenario::default();
     let sms = |word: &str, millis| (Channel::Sms, word.to_owned(), millis);
     let expected = [sms("QUEUED", 0), sms("ACCEPTED", 1_000), sms("DELIVERED", 2_000)];
-    assert_eq!(lived(&scenario, &[stage(Channel::Sms)], 380_501_234_567), expected);
+    assert_eq!(play_lifecycle(&scenario, &[stage(Channel::Sms)], 380_501_234_567), expected);
     let viber = |word: &str, millis| (Channel::Viber, word.to_owned(), millis);
     let expected = [viber("QUEUED", 0), viber("ACCEPTED", 1_000), viber("DELIVERED", 2_000), viber("READ", 5_000)];
-    assert_eq!(lived(&scenario, &[stage(Channel::Viber)], 380_501_234_567), expected);
+    assert_eq!(play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567), expected);
 }
 
 #[test]
-fn a_fallback_tries_its_channels_in_order_each_in_its_own_time() {
+fn fallback_tries_channels_in_order() {
     let mut scenario = Scenario::default();
-    scenario.behaviours.set(Channel::Rcs, Behaviour { after: Duration::from_secs(10), ..never(Channel::Rcs) });
-    scenario.behaviours.set(Channel::Viber, Behaviour { after: Duration::from_secs(20), ..never(Channel::Viber) });
+    scenario.behaviours.set(Channel::Rcs, Behaviour { after: Duration::from_secs(10), ..undelivered(Channel::Rcs) });
+    scenario
+        .behaviours
+        .set(Channel::Viber, Behaviour { after: Duration::from_secs(20), ..undelivered(Channel::Viber) });
     let stages = [Channel::Rcs, Channel::Viber, Channel::Sms].map(stage);
-    let told = lived(&scenario, &stages, 380_501_234_567);
+    let told = play_lifecycle(&scenario, &stages, 380_501_234_567);
     let expected = [
         (Channel::Rcs, "QUEUED".to_owned(), 0),
         (Channel::Rcs, "ACCEPTED".to_owned(), 5_000),
@@ -67,59 +72,63 @@ fn a_fallback_tries_its_channels_in_order_each_in_its_own_time() {
 }
 
 #[test]
-fn the_last_stage_tells_how_a_message_failed() {
+fn last_stage_determines_the_failure_status() {
     let mut scenario = Scenario::default();
     for (channel, fails_as) in [(Channel::Viber, Status::Filtered), (Channel::Sms, Status::Other("PAUSED".into()))] {
-        scenario.behaviours.set(channel, Behaviour { fails_as, ..never(channel) });
+        scenario.behaviours.set(channel, Behaviour { fails_as, ..undelivered(channel) });
     }
-    let told = lived(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
+    let told = play_lifecycle(&scenario, &[Channel::Viber, Channel::Sms].map(stage), 380_501_234_567);
     assert_eq!(told.last(), Some(&(Channel::Sms, "PAUSED".to_owned(), 4_000)));
 }
 
 #[test]
-fn a_message_expires_with_its_lifetime_and_not_a_second_before() {
+fn message_expires_exactly_at_its_lifetime() {
     let mut scenario = Scenario::default();
     scenario
         .behaviours
-        .set(Channel::Viber, Behaviour { after: Duration::from_secs(60), ..Behaviour::usual(Channel::Viber) });
+        .set(Channel::Viber, Behaviour { after: Duration::from_secs(60), ..Behaviour::default_for(Channel::Viber) });
     for (lifetime, word, millis) in [(Some(59), "EXPIRED", 59_000), (Some(60), "READ", 63_000), (None, "READ", 63_000)]
     {
-        let told = lived(&scenario, &[Stage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
+        let told = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
         assert_eq!(told.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
     }
     // With a channel to fall back to, its end is that channel's beginning.
-    let told = lived(&scenario, &[Stage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)], 380_501_234_567);
+    let told = play_lifecycle(
+        &scenario,
+        &[ChannelStage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)],
+        380_501_234_567,
+    );
     assert_eq!(told.last(), Some(&(Channel::Sms, "DELIVERED".to_owned(), 32_000)));
 }
 
 #[test]
-fn a_reply_follows_the_reading_or_the_delivery() {
+fn reply_follows_read_or_delivery() {
     let mut scenario = Scenario::default();
-    let reply = Some(Reply { share: Share::WHOLE, after: Duration::from_secs(7), message: "Yes".into() });
+    let reply = Some(ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(7), message: "Yes".into() });
     for (read, words, end) in [
         (
-            Some(Reading { share: share(100), after: Duration::from_secs(3) }),
+            Some(ReadBehaviour { share: share(100), after: Duration::from_secs(3) }),
             vec!["DELIVERED", "READ", "REPLIED"],
             12_000,
         ),
-        (Some(Reading { share: share(0), after: Duration::from_secs(3) }), vec!["DELIVERED", "REPLIED"], 9_000),
+        (Some(ReadBehaviour { share: share(0), after: Duration::from_secs(3) }), vec!["DELIVERED", "REPLIED"], 9_000),
         (None, vec!["DELIVERED", "REPLIED"], 9_000),
     ] {
-        let behaviour = Behaviour { read, reply: reply.clone(), ..Behaviour::usual(Channel::Viber) };
+        let behaviour = Behaviour { read, reply: reply.clone(), ..Behaviour::default_for(Channel::Viber) };
         scenario.behaviours.set(Channel::Viber, behaviour);
-        let told = lived(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
+        let told = play_lifecycle(&scenario, &[stage(Channel::Viber)], 380_501_234_567);
         assert_eq!(told[2..].iter().map(|(_, word, _)| word.as_str()).collect::<Vec<_>>(), words);
         assert_eq!(told.last().map(|(_, _, millis)| *millis), Some(end));
     }
 }
 
 #[test]
-fn the_first_exception_that_applies_takes_the_behaviours_place() {
-    let suffix = |suffix: &str| When { suffix: Some(suffix.into()), ..When::default() };
+fn first_matching_exception_replaces_the_behaviour() {
+    let suffix = |suffix: &str| ScenarioCondition { suffix: Some(suffix.into()), ..ScenarioCondition::default() };
     let failing = |when, channel, fails_as: Status| {
         let mut behaviours = Behaviours::default();
         for each in Channel::ALL {
-            behaviours.set(each, Behaviour { fails_as: fails_as.clone(), ..never(each) });
+            behaviours.set(each, Behaviour { fails_as: fails_as.clone(), ..undelivered(each) });
         }
         Exception { when, channel, behaviours }
     };
@@ -137,19 +146,21 @@ fn the_first_exception_that_applies_takes_the_behaviours_place() {
         (Channel::Sms, 380_500_000_021, "NO ROUTE"),
         (Channel::Sms, 380_500_000_022, "DELIVERED"),
     ] {
-        let told = lived(&scenario, &[stage(channel)], phone);
+        let told = play_lifecycle(&scenario, &[stage(channel)], phone);
         assert_eq!(told.last().map(|(_, word, _)| word.as_str()), Some(word), "{channel} {phone}");
     }
 }
 
 #[test]
-fn a_share_of_the_numbers_is_delivered_and_in_each_channel_another() {
+fn delivered_share_differs_between_channels() {
     let mut scenario = Scenario { seed: 3, ..Scenario::default() };
     for channel in [Channel::Viber, Channel::Sms] {
-        scenario.behaviours.set(channel, Behaviour { delivered: share(50), read: None, ..Behaviour::usual(channel) });
+        scenario
+            .behaviours
+            .set(channel, Behaviour { delivered: share(50), read: None, ..Behaviour::default_for(channel) });
     }
     let stages = [Channel::Viber, Channel::Sms].map(stage);
-    let ends = (0..4_000).filter_map(|n| lived(&scenario, &stages, 380_500_000_000 + n).pop());
+    let ends = (0..4_000).filter_map(|n| play_lifecycle(&scenario, &stages, 380_500_000_000 + n).pop());
     let (mut viber, mut sms, mut failed) = (0, 0, 0);
     for (channel, word, _) in ends {
         match (channel, word.as_str()) {
@@ -162,7 +173,7 @@ fn a_share_of_the_numbers_is_delivered_and_in_each_channel_another() {
     assert!((850..1_150).contains(&sms) && (850..1_150).contains(&failed), "{sms} {failed}");
 }
 
-fn behaviour() -> impl Strategy<Value = Behaviour> {
+fn any_behaviour() -> impl Strategy<Value = Behaviour> {
     let seconds = || (0_u64..400_000).prop_map(Duration::from_secs);
     let read = prop::option::of((0_u32..=100, seconds()));
     let reply = prop::option::of((0_u32..=100, seconds()));
@@ -170,36 +181,36 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
         delivered: share(delivered),
         after,
         fails_as: Status::Undeliverable,
-        read: read.map(|(part, after)| Reading { share: share(part), after }),
-        reply: reply.map(|(part, after)| Reply { share: share(part), after, message: "Yes".into() }),
+        read: read.map(|(part, after)| ReadBehaviour { share: share(part), after }),
+        reply: reply.map(|(part, after)| ReplyBehaviour { share: share(part), after, message: "Yes".into() }),
         digit: None,
         duration: None,
     })
 }
 
-fn stages() -> impl Strategy<Value = Vec<Stage>> {
+fn any_stages() -> impl Strategy<Value = Vec<ChannelStage>> {
     let lifetime = prop::option::of(prop_oneof![60_u64..500_000, any::<u64>()]);
     let channels = Just(Channel::ALL[..6].to_vec()).prop_shuffle();
     (channels, prop::collection::vec(lifetime, 1..=6)).prop_map(|(channels, lifetimes)| {
         let stages = channels.into_iter().zip(lifetimes);
-        stages.map(|(channel, lifetime)| Stage::new(channel, 1, lifetime)).collect()
+        stages.map(|(channel, lifetime)| ChannelStage::new(channel, 1, lifetime)).collect()
     })
 }
 
 proptest! {
     #[test]
-    fn time_and_stages_only_go_forward_and_every_life_ends_with_a_final_status(
+    fn lifecycle_moves_forward_to_a_final_status(
         seed: u64,
-        behaviours in prop::collection::vec(behaviour(), 6),
-        stages in stages(),
+        behaviours in prop::collection::vec(any_behaviour(), 6),
+        stages in any_stages(),
         phone in 10_000_u64..1_000_000_000_000_000,
     ) {
         let mut scenario = Scenario { seed, ..Scenario::default() };
         for (channel, behaviour) in Channel::ALL.into_iter().zip(behaviours) {
             scenario.behaviours.set(channel, behaviour);
         }
-        let told = lived(&scenario, &stages, phone);
-        prop_assert_eq!(&told, &lived(&scenario, &stages, phone));
+        let told = play_lifecycle(&scenario, &stages, phone);
+        prop_assert_eq!(&told, &play_lifecycle(&scenario, &stages, phone));
         prop_assert!(told.windows(2).all(|pair| pair[0].2 <= pair[1].2));
         // QUEUED, a try of each stage, delivered, read, replied.
         prop_assert!(told.len() <= stages.len() + 4);

@@ -11,7 +11,7 @@ use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::{self, Blindness, Scenario, SenderStatus};
 
 fn status(bench: &mut Bench, id: Value) -> Value {
-    bench.ask(Endpoint::Sync, &json!([{"type": "status", "id": id}]))["data"][0].clone()
+    bench.send(Endpoint::Sync, &json!([{"type": "status", "id": id}]))["data"][0].clone()
 }
 
 fn sms(id: Value, phone: Value) -> Value {
@@ -19,7 +19,7 @@ fn sms(id: Value, phone: Value) -> Value {
 }
 
 #[test]
-fn each_item_answers_for_itself_in_order() {
+fn each_item_gets_its_own_result_in_order() {
     let mut bench = Bench::new();
     let data = json!([
         {"type": "balance"},
@@ -28,7 +28,7 @@ fn each_item_answers_for_itself_in_order() {
         {"type": "template/list"},
         {"type": "status", "id": "001"},
     ]);
-    let answer = bench.ask(Endpoint::Sync, &data);
+    let answer = bench.send(Endpoint::Sync, &data);
     assert_eq!(answer["success"], true);
     let items = answer["data"].as_array().expect("items");
     let verdicts: Vec<_> = items.iter().map(|item| item["success"] == true).collect();
@@ -40,9 +40,9 @@ fn each_item_answers_for_itself_in_order() {
 }
 
 #[test]
-fn a_status_moves_with_the_clock() {
+fn status_changes_over_time() {
     let mut bench = Bench::new();
-    bench.ask(Endpoint::Sync, &json!([sms(json!("007"), json!("380501234567"))]));
+    bench.send(Endpoint::Sync, &json!([sms(json!("007"), json!("380501234567"))]));
     let updated = "1970-01-01T00:00:00+00:00";
     let record =
         json!({"id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "sms", "status": "QUEUED", "updated": updated});
@@ -54,55 +54,55 @@ fn a_status_moves_with_the_clock() {
 }
 
 #[test]
-fn an_unknown_message_is_an_item_that_failed() {
+fn unknown_message_is_a_failed_item() {
     let failed = json!({"success": false, "error": "Message not found", "data": {"id": 5}});
     assert_eq!(status(&mut Bench::new(), json!(5)), failed);
 }
 
 #[test]
-fn the_asynchronous_endpoint_executes_in_silence_and_its_refusals_have_a_status() {
+fn async_rejections_have_a_status() {
     let mut bench = Bench::new();
     let data = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]);
-    assert_eq!(bench.ask(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));
+    assert_eq!(bench.send(Endpoint::Async, &data), json!({"success": true, "request_id": "sandbox-0000000001"}));
     assert_eq!(status(&mut bench, json!(1))["data"]["status"], "QUEUED");
     assert_eq!(status(&mut bench, json!(2))["data"]["status"], "REJECTED");
 }
 
 #[test]
-fn a_refusal_that_was_answered_leaves_no_message() {
+fn sync_rejection_leaves_no_message() {
     let mut bench = Bench::new();
-    bench.ask(Endpoint::Sync, &json!([sms(json!(2), json!("nobody"))]));
+    bench.send(Endpoint::Sync, &json!([sms(json!(2), json!("nobody"))]));
     assert_eq!(status(&mut bench, json!(2))["success"], false);
 }
 
 #[test]
-fn a_message_without_an_id_is_known_by_the_gateways() {
+fn message_without_id_is_found_by_msg_id() {
     let mut bench = Bench::new();
-    let sent = bench.ask(Endpoint::Sync, &json!([sms(Value::Null, json!("380501234567"))]))["data"][0].clone();
+    let sent = bench.send(Endpoint::Sync, &json!([sms(Value::Null, json!("380501234567"))]))["data"][0].clone();
     assert_eq!(sent["data"]["id"], sent["data"]["msg_id"]);
     assert_eq!(status(&mut bench, sent["data"]["id"].clone())["data"]["id"], FIRST_MSG_ID.to_string());
 }
 
 #[test]
-fn several_recipients_are_several_messages() {
+fn each_recipient_gets_its_own_message() {
     let mut bench = Bench::new();
     let phones = json!("380501234567,380671234567");
-    let sent = bench.ask(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
+    let sent = bench.send(Endpoint::Sync, &json!([sms(json!(1), phones)]))["data"][0].clone();
     assert_eq!(sent["data"], json!({"id": 1, "msg_id": FIRST_MSG_ID, "data": 1, "parts": 2}));
     let told: Vec<_> =
-        bench.events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
+        bench.journal_events("operation").iter().map(|line| (line["phone"].clone(), line["msg_id"].clone())).collect();
     let both = [("380501234567", FIRST_MSG_ID), ("380671234567", FIRST_MSG_ID + 1)];
     assert_eq!(told, both.map(|(phone, msg_id)| (json!(phone), json!(msg_id))));
     assert_eq!((bench.platform.counts().messages, bench.platform.counts().parts), (2, 2));
 }
 
 #[test]
-fn what_is_sent_twice_stands_in_the_journal_twice() {
+fn duplicate_send_is_in_the_journal_twice() {
     let mut bench = Bench::new();
     for _ in 0..2 {
-        bench.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567"))]));
+        bench.send(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567"))]));
     }
-    let sent = bench.events("operation");
+    let sent = bench.journal_events("operation");
     let at = "1970-01-01T00:00:00.000+00:00";
     let line = |envelope: u64, msg_id: u64| {
         json!({"event": "operation", "at": at, "envelope": envelope, "index": 0, "type": "sms", "id": 1,
@@ -112,13 +112,13 @@ fn what_is_sent_twice_stands_in_the_journal_twice() {
 }
 
 #[test]
-fn the_journal_has_every_envelope_and_why_it_was_refused() {
+fn journal_has_every_envelope_with_its_error() {
     let mut bench = Bench::new();
-    bench.ask(Endpoint::Sync, &json!([{"type": "balance"}, {"type": "whatsapp"}]));
-    bench.ask(Endpoint::Async, &json!([{"type": "balance"}]));
+    bench.send(Endpoint::Sync, &json!([{"type": "balance"}, {"type": "whatsapp"}]));
+    bench.send(Endpoint::Async, &json!([{"type": "balance"}]));
     let at = "1970-01-01T00:00:00.000+00:00";
     assert_eq!(
-        bench.journal(),
+        bench.journal_lines(),
         [
             json!({"event": "envelope", "at": at, "envelope": 1, "endpoint": "sync", "remote": "127.0.0.1:9",
                 "operations": 2, "accepted": false, "error": "Invalid message type"}),
@@ -130,10 +130,10 @@ fn the_journal_has_every_envelope_and_why_it_was_refused() {
 }
 
 #[test]
-fn the_counts_add_up() {
+fn counts_add_up() {
     let mut bench = Bench::new();
-    bench.ask(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
-    bench.ask(Endpoint::Sync, &json!([{"type": "whatsapp"}]));
+    bench.send(Endpoint::Sync, &json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("nobody"))]));
+    bench.send(Endpoint::Sync, &json!([{"type": "whatsapp"}]));
     let counts = bench.platform.counts();
     assert_eq!((counts.envelopes, counts.refused_envelopes), (1, 1));
     let tally = counts.operations["sms"];
@@ -158,7 +158,7 @@ fn whatsapp(id: u64) -> Value {
 }
 
 #[test]
-fn each_account_has_its_own_money_names_and_messages() {
+fn accounts_have_separate_balance_names_and_messages() {
     let senders = Some(vec![("Other".to_owned(), SenderStatus::Checked), ("OlenaCo".to_owned(), SenderStatus::New)]);
     let scenario = Scenario {
         accounts: vec![
@@ -167,15 +167,15 @@ fn each_account_has_its_own_money_names_and_messages() {
         ],
         ..Scenario::default()
     };
-    let mut bench = Bench::playing(scenario);
+    let mut bench = Bench::with_scenario(scenario);
     let asked = json!([{"type": "balance"}, {"type": "sender"}, sms(json!(1), json!("380501234567")),
         {"type": "template/create", "name": "a", "template": "b"}]);
-    let first = bench.ask_as("one", Endpoint::Sync, &asked)["data"].clone();
-    let second = bench.ask_as("two", Endpoint::Sync, &asked)["data"].clone();
+    let first = bench.send_as("one", Endpoint::Sync, &asked)["data"].clone();
+    let second = bench.send_as("two", Endpoint::Sync, &asked)["data"].clone();
     assert_eq!(first[0]["data"], json!({"amount": 5.0, "currency": "UAH"}));
     assert_eq!(second[0]["data"], json!({"amount": 7.654_321, "currency": "EUR"}));
     assert_eq!(first[1]["data"], json!([]));
-    let senders = bench.ask_as("one", Endpoint::Sync, &json!([{"type": "sender"}]))["data"][0]["data"].clone();
+    let senders = bench.send_as("one", Endpoint::Sync, &json!([{"type": "sender"}]))["data"][0]["data"].clone();
     assert_eq!(senders, json!([]), "every name is known, and none is listed");
     assert_eq!(second[1]["data"][1], json!({"name": "OlenaCo", "status": "New"}));
     assert_eq!(first[2]["success"], true);
@@ -183,90 +183,90 @@ fn each_account_has_its_own_money_names_and_messages() {
     assert_eq!(second[2], refused, "a name that is not verified cannot be used");
     for (key, found) in [("one", true), ("two", false)] {
         let asked = json!([{"type": "status", "id": 1}, {"type": "status", "msg_id": FIRST_MSG_ID}]);
-        let told = bench.ask_as(key, Endpoint::Sync, &asked)["data"].clone();
+        let told = bench.send_as(key, Endpoint::Sync, &asked)["data"].clone();
         assert_eq!((&told[0]["success"], &told[1]["success"]), (&json!(found), &json!(found)), "{key}");
     }
-    assert_eq!(bench.ask_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
+    assert_eq!(bench.send_as("sandbox", Endpoint::Sync, &asked), json!({"success": false, "error": "Access denied"}));
     let left =
-        bench.ask_as("two", Endpoint::Sync, &json!([{"type": "template/delete", "id": 1}, {"type": "template/list"}]));
+        bench.send_as("two", Endpoint::Sync, &json!([{"type": "template/delete", "id": 1}, {"type": "template/list"}]));
     assert_eq!(left["data"][1]["data"], json!([]));
-    let kept = bench.ask_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
+    let kept = bench.send_as("one", Endpoint::Sync, &json!([{"type": "template/list"}]));
     assert_eq!(kept["data"][0]["data"][0]["template"], "b");
 }
 
 #[test]
-fn whatsapp_without_a_route_fails_alone_and_costs_nothing() {
+fn whatsapp_without_a_route_fails_at_no_cost() {
     let accounts = vec![scenario::AccountSettings { whatsapp: false, ..scenario::AccountSettings::default() }];
-    let mut bench = Bench::playing(Scenario { accounts, ..Scenario::default() });
-    let balance = bench.one(&json!({"type": "balance"}));
-    let answer = bench.ask(Endpoint::Sync, &json!([whatsapp(1), {"type": "balance"}]));
+    let mut bench = Bench::with_scenario(Scenario { accounts, ..Scenario::default() });
+    let balance = bench.send_one(&json!({"type": "balance"}));
+    let answer = bench.send(Endpoint::Sync, &json!([whatsapp(1), {"type": "balance"}]));
     let refused = json!({"success": false, "error": "No route", "data": {"id": 1}});
     assert_eq!(answer, json!({"success": true, "data": [refused, balance]}));
 }
 
 #[test]
-fn a_status_can_lag_or_be_blind() {
-    let mut bench = Bench::playing(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
-    bench.one(&sms(json!(1), json!("380501234567")));
+fn status_can_lag_or_be_blind() {
+    let mut bench = Bench::with_scenario(Scenario { status_lag: Duration::from_secs(1), ..Scenario::default() });
+    bench.send_one(&sms(json!(1), json!("380501234567")));
     let ask = json!({"type": "status", "id": 1});
-    assert_eq!(bench.one(&ask)["error"], "Message not found");
-    bench.wait(1_000);
-    assert_eq!(bench.one(&ask)["data"]["status"], "ACCEPTED");
+    assert_eq!(bench.send_one(&ask)["error"], "Message not found");
+    bench.advance_millis(1_000);
+    assert_eq!(bench.send_one(&ask)["data"]["status"], "ACCEPTED");
 
-    let blind = |blindness| Bench::playing(Scenario { status_blind: Some(blindness), ..Scenario::default() });
+    let blind = |blindness| Bench::with_scenario(Scenario { status_blind: Some(blindness), ..Scenario::default() });
     let mut denies = blind(Blindness::Denies);
-    denies.one(&sms(json!(1), json!("380501234567")));
-    assert_eq!(denies.one(&ask)["error"], "Message not found");
+    denies.send_one(&sms(json!(1), json!("380501234567")));
+    assert_eq!(denies.send_one(&ask)["error"], "Message not found");
     let mut affirms = blind(Blindness::Affirms);
-    let told = affirms.one(&json!({"type": "status", "id": "x7"}))["data"].clone();
+    let told = affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"].clone();
     assert_eq!((&told["id"], &told["status"]), (&json!("x7"), &json!("QUEUED")));
     assert!(told["msg_id"].as_str().is_some_and(|msg_id| msg_id.parse::<u64>().is_ok()), "{told}");
-    assert_eq!(affirms.one(&json!({"type": "status", "id": "x7"}))["data"]["msg_id"], told["msg_id"]);
-    assert_eq!(affirms.one(&json!({"type": "status", "msg_id": 5}))["data"]["msg_id"], "5");
+    assert_eq!(affirms.send_one(&json!({"type": "status", "id": "x7"}))["data"]["msg_id"], told["msg_id"]);
+    assert_eq!(affirms.send_one(&json!({"type": "status", "msg_id": 5}))["data"]["msg_id"], "5");
 }
 
 #[test]
-fn templates_are_kept_listed_and_deleted() {
+fn templates_can_be_created_listed_and_deleted() {
     let mut bench = Bench::new();
-    let created = bench.one(&json!({"type": "template/create", "name": "hello", "template": "Hi there"}));
+    let created = bench.send_one(&json!({"type": "template/create", "name": "hello", "template": "Hi there"}));
     let record = json!({"id": 1, "name": "hello", "template": "Hi there", "count": "8 / 1"});
     assert_eq!(created, json!({"success": true, "data": record}));
     let mut listed = record;
     listed["datetime"] = json!("1970-01-01T00:00:00+00:00");
-    assert_eq!(bench.one(&json!({"type": "template/list"}))["data"], json!([listed]));
-    let created = bench.one(&json!({"type": "template/viber/create", "signature": "OlenaCo", "template": "Hi"}));
+    assert_eq!(bench.send_one(&json!({"type": "template/list"}))["data"], json!([listed]));
+    let created = bench.send_one(&json!({"type": "template/viber/create", "signature": "OlenaCo", "template": "Hi"}));
     let mut record = json!({"id": 1, "template": "Hi", "signature": "OlenaCo", "status": "new"});
     assert_eq!(created["data"], record);
-    bench.wait(20_000);
+    bench.advance_millis(20_000);
     record["status"] = json!("approved");
-    assert_eq!(bench.one(&json!({"type": "template/viber/list"}))["data"], json!([record]));
+    assert_eq!(bench.send_one(&json!({"type": "template/viber/list"}))["data"], json!([record]));
     for (kind, id, deleted) in [
         ("template/delete", json!(1), 1),
         ("template/delete", json!("1"), 0),
         ("template/viber/delete", json!(2), 0),
         ("template/viber/delete", json!("1"), 1),
     ] {
-        let answer = bench.one(&json!({"type": kind, "id": id, "template": "Hi"}));
+        let answer = bench.send_one(&json!({"type": kind, "id": id, "template": "Hi"}));
         assert_eq!(answer, json!({"success": true, "data": {"deleted": deleted}}), "{kind} {id}");
     }
 }
 
 #[test]
-fn each_account_may_send_a_burst_and_then_its_rate_and_what_is_above_is_not_executed() {
+fn request_above_account_limit_is_not_executed() {
     let second = scenario::AccountSettings { key: Some("second".into()), ..scenario::AccountSettings::default() };
-    let limit = scenario::Limit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
+    let limit = scenario::OperationLimit { rate: 10.0, burst: std::num::NonZeroU32::new(2).expect("two") };
     let accounts = vec![scenario::AccountSettings::default(), second];
-    let mut bench = Bench::playing(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
+    let mut bench = Bench::with_scenario(Scenario { accounts, limit: Some(limit), ..Scenario::default() });
     let two = json!([sms(json!(1), json!("380501234567")), sms(json!(2), json!("380501234568"))]);
-    assert_eq!(bench.ask(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
     let refused = json!({"success": false, "error": "Too many operations"});
-    assert_eq!(bench.ask(Endpoint::Async, &two), refused, "both endpoints count");
-    assert_eq!(bench.ask_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
-    bench.wait(199);
-    assert_eq!(bench.ask(Endpoint::Sync, &two), refused);
-    bench.wait(1);
-    assert_eq!(bench.ask(Endpoint::Sync, &two)["success"], true);
+    assert_eq!(bench.send(Endpoint::Async, &two), refused, "both endpoints count");
+    assert_eq!(bench.send_as("second", Endpoint::Sync, &two)["success"], true, "each account has its own");
+    bench.advance_millis(199);
+    assert_eq!(bench.send(Endpoint::Sync, &two), refused);
+    bench.advance_millis(1);
+    assert_eq!(bench.send(Endpoint::Sync, &two)["success"], true);
     assert_eq!(bench.platform.counts().messages, 6);
-    let errors: Vec<_> = bench.events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
+    let errors: Vec<_> = bench.journal_events("envelope").iter().map(|line| line["error"].as_str().is_some()).collect();
     assert_eq!(errors, [false, true, false, true, false]);
 }

@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Received {
+pub(crate) struct ReceivedWebhook {
     pub line: String,
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Received {
+impl ReceivedWebhook {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
     }
@@ -31,14 +31,14 @@ impl Received {
 }
 
 /// It answers the first requests with these statuses, all others with 200. Dropped, it is gone.
-pub(crate) struct Receiver {
+pub(crate) struct TestReceiver {
     address: SocketAddr,
-    arrived: Mutex<mpsc::UnboundedReceiver<Received>>,
+    arrived: Mutex<mpsc::UnboundedReceiver<ReceivedWebhook>>,
     serving: JoinHandle<()>,
 }
 
-impl Receiver {
-    pub(crate) async fn answering(statuses: impl IntoIterator<Item = u16>) -> Self {
+impl TestReceiver {
+    pub(crate) async fn with_statuses(statuses: impl IntoIterator<Item = u16>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (arrivals, arrived) = mpsc::unbounded_channel();
@@ -47,7 +47,7 @@ impl Receiver {
             loop {
                 let (stream, _) = listener.accept().await.expect("a connection");
                 let status = statuses.next().unwrap_or(200);
-                if let Some(received) = answer(stream, status).await {
+                if let Some(received) = answer_request(stream, status).await {
                     // Nobody may be waiting any more.
                     let _ = arrivals.send(received);
                 }
@@ -62,7 +62,7 @@ impl Receiver {
     }
 
     /// The next request; fails when none comes.
-    pub(crate) async fn next(&self) -> Received {
+    pub(crate) async fn next(&self) -> ReceivedWebhook {
         let mut arrived = self.arrived.lock().await;
         let next = tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("a webhook in time");
         next.expect("the receiver still listens")
@@ -74,14 +74,14 @@ impl Receiver {
     }
 }
 
-impl Drop for Receiver {
+impl Drop for TestReceiver {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
 /// Reads the one request of a connection and answers it.
-async fn answer(stream: TcpStream, status: u16) -> Option<Received> {
+async fn answer_request(stream: TcpStream, status: u16) -> Option<ReceivedWebhook> {
     let mut stream = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -102,5 +102,5 @@ async fn answer(stream: TcpStream, status: u16) -> Option<Received> {
     stream.read_exact(&mut body).await.ok()?;
     let answer = format!("HTTP/1.1 {status} -\r\nContent-Length: 0\r\nConnection: close\r\nLocation: /b\r\n\r\n");
     stream.write_all(answer.as_bytes()).await.ok()?;
-    Some(Received { line: lines.into_iter().next()?, headers, body })
+    Some(ReceivedWebhook { line: lines.into_iter().next()?, headers, body })
 }

@@ -16,14 +16,14 @@ use crate::sandbox::scenario;
 fn post(endpoint: Endpoint, body: &[u8]) -> (Value, Vec<Value>) {
     let mut bench = Bench::new();
     let answer = bench.post(endpoint, body);
-    (answer, bench.journal())
+    (answer, bench.journal_lines())
 }
 
 fn ask(endpoint: Endpoint, data: &[Value]) -> (Value, Vec<Value>) {
     post(endpoint, json!({"auth": "sandbox", "data": data}).to_string().as_bytes())
 }
 
-fn scalar() -> impl Strategy<Value = Value> {
+fn any_scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -44,15 +44,15 @@ fn scalar() -> impl Strategy<Value = Value> {
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
-    scalar().prop_recursive(4, 24, 5, |inner| {
+    any_scalar().prop_recursive(4, 24, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::vec((field(), inner), 0..5).prop_map(|fields| Value::Object(Map::from_iter(fields))),
+            prop::collection::vec((any_field(), inner), 0..5).prop_map(|fields| Value::Object(Map::from_iter(fields))),
         ]
     })
 }
 
-fn field() -> impl Strategy<Value = String> {
+fn any_field() -> impl Strategy<Value = String> {
     let known = [
         "id",
         "msg_id",
@@ -87,8 +87,8 @@ fn field() -> impl Strategy<Value = String> {
 }
 
 /// An operation of a known type with anything in its fields.
-fn operation() -> impl Strategy<Value = Value> {
-    let fields = prop::collection::vec((field(), any_json()), 0..10);
+fn any_operation() -> impl Strategy<Value = Value> {
+    let fields = prop::collection::vec((any_field(), any_json()), 0..10);
     (prop::sample::select(KINDS.to_vec()), fields).prop_map(|((_, kind), fields)| {
         let mut operation = Map::from_iter(fields);
         operation.insert("type".into(), kind.into());
@@ -96,16 +96,16 @@ fn operation() -> impl Strategy<Value = Value> {
     })
 }
 
-fn endpoint() -> impl Strategy<Value = Endpoint> {
+fn any_endpoint() -> impl Strategy<Value = Endpoint> {
     prop_oneof![Just(Endpoint::Sync), Just(Endpoint::Async)]
 }
 
 /// The contract's requests.
-static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::requests);
+static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::contract_requests);
 
 /// A slip of a client, at some place of the body.
 #[derive(Clone, Debug)]
-enum Slip {
+enum Mutation {
     /// Another byte.
     Byte(Index, u8),
     /// The body ends there.
@@ -116,17 +116,17 @@ enum Slip {
     Replaced(Index, Value),
 }
 
-fn slip() -> impl Strategy<Value = Slip> {
+fn any_mutation() -> impl Strategy<Value = Mutation> {
     prop_oneof![
-        1 => (any::<Index>(), any::<u8>()).prop_map(|(place, byte)| Slip::Byte(place, byte)),
-        1 => any::<Index>().prop_map(Slip::Cut),
-        1 => any::<Index>().prop_map(Slip::Twice),
-        6 => (any::<Index>(), any_json()).prop_map(|(place, value)| Slip::Replaced(place, value)),
+        1 => (any::<Index>(), any::<u8>()).prop_map(|(place, byte)| Mutation::Byte(place, byte)),
+        1 => any::<Index>().prop_map(Mutation::Cut),
+        1 => any::<Index>().prop_map(Mutation::Twice),
+        6 => (any::<Index>(), any_json()).prop_map(|(place, value)| Mutation::Replaced(place, value)),
     ]
 }
 
 /// Every value in a body but the body itself, its key and its `data` array.
-fn values(body: &mut Value) -> Vec<&mut Value> {
+fn nested_values(body: &mut Value) -> Vec<&mut Value> {
     let mut found = Vec::new();
     let mut open: Vec<_> = body["data"].as_array_mut().into_iter().flatten().collect();
     while let Some(value) = open.pop() {
@@ -146,10 +146,10 @@ fn values(body: &mut Value) -> Vec<&mut Value> {
 }
 
 /// A request with slips in it.
-fn slipped(mut body: Value, slips: &[Slip]) -> Vec<u8> {
+fn apply_mutations(mut body: Value, slips: &[Mutation]) -> Vec<u8> {
     for slip in slips {
-        if let Slip::Replaced(place, value) = slip {
-            let mut values = values(&mut body);
+        if let Mutation::Replaced(place, value) = slip {
+            let mut values = nested_values(&mut body);
             if !values.is_empty() {
                 let place = place.index(values.len());
                 *values[place] = value.clone();
@@ -160,61 +160,61 @@ fn slipped(mut body: Value, slips: &[Slip]) -> Vec<u8> {
     for slip in slips {
         let place = |place: &Index| if bytes.is_empty() { 0 } else { place.index(bytes.len()) };
         match slip {
-            Slip::Byte(at, byte) => {
+            Mutation::Byte(at, byte) => {
                 let at = place(at);
                 bytes.splice(at..(at + 1).min(bytes.len()), [*byte]);
             }
-            Slip::Cut(at) => bytes.truncate(place(at)),
-            Slip::Twice(at) => bytes.extend_from_within(place(at)..),
-            Slip::Replaced(..) => {}
+            Mutation::Cut(at) => bytes.truncate(place(at)),
+            Mutation::Twice(at) => bytes.extend_from_within(place(at)..),
+            Mutation::Replaced(..) => {}
         }
     }
     bytes
 }
 
 /// The most messages that a body can leave behind: one for each operation and each number in it.
-fn most_messages(body: &[u8]) -> usize {
+fn max_messages(body: &[u8]) -> usize {
     body.iter().filter(|byte| b"{,".contains(byte)).count()
 }
 
 proptest! {
     #[test]
-    fn a_request_with_slips_gets_an_answer_and_leaves_no_more_than_it_asked_for(
-        slips in prop::collection::vec(slip(), 1..4),
+    fn mutated_request_gets_an_answer(
+        slips in prop::collection::vec(any_mutation(), 1..4),
         requests in prop::collection::vec(any::<Index>(), 1..4),
     ) {
         let mut bench = Bench::new();
         let mut most = 0;
         for request in requests {
             let (endpoint, body) = request.get(&REQUESTS).clone();
-            let body = slipped(body, &slips);
+            let body = apply_mutations(body, &slips);
             prop_assert!(bench.post(endpoint, &body)["success"].is_boolean());
-            most += most_messages(&body);
+            most += max_messages(&body);
         }
-        let begun = bench.platform.messages.count();
+        let begun = bench.platform.messages.len();
         prop_assert!(begun as usize <= most && bench.platform.plans.all.len() <= most + 1);
         // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
-        bench.wait(1_000_000_000);
-        prop_assert!(bench.webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
-        prop_assert_eq!(bench.platform.messages.count(), begun);
+        bench.advance_millis(1_000_000_000);
+        prop_assert!(bench.take_webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
+        prop_assert_eq!(bench.platform.messages.len(), begun);
         prop_assert_eq!(bench.platform.next_due(), None);
         let funds = &bench.platform.counts().funds;
         prop_assert_eq!(funds.reserved, Amount::default());
-        prop_assert_eq!(funds.spent.plus(funds.balance), scenario::AccountSettings::default().balance);
+        prop_assert_eq!(funds.spent.saturating_add(funds.balance), scenario::AccountSettings::default().balance);
     }
 
     #[test]
-    fn any_bytes_get_an_answer(endpoint in endpoint(), body: Vec<u8>) {
+    fn any_bytes_get_an_answer(endpoint in any_endpoint(), body: Vec<u8>) {
         prop_assert!(post(endpoint, &body).0["success"].is_boolean());
     }
 
     #[test]
-    fn any_json_gets_an_answer(endpoint in endpoint(), body in any_json()) {
+    fn any_json_gets_an_answer(endpoint in any_endpoint(), body in any_json()) {
         prop_assert!(post(endpoint, body.to_string().as_bytes()).0["success"].is_boolean());
     }
 
     #[test]
-    fn as_many_items_come_back_as_were_sent(data in prop::collection::vec(operation(), 1..6)) {
+    fn answer_has_one_item_per_operation(data in prop::collection::vec(any_operation(), 1..6)) {
         let (answer, journal) = ask(Endpoint::Sync, &data);
         prop_assert_eq!(&answer["success"], &json!(true));
         let items = answer["data"].as_array().expect("items");
@@ -229,8 +229,8 @@ proptest! {
     }
 
     #[test]
-    fn the_asynchronous_endpoint_answers_every_envelope_with_a_request_id(
-        data in prop::collection::vec(operation(), 1..6),
+    fn async_endpoint_always_returns_a_request_id(
+        data in prop::collection::vec(any_operation(), 1..6),
     ) {
         let (answer, journal) = ask(Endpoint::Async, &data);
         prop_assert_eq!(&answer, &json!({"success": true, "request_id": &journal[0]["request_id"]}));
@@ -238,7 +238,7 @@ proptest! {
 }
 
 #[test]
-fn any_depth_gets_an_answer() {
+fn deeply_nested_json_gets_an_answer() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let body = open.repeat(200_000) + "1" + &close.repeat(200_000);
         assert_eq!(post(Endpoint::Sync, body.as_bytes()).0["success"], false);

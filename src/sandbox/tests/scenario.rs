@@ -8,8 +8,8 @@ use crate::domain::{Amount, Channel};
 use crate::domain::{Endpoint, Status};
 use crate::manifest::LoadedFile;
 use crate::sandbox::scenario::{
-    AccountSettings, Behaviour, Behaviours, Blindness, Effect, Fault, Limit, Prices, Scenario, SenderStatus,
-    WebhookFault, When, load_scenario,
+    AccountSettings, Behaviour, Behaviours, Blindness, FaultEffect, OperationLimit, PartPrices, Scenario,
+    ScenarioCondition, ScenarioFault, SenderStatus, WebhookFault, load_scenario,
 };
 
 fn load(yaml: &str) -> LoadedFile<Scenario> {
@@ -30,15 +30,19 @@ fn amount(text: &str) -> Amount {
 }
 
 /// Rule, line and column of each finding.
-fn refused(yaml: &str) -> Vec<(&'static str, usize, usize)> {
+fn error_positions(yaml: &str) -> Vec<(&'static str, usize, usize)> {
     let loaded = load(yaml);
     assert!(loaded.value.is_none(), "{yaml}");
     let place = |finding: &crate::finding::Finding| finding.place.clone().expect("a place");
-    loaded.findings.iter().map(|finding| (finding.rule.id, place(finding).line(), place(finding).column())).collect()
+    loaded
+        .findings
+        .iter()
+        .map(|finding| (finding.rule.id, place(finding).line_number(), place(finding).column_number()))
+        .collect()
 }
 
 #[test]
-fn a_scenario_that_says_nothing_is_the_usual_one() {
+fn scenario_without_keys_is_the_default() {
     assert_eq!(scenario("seed: 0"), Scenario::default());
     let everything = "accounts: [{}]\nprices: {}\nchannels: { sms: {}, viber: {} }\nexceptions: []\nfaults: []\n\
                       status: {}\nwebhooks: {}\ntemplates: {}\n";
@@ -46,7 +50,7 @@ fn a_scenario_that_says_nothing_is_the_usual_one() {
 }
 
 #[test]
-fn accounts_prices_and_switches_are_understood() {
+fn accounts_prices_and_switches_are_read() {
     let scenario = scenario(
         "seed: 7
 speed: 60
@@ -67,9 +71,9 @@ templates: { review: 1h, approved: false }
     assert_eq!((first.key.as_deref(), first.notify.as_deref()), (None, Some("http://127.0.0.1:9/s?x=1")));
     let senders = [("OlenaCo".to_owned(), SenderStatus::Checked), ("Spring".to_owned(), SenderStatus::New)];
     assert_eq!((second.key.as_deref(), second.senders.as_deref()), (Some("second"), Some(&senders[..])));
-    assert_eq!(scenario.limit, Some(Limit { rate: 10.0, burst: NonZeroU32::new(50).expect("fifty") }));
-    assert_eq!(scenario.prices.of(Channel::Sms), amount("0.55"));
-    assert_eq!(scenario.prices.of(Channel::CallOtp), amount("1"));
+    assert_eq!(scenario.limit, Some(OperationLimit { rate: 10.0, burst: NonZeroU32::new(50).expect("fifty") }));
+    assert_eq!(scenario.prices.for_channel(Channel::Sms), amount("0.55"));
+    assert_eq!(scenario.prices.for_channel(Channel::CallOtp), amount("1"));
     assert_eq!((scenario.status_lag, scenario.status_blind), (Duration::from_secs(30), Some(Blindness::Affirms)));
     assert_eq!(scenario.webhooks.retry, [Duration::from_secs(1), Duration::from_secs(120)]);
     assert!(scenario.webhooks.async_pipeline && scenario.webhooks.intermediate);
@@ -77,14 +81,14 @@ templates: { review: 1h, approved: false }
 }
 
 #[test]
-fn an_empty_file_is_the_usual_scenario() {
+fn empty_file_is_the_default_scenario() {
     for text in ["", "# nothing yet\n"] {
         assert_eq!(scenario(text), Scenario::default());
     }
 }
 
 #[test]
-fn statuses_that_go_to_another_machine_are_warned_of() {
+fn notify_address_elsewhere_is_a_warning() {
     for (host, rules) in [("127.0.0.1:9", &[][..]), ("[::1]", &[]), ("hooks.example", &["notify-elsewhere"])] {
         let loaded = load(&format!("accounts: [{{ notify: \"http://{host}/status\" }}]"));
         assert!(loaded.value.is_some());
@@ -93,7 +97,7 @@ fn statuses_that_go_to_another_machine_are_warned_of() {
 }
 
 #[test]
-fn behaviours_and_exceptions_change_only_what_they_say() {
+fn behaviours_and_exceptions_override_only_given_keys() {
     let scenario = scenario(
         "channels:
   viber: { delivered: 60%, after: 8s, read: 50%, reply: { share: 5%, message: STOP } }
@@ -103,57 +107,57 @@ exceptions:
   - { when: {}, then: { after: 1m, read: 0% } }
 ",
     );
-    let viber = scenario.behaviours.of(Channel::Viber);
+    let viber = scenario.behaviours.for_channel(Channel::Viber);
     assert_eq!((viber.delivered.to_string(), viber.after), ("60%".to_owned(), Duration::from_secs(8)));
     assert_eq!(
         viber.read.map(|read| (read.share.to_string(), read.after)),
         Some(("50%".into(), Duration::from_secs(3)))
     );
     assert_eq!(viber.reply.as_ref().map(|reply| reply.after), Some(Duration::from_secs(60)));
-    let voice = scenario.behaviours.of(Channel::Voice);
+    let voice = scenario.behaviours.for_channel(Channel::Voice);
     assert_eq!((voice.digit, voice.duration), (Some('1'), Some(Duration::from_secs(20))));
-    assert_eq!(scenario.behaviours.of(Channel::Sms), &Behaviour::usual(Channel::Sms));
+    assert_eq!(scenario.behaviours.for_channel(Channel::Sms), &Behaviour::default_for(Channel::Sms));
     let [full, slow] = scenario.exceptions.as_slice() else { panic!("two exceptions") };
     assert_eq!((full.when.suffix.as_deref(), full.when.envelope.clone()), (Some("07"), Some(2..=3)));
     assert_eq!((full.when.endpoint, full.channel), (Some(Endpoint::Async), Some(Channel::Viber)));
-    let changed = full.behaviours.of(Channel::Viber);
+    let changed = full.behaviours.for_channel(Channel::Viber);
     assert_eq!((changed.fails_as.clone(), changed.after), (Status::SimFull, Duration::from_secs(8)));
-    assert_eq!(slow.behaviours.of(Channel::Sms).after, Duration::from_secs(60));
-    assert_eq!(slow.behaviours.of(Channel::Sms).read, None, "an SMS knows no reading");
+    assert_eq!(slow.behaviours.for_channel(Channel::Sms).after, Duration::from_secs(60));
+    assert_eq!(slow.behaviours.for_channel(Channel::Sms).read, None, "an SMS knows no reading");
 }
 
 #[test]
-fn every_fault_is_understood() {
+fn every_fault_is_read() {
     for (written, effect) in [
-        ("item_error: No route", Effect::ItemError("No route".into())),
-        ("top_error: Access denied", Effect::TopError("Access denied".into())),
-        ("delay: 40s", Effect::Delay(Duration::from_secs(40))),
-        ("connection: refused", Effect::Refused(Duration::from_secs(3))),
-        ("connection: refused, lasts: 1m", Effect::Refused(Duration::from_secs(60))),
-        ("connection: closed", Effect::Closed),
-        ("answer: dropped", Effect::Dropped),
-        ("answer: truncated", Effect::Truncated),
-        ("answer: reordered", Effect::Reordered),
-        ("answer: missing", Effect::Missing),
-        ("answer: foreign", Effect::Foreign),
-        ("http: 502", Effect::Http { status: 502, retry_after: None, executed: false }),
+        ("item_error: No route", FaultEffect::ItemError("No route".into())),
+        ("top_error: Access denied", FaultEffect::TopError("Access denied".into())),
+        ("delay: 40s", FaultEffect::Delay(Duration::from_secs(40))),
+        ("connection: refused", FaultEffect::Refused(Duration::from_secs(3))),
+        ("connection: refused, lasts: 1m", FaultEffect::Refused(Duration::from_secs(60))),
+        ("connection: closed", FaultEffect::Closed),
+        ("answer: dropped", FaultEffect::Dropped),
+        ("answer: truncated", FaultEffect::Truncated),
+        ("answer: reordered", FaultEffect::Reordered),
+        ("answer: missing", FaultEffect::Missing),
+        ("answer: foreign", FaultEffect::Foreign),
+        ("http: 502", FaultEffect::Http { status: 502, retry_after: None, executed: false }),
         (
             "http: 429, retry_after: 5s, executed: true",
-            Effect::Http { status: 429, retry_after: Some(Duration::from_secs(5)), executed: true },
+            FaultEffect::Http { status: 429, retry_after: Some(Duration::from_secs(5)), executed: true },
         ),
-        ("webhook: twice", Effect::Webhook(WebhookFault::Twice)),
-        ("webhook: late, by: 1h", Effect::Webhook(WebhookFault::Late(Duration::from_secs(3_600)))),
-        ("webhook: reordered", Effect::Webhook(WebhookFault::Reordered)),
-        ("webhook: lost", Effect::Webhook(WebhookFault::Lost)),
+        ("webhook: twice", FaultEffect::Webhook(WebhookFault::Twice)),
+        ("webhook: late, by: 1h", FaultEffect::Webhook(WebhookFault::Late(Duration::from_secs(3_600)))),
+        ("webhook: reordered", FaultEffect::Webhook(WebhookFault::Reordered)),
+        ("webhook: lost", FaultEffect::Webhook(WebhookFault::Lost)),
     ] {
         let scenario = scenario(&format!("faults:\n  - {{ when: {{ envelope: 3 }}, {written} }}\n"));
-        let when = When { envelope: Some(3..=3), ..When::default() };
-        assert_eq!(scenario.faults, [Fault { when, effect }], "{written}");
+        let when = ScenarioCondition { envelope: Some(3..=3), ..ScenarioCondition::default() };
+        assert_eq!(scenario.faults, [ScenarioFault { when, effect }], "{written}");
     }
 }
 
 #[test]
-fn what_a_scenario_may_not_say_is_told_where_it_stands() {
+fn scenario_errors_have_positions() {
     for (yaml, found) in [
         ("sed: 1", ("unknown-key", 1, 1)),
         ("speed: 0", ("out-of-range", 1, 8)),
@@ -184,49 +188,50 @@ fn what_a_scenario_may_not_say_is_told_where_it_stands() {
         ("faults: [{ when: {}, webhook: eaten }]", ("unknown-value", 1, 31)),
         ("status: { blind: partly }", ("unknown-value", 1, 18)),
     ] {
-        assert_eq!(refused(yaml), [found], "{yaml}");
+        assert_eq!(error_positions(yaml), [found], "{yaml}");
     }
 }
 
 #[test]
-fn a_key_of_a_campaign_is_not_advised_in_a_scenario() {
+fn campaign_key_is_not_suggested_in_a_scenario() {
     let loaded = load("batch: 10");
     let help = loaded.findings[0].help.as_deref().expect("help");
     assert!(help.contains("`seed`") && !help.contains("delivery"), "{help}");
 }
 
 #[test]
-fn every_channel_has_a_price_of_its_own() {
-    let prices = Prices::default();
+fn every_channel_has_its_own_price() {
+    let prices = PartPrices::default();
     for channel in Channel::ALL {
-        assert!(prices.of(channel) > Amount::default(), "{channel}");
-        let same = Channel::ALL.into_iter().filter(|other| prices.of(*other) == prices.of(channel)).count();
+        assert!(prices.for_channel(channel) > Amount::default(), "{channel}");
+        let same =
+            Channel::ALL.into_iter().filter(|other| prices.for_channel(*other) == prices.for_channel(channel)).count();
         assert_eq!(same, 1, "{channel}");
     }
 }
 
 #[test]
-fn every_channel_has_the_usual_behaviour_of_its_own() {
+fn every_channel_has_its_own_default_behaviour() {
     let behaviours = Behaviours::default();
     for channel in Channel::ALL {
-        assert_eq!(*behaviours.of(channel), Behaviour::usual(channel), "{channel}");
+        assert_eq!(*behaviours.for_channel(channel), Behaviour::default_for(channel), "{channel}");
     }
 }
 
 #[test]
-fn a_key_shows_in_no_log() {
+fn account_key_is_not_in_debug_output() {
     let account = AccountSettings { key: Some("s3cret".into()), ..AccountSettings::default() };
     let scenario = Scenario { accounts: vec![account], ..Scenario::default() };
     assert!(!format!("{scenario:?}").contains("s3cret"));
 }
 
 #[test]
-fn limits_are_a_rate_and_a_burst_and_unlimited_is_none() {
+fn limits_are_a_rate_and_a_burst_or_none() {
     assert_eq!(scenario("limits: { rate: unlimited, burst: 1 }"), Scenario::default());
-    assert_eq!(refused("limits: { rate: 50/s }"), [("missing-key", 1, 1)]);
-    assert_eq!(refused("limits: { rate: 50, burst: 0 }"), [("wrong-type", 1, 17), ("out-of-range", 1, 28)]);
+    assert_eq!(error_positions("limits: { rate: 50/s }"), [("missing-key", 1, 1)]);
+    assert_eq!(error_positions("limits: { rate: 50, burst: 0 }"), [("wrong-type", 1, 17), ("out-of-range", 1, 28)]);
     assert_eq!(
-        refused("limits: { rates: 50/s, burst: many }"),
+        error_positions("limits: { rates: 50/s, burst: many }"),
         [("unknown-key", 1, 11), ("wrong-type", 1, 31)],
         "what was meant by the slip is not missed besides"
     );

@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use super::bench::Bench;
 use crate::domain::Channel;
 use crate::domain::{Endpoint, Status};
-use crate::manifest::Share;
+use crate::manifest::Percentage;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
-use crate::sandbox::scenario::{self, Behaviour, Reply, Scenario, Webhooks};
-use crate::sandbox::webhooks::PostOutcome;
-use crate::sandbox::webhooks::outbox::Waiting;
+use crate::sandbox::scenario::{self, Behaviour, ReplyBehaviour, Scenario, WebhookBehaviour};
+use crate::sandbox::webhooks::WebhookOutcome;
+use crate::sandbox::webhooks::outbox::WaitingWebhook;
 
 const HOOK: &str = "https://hooks.example.com/Receipts?token=a%2Fb&run=1";
 const NOTIFY: &str = "https://shop.example.com/notify";
 
-fn good(kind: &str) -> Value {
+fn valid_operation(kind: &str) -> Value {
     json!({"type": kind, "id": 7, "phone": 380_501_234_567_u64, "hook": HOOK, "message": "012345",
         "sms_signature": "OlenaCo", "sms_message": "Hi", "viber_type": "text", "viber_signature": "OlenaCo",
         "viber_message": "Hi", "rcs_signature": "OlenaCo", "rcs_message": "Hi", "rcs_image": "https://a/b.png",
@@ -24,21 +24,21 @@ fn good(kind: &str) -> Value {
         "sms": {"signature": "OlenaCo", "message": "Hi"}})
 }
 
-fn with(mut operation: Value, key: &str, value: Value) -> Value {
+fn with_field(mut operation: Value, key: &str, value: Value) -> Value {
     operation[key] = value;
     operation
 }
 
-fn notifying(scenario: Scenario) -> Scenario {
+fn with_notify_address(scenario: Scenario) -> Scenario {
     let accounts =
         vec![scenario::AccountSettings { notify: Some(NOTIFY.into()), ..scenario::AccountSettings::default() }];
     Scenario { accounts, ..scenario }
 }
 
 /// The statuses that a bench tells until its messages are at rest, with the address of each.
-fn told(bench: &mut Bench) -> Vec<(String, String)> {
-    bench.wait(600_000);
-    let told = bench.received().into_iter();
+fn received_statuses(bench: &mut Bench) -> Vec<(String, String)> {
+    bench.advance_millis(600_000);
+    let told = bench.take_received().into_iter();
     told.map(|(url, body)| (url, body["status"].as_str().expect("a status").to_owned())).collect()
 }
 
@@ -47,7 +47,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_message_with_a_hook_tells_of_its_final_states_on_both_endpoints() {
+fn hook_gets_final_statuses_on_both_endpoints() {
     for (kind, statuses) in [
         ("sms", &["DELIVERED"][..]),
         ("voice", &["DELIVERED"]),
@@ -60,87 +60,89 @@ fn every_message_with_a_hook_tells_of_its_final_states_on_both_endpoints() {
     ] {
         for endpoint in [Endpoint::Sync, Endpoint::Async] {
             let mut bench = Bench::new();
-            bench.ask(endpoint, &json!([good(kind)]));
-            assert_eq!(bench.webhooks(), [], "nothing is final yet");
+            bench.send(endpoint, &json!([valid_operation(kind)]));
+            assert_eq!(bench.take_webhooks(), [], "nothing is final yet");
             let expected: Vec<_> = statuses.iter().map(|status| (HOOK, *status)).collect();
-            assert_eq!(told(&mut bench), pairs(&expected), "{kind} {endpoint}");
+            assert_eq!(received_statuses(&mut bench), pairs(&expected), "{kind} {endpoint}");
         }
     }
 }
 
 #[test]
-fn what_reaches_nobody_and_what_names_no_hook_is_not_told() {
+fn operation_without_hook_has_no_webhook() {
     for operation in [
-        good("hlr"),
-        good("call/otp"),
-        with(good("sms"), "hook", Value::Null),
-        with(good("sms"), "hook", json!("not an address")),
+        valid_operation("hlr"),
+        valid_operation("call/otp"),
+        with_field(valid_operation("sms"), "hook", Value::Null),
+        with_field(valid_operation("sms"), "hook", json!("not an address")),
         json!({"type": "balance", "hook": HOOK}),
     ] {
         for endpoint in [Endpoint::Sync, Endpoint::Async] {
             let mut bench = Bench::new();
-            bench.ask(endpoint, &json!([operation]));
-            assert_eq!(told(&mut bench), [], "{operation}");
+            bench.send(endpoint, &json!([operation]));
+            assert_eq!(received_statuses(&mut bench), [], "{operation}");
         }
     }
 }
 
 #[test]
-fn a_pipeline_reports_to_the_account_and_its_refusal_to_the_hook() {
-    let by_hook = Webhooks { async_pipeline: true, ..Webhooks::default() };
-    let refused = with(good("pipeline"), "sms", json!({}));
+fn pipeline_reports_to_account_rejection_to_hook() {
+    let by_hook = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
+    let refused = with_field(valid_operation("pipeline"), "sms", json!({}));
     for (endpoint, webhooks, operation, expected) in [
-        (Endpoint::Sync, Webhooks::default(), good("pipeline"), &[(NOTIFY, "DELIVERED")][..]),
-        (Endpoint::Sync, by_hook.clone(), good("pipeline"), &[(NOTIFY, "DELIVERED")]),
-        (Endpoint::Async, Webhooks::default(), good("pipeline"), &[(NOTIFY, "DELIVERED")]),
-        (Endpoint::Async, by_hook, good("pipeline"), &[(HOOK, "DELIVERED")]),
-        (Endpoint::Sync, Webhooks::default(), refused.clone(), &[]),
-        (Endpoint::Async, Webhooks::default(), refused, &[(HOOK, "REJECTED")]),
+        (Endpoint::Sync, WebhookBehaviour::default(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")][..]),
+        (Endpoint::Sync, by_hook.clone(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")]),
+        (Endpoint::Async, WebhookBehaviour::default(), valid_operation("pipeline"), &[(NOTIFY, "DELIVERED")]),
+        (Endpoint::Async, by_hook, valid_operation("pipeline"), &[(HOOK, "DELIVERED")]),
+        (Endpoint::Sync, WebhookBehaviour::default(), refused.clone(), &[]),
+        (Endpoint::Async, WebhookBehaviour::default(), refused, &[(HOOK, "REJECTED")]),
     ] {
-        let mut bench = Bench::playing(notifying(Scenario { webhooks, ..Scenario::default() }));
-        bench.ask(endpoint, &json!([operation]));
-        assert_eq!(told(&mut bench), pairs(expected), "{endpoint} {operation}");
+        let mut bench = Bench::with_scenario(with_notify_address(Scenario { webhooks, ..Scenario::default() }));
+        bench.send(endpoint, &json!([operation]));
+        assert_eq!(received_statuses(&mut bench), pairs(expected), "{endpoint} {operation}");
     }
     let mut nobody = Bench::new();
-    nobody.ask(Endpoint::Async, &json!([good("pipeline")]));
-    assert_eq!(told(&mut nobody), []);
+    nobody.send(Endpoint::Async, &json!([valid_operation("pipeline")]));
+    assert_eq!(received_statuses(&mut nobody), []);
 }
 
 #[test]
-fn failures_before_the_last_channel_are_told_if_the_scenario_says_so() {
+fn earlier_channel_failures_are_sent_if_enabled() {
     let channels = |told: &[(String, Value)]| -> Vec<(String, String)> {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         told.iter().map(|(_, body)| (word(&body["type"]), word(&body["status"]))).collect()
     };
     let chain = ["telegram", "rcs", "viber", "sms"];
-    let pipeline = with(good("pipeline"), "pipeline", json!(chain));
-    let pipeline = with(pipeline, "telegram", json!({"message": "012345"}));
-    let pipeline = with(pipeline, "rcs", json!({"signature": "OlenaCo", "message": "Hi"}));
-    let pipeline = with(pipeline, "viber", json!({"signature": "OlenaCo", "message": "Hi", "type": "text"}));
+    let pipeline = with_field(valid_operation("pipeline"), "pipeline", json!(chain));
+    let pipeline = with_field(pipeline, "telegram", json!({"message": "012345"}));
+    let pipeline = with_field(pipeline, "rcs", json!({"signature": "OlenaCo", "message": "Hi"}));
+    let pipeline = with_field(pipeline, "viber", json!({"signature": "OlenaCo", "message": "Hi", "type": "text"}));
     for intermediate in [true, false] {
-        let webhooks = Webhooks { intermediate, async_pipeline: true, ..Webhooks::default() };
+        let webhooks = WebhookBehaviour { intermediate, async_pipeline: true, ..WebhookBehaviour::default() };
         let mut scenario = Scenario { webhooks, ..Scenario::default() };
         for channel in [Channel::Telegram, Channel::Rcs, Channel::Viber] {
-            let fails =
-                Behaviour { delivered: "0%".parse().expect("a share"), ..scenario.behaviours.of(channel).clone() };
+            let fails = Behaviour {
+                delivered: "0%".parse().expect("a share"),
+                ..scenario.behaviours.for_channel(channel).clone()
+            };
             scenario.behaviours.set(channel, fails);
         }
-        for operation in [good("rcs+viber+sms"), pipeline.clone()] {
-            let mut bench = Bench::playing(scenario.clone());
-            bench.ask(Endpoint::Async, &json!([operation]));
-            bench.wait(60_000_000);
+        for operation in [valid_operation("rcs+viber+sms"), pipeline.clone()] {
+            let mut bench = Bench::with_scenario(scenario.clone());
+            bench.send(Endpoint::Async, &json!([operation]));
+            bench.advance_millis(60_000_000);
             let pairs = [("rcs", "UNDELIVERABLE"), ("viber", "UNDELIVERABLE"), ("sms", "DELIVERED")];
             // A webhook cannot name Telegram, and without a name it would speak for the whole message.
             let expected = if intermediate { &pairs[..] } else { &pairs[2..] };
             let expected: Vec<_> =
                 expected.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned())).collect();
-            assert_eq!(channels(&bench.received()), expected, "{operation}");
+            assert_eq!(channels(&bench.take_received()), expected, "{operation}");
         }
     }
 }
 
 #[test]
-fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
+fn async_rejection_is_sent_at_once() {
     let poor = scenario::AccountSettings {
         balance: scenario::AccountSettings::default().balance,
         whatsapp: false,
@@ -148,16 +150,16 @@ fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
     };
     let poor = scenario::AccountSettings { balance: "0.79".parse().expect("an amount"), ..poor };
     for (operation, error) in [
-        (good("sms"), "Not enough money"),
-        (good("pipeline"), "Not enough money"),
-        (with(good("pipeline"), "pipeline", json!(["whatsapp"])), "No route"),
-        (with(good("viber"), "viber_signature", json!("")), "Error in Alpha-name"),
-        (with(good("sms"), "phone", json!("nobody")), "Please enter valid receiver phone number"),
-        (with(good("sms"), "sms_message", json!("")), "Please enter SMS text"),
+        (valid_operation("sms"), "Not enough money"),
+        (valid_operation("pipeline"), "Not enough money"),
+        (with_field(valid_operation("pipeline"), "pipeline", json!(["whatsapp"])), "No route"),
+        (with_field(valid_operation("viber"), "viber_signature", json!("")), "Error in Alpha-name"),
+        (with_field(valid_operation("sms"), "phone", json!("nobody")), "Please enter valid receiver phone number"),
+        (with_field(valid_operation("sms"), "sms_message", json!("")), "Please enter SMS text"),
     ] {
-        let mut bench = Bench::playing(Scenario { accounts: vec![poor.clone()], ..Scenario::default() });
-        bench.ask(Endpoint::Async, &json!([operation]));
-        let [(_, url, body)] = &bench.webhooks()[..] else { panic!("one webhook for {operation}") };
+        let mut bench = Bench::with_scenario(Scenario { accounts: vec![poor.clone()], ..Scenario::default() });
+        bench.send(Endpoint::Async, &json!([operation]));
+        let [(_, url, body)] = &bench.take_webhooks()[..] else { panic!("one webhook for {operation}") };
         assert_eq!(url, HOOK);
         let mut expected = json!({"success": false, "id": "7", "msg_id": FIRST_MSG_ID.to_string(),
             "status": "REJECTED", "error": error, "updated": "1970-01-01T00:00:00+00:00",
@@ -170,27 +172,28 @@ fn a_refusal_on_the_asynchronous_endpoint_is_told_at_once() {
 }
 
 #[test]
-fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
+fn payload_has_only_the_applicable_fields() {
     let mut scenario = Scenario::default();
-    let reply = Some(Reply { share: Share::WHOLE, after: Duration::from_secs(7), message: "Так".into() });
-    scenario.behaviours.set(Channel::Viber, Behaviour { reply, ..Behaviour::usual(Channel::Viber) });
-    scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::usual(Channel::Voice) });
+    let reply =
+        Some(ReplyBehaviour { share: Percentage::WHOLE, after: Duration::from_secs(7), message: "Так".into() });
+    scenario.behaviours.set(Channel::Viber, Behaviour { reply, ..Behaviour::default_for(Channel::Viber) });
+    scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::default_for(Channel::Voice) });
     let none = "0%".parse().expect("a share");
-    let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::usual(Channel::Sms) };
+    let failing = Behaviour { delivered: none, fails_as: Status::SimFull, ..Behaviour::default_for(Channel::Sms) };
     scenario.behaviours.set(Channel::Sms, failing);
-    let mut bench = Bench::playing(scenario);
-    bench.ask(
+    let mut bench = Bench::with_scenario(scenario);
+    bench.send(
         Endpoint::Sync,
         &json!([
-            with(good("viber"), "id", json!("007")),
-            with(with(good("voice"), "id", Value::Null), "dtmf", json!(true))
+            with_field(valid_operation("viber"), "id", json!("007")),
+            with_field(with_field(valid_operation("voice"), "id", Value::Null), "dtmf", json!(true))
         ]),
     );
-    bench.ask(Endpoint::Async, &json!([good("sms")]));
-    bench.wait(60_000);
-    let replied = bench.one(&json!({"type": "status", "msg_id": FIRST_MSG_ID}))["data"]["replies"].clone();
+    bench.send(Endpoint::Async, &json!([valid_operation("sms")]));
+    bench.advance_millis(60_000);
+    let replied = bench.send_one(&json!({"type": "status", "msg_id": FIRST_MSG_ID}))["data"]["replies"].clone();
     assert_eq!(replied, json!([{"datetime": "1970-01-01T00:00:12+00:00", "message": "Так"}]));
-    let bodies: Vec<_> = bench.received().into_iter().map(|(_, body)| body).collect();
+    let bodies: Vec<_> = bench.take_received().into_iter().map(|(_, body)| body).collect();
     let viber = |status: &str, updated: &str| {
         json!({"success": true, "id": "007", "msg_id": FIRST_MSG_ID.to_string(), "type": "viber", "status": status,
             "updated": updated})
@@ -212,14 +215,14 @@ fn a_payload_has_what_the_contract_shows_and_nothing_that_does_not_apply() {
 }
 
 #[test]
-fn the_type_of_a_webhook_is_one_of_four_or_left_out() {
-    let refused = |kind: &str| with(good(kind), "phone", json!("nobody"));
-    let whatsapp = with(good("pipeline"), "pipeline", json!(["whatsapp"]));
+fn webhook_type_is_one_of_four_or_absent() {
+    let refused = |kind: &str| with_field(valid_operation(kind), "phone", json!("nobody"));
+    let whatsapp = with_field(valid_operation("pipeline"), "pipeline", json!(["whatsapp"]));
     for (operation, expected) in [
-        (good("sms"), json!("sms")),
-        (good("rcs+viber+sms"), json!("rcs")),
-        (good("voice"), json!("voice")),
-        (good("telegram"), Value::Null),
+        (valid_operation("sms"), json!("sms")),
+        (valid_operation("rcs+viber+sms"), json!("rcs")),
+        (valid_operation("voice"), json!("voice")),
+        (valid_operation("telegram"), Value::Null),
         (whatsapp, Value::Null),
         (refused("viber"), json!("viber")),
         (refused("viber+sms"), Value::Null),
@@ -227,63 +230,63 @@ fn the_type_of_a_webhook_is_one_of_four_or_left_out() {
         (refused("pipeline"), Value::Null),
         (refused("telegram"), Value::Null),
     ] {
-        let webhooks = Webhooks { async_pipeline: true, ..Webhooks::default() };
-        let mut bench = Bench::playing(Scenario { webhooks, ..Scenario::default() });
-        bench.ask(Endpoint::Async, &json!([operation]));
-        bench.wait(60_000);
-        let told = bench.received();
+        let webhooks = WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() };
+        let mut bench = Bench::with_scenario(Scenario { webhooks, ..Scenario::default() });
+        bench.send(Endpoint::Async, &json!([operation]));
+        bench.advance_millis(60_000);
+        let told = bench.take_received();
         assert!(!told.is_empty() && told.iter().all(|(_, body)| body["type"] == expected), "{operation}\n{told:?}");
         assert!(told.iter().all(|(_, body)| expected != Value::Null || body.get("type").is_none()), "{told:?}");
     }
 }
 
 #[test]
-fn a_webhook_that_is_tried_again_never_comes_after_a_newer_status() {
-    let webhooks = Webhooks { retry: vec![Duration::from_secs(60)], ..Webhooks::default() };
-    let mut bench = Bench::playing(Scenario { webhooks, ..Scenario::default() });
-    bench.one(&good("viber"));
-    bench.wait(2_000);
-    let [(delivered, _, body)] = bench.webhooks().try_into().expect("one");
+fn retry_never_follows_a_newer_status() {
+    let webhooks = WebhookBehaviour { retry: vec![Duration::from_secs(60)], ..WebhookBehaviour::default() };
+    let mut bench = Bench::with_scenario(Scenario { webhooks, ..Scenario::default() });
+    bench.send_one(&valid_operation("viber"));
+    bench.advance_millis(2_000);
+    let [(delivered, _, body)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!(body["status"], "DELIVERED");
-    bench.posted(delivered, PostOutcome::Answered(500));
-    bench.wait(3_000);
-    let [(read, _, body)] = bench.webhooks().try_into().expect("one");
+    bench.finish_webhook(delivered, WebhookOutcome::Answered(500));
+    bench.advance_millis(3_000);
+    let [(read, _, body)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!(body["status"], "READ");
-    bench.posted(read, PostOutcome::Answered(200));
-    bench.wait(10_000_000);
-    assert_eq!((bench.webhooks(), bench.platform.next_due()), (vec![], None));
+    bench.finish_webhook(read, WebhookOutcome::Answered(200));
+    bench.advance_millis(10_000_000);
+    assert_eq!((bench.take_webhooks(), bench.platform.next_due()), (vec![], None));
 }
 
 #[test]
-fn a_webhook_is_tried_until_it_is_acknowledged_and_no_longer_than_the_scenario_says() {
+fn webhook_is_retried_until_acknowledged_or_dropped() {
     let retry = vec![Duration::from_secs(60), Duration::from_secs(180)];
-    let webhooks = Webhooks { retry, ..Webhooks::default() };
-    let answered = |status| PostOutcome::Answered(status);
-    let failed = || PostOutcome::Failed("the connection was refused".into());
+    let webhooks = WebhookBehaviour { retry, ..WebhookBehaviour::default() };
+    let answered = |status| WebhookOutcome::Answered(status);
+    let failed = || WebhookOutcome::Failed("the connection was refused".into());
     for (outcomes, results) in [
         (vec![answered(200)], json!([200])),
         (vec![answered(204), answered(200)], json!([204, 200])),
         (vec![failed(), answered(500), answered(302)], json!(["the connection was refused", 500, 302])),
-        (vec![PostOutcome::Refused("not allowed".into())], json!(["not allowed"])),
+        (vec![WebhookOutcome::Refused("not allowed".into())], json!(["not allowed"])),
     ] {
-        let mut bench = Bench::playing(Scenario { webhooks: webhooks.clone(), ..Scenario::default() });
-        bench.one(&good("sms"));
-        bench.wait(2_000);
+        let mut bench = Bench::with_scenario(Scenario { webhooks: webhooks.clone(), ..Scenario::default() });
+        bench.send_one(&valid_operation("sms"));
+        bench.advance_millis(2_000);
         let waits = [0, 60_000, 180_000];
         let mut first = None;
         for (outcome, wait) in outcomes.into_iter().zip(waits) {
-            bench.wait(wait.max(1) - 1);
-            assert!(wait == 0 || bench.webhooks().is_empty(), "not before its time");
-            bench.wait(1);
-            let [(number, _, body)] = bench.webhooks().try_into().expect("one");
+            bench.advance_millis(wait.max(1) - 1);
+            assert!(wait == 0 || bench.take_webhooks().is_empty(), "not before its time");
+            bench.advance_millis(1);
+            let [(number, _, body)] = bench.take_webhooks().try_into().expect("one");
             // Every try has the same number and says the same.
             assert_eq!(first.get_or_insert((number, body.clone())), &(number, body));
-            assert!(bench.webhooks().is_empty(), "it is under way");
-            bench.posted(number, outcome);
+            assert!(bench.take_webhooks().is_empty(), "it is under way");
+            bench.finish_webhook(number, outcome);
         }
-        bench.wait(10_000_000);
-        assert_eq!((bench.webhooks(), bench.platform.next_due()), (vec![], None));
-        let lines = bench.events("webhook");
+        bench.advance_millis(10_000_000);
+        assert_eq!((bench.take_webhooks(), bench.platform.next_due()), (vec![], None));
+        let lines = bench.journal_events("webhook");
         assert_eq!(lines.iter().map(|line| line["result"].clone()).collect::<Value>(), results);
         let attempts: Vec<_> = lines.iter().map(|line| line["attempt"].as_u64().expect("a number")).collect();
         assert_eq!(attempts, (1..=attempts.len() as u64).collect::<Vec<_>>());
@@ -292,19 +295,19 @@ fn a_webhook_is_tried_until_it_is_acknowledged_and_no_longer_than_the_scenario_s
 }
 
 #[test]
-fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
+fn webhooks_are_ordered_by_time_and_bounded() {
     let mut bench = Bench::new();
-    let data: Vec<_> = (0..1_200).map(|id| with(good("viber"), "id", json!(id))).collect();
-    bench.ask(Endpoint::Async, &json!(data));
-    bench.wait(60_000);
+    let data: Vec<_> = (0..1_200).map(|id| with_field(valid_operation("viber"), "id", json!(id))).collect();
+    bench.send(Endpoint::Async, &json!(data));
+    bench.advance_millis(60_000);
     let (mut words, mut rounds) = (Vec::new(), 0);
     loop {
-        let round = bench.webhooks_for(1_000);
+        let round = bench.take_webhooks_up_to(1_000);
         if round.is_empty() {
             break;
         }
         for (number, _, body) in round {
-            bench.posted(number, PostOutcome::Answered(200));
+            bench.finish_webhook(number, WebhookOutcome::Answered(200));
             words.push(body["status"].clone());
         }
         rounds += 1;
@@ -314,46 +317,50 @@ fn webhooks_come_in_the_order_of_time_and_no_more_than_there_is_room_for() {
 }
 
 #[test]
-fn the_next_news_of_a_message_waits_until_the_last_was_received_and_no_other_message_waits_for_it() {
+fn webhooks_of_one_message_are_sequential() {
     let mut bench = Bench::new();
-    bench.ask(Endpoint::Sync, &json!([good("viber"), with(good("viber"), "id", json!(8))]));
-    bench.wait(60_000);
-    let [(first, _, told), (second, _, _)] = bench.webhooks().try_into().expect("one of each message");
-    assert_eq!((&told["status"], bench.webhooks()), (&json!("DELIVERED"), vec![]));
-    bench.posted(second, PostOutcome::Answered(200));
-    let [(_, _, told)] = bench.webhooks().try_into().expect("one");
+    bench
+        .send(Endpoint::Sync, &json!([valid_operation("viber"), with_field(valid_operation("viber"), "id", json!(8))]));
+    bench.advance_millis(60_000);
+    let [(first, _, told), (second, _, _)] = bench.take_webhooks().try_into().expect("one of each message");
+    assert_eq!((&told["status"], bench.take_webhooks()), (&json!("DELIVERED"), vec![]));
+    bench.finish_webhook(second, WebhookOutcome::Answered(200));
+    let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("8"), &json!("READ")));
     // Whatever became of it: a receiver that fails does not lose the rest.
-    bench.posted(first, PostOutcome::Answered(500));
-    let [(_, _, told)] = bench.webhooks().try_into().expect("one");
+    bench.finish_webhook(first, WebhookOutcome::Answered(500));
+    let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("7"), &json!("READ")));
 }
 
 #[test]
-fn an_outcome_that_nobody_waits_for_changes_nothing() {
+fn unexpected_outcome_changes_nothing() {
     let mut bench = Bench::new();
-    bench.posted(1, PostOutcome::Answered(500));
-    assert_eq!((bench.webhooks(), bench.journal()), (vec![], vec![]));
+    bench.finish_webhook(1, WebhookOutcome::Answered(500));
+    assert_eq!((bench.take_webhooks(), bench.journal_lines()), (vec![], vec![]));
 }
 
 #[test]
-fn a_webhook_that_waits_is_small() {
-    assert!(size_of::<Waiting>() <= 56, "{} bytes", size_of::<Waiting>());
+fn waiting_webhook_is_small() {
+    assert!(size_of::<WaitingWebhook>() <= 56, "{} bytes", size_of::<WaitingWebhook>());
 }
 
 #[test]
-fn a_digit_is_told_only_of_a_call_that_waited_for_one() {
-    let mut scenario =
-        Scenario { webhooks: Webhooks { async_pipeline: true, ..Webhooks::default() }, ..Scenario::default() };
-    scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::usual(Channel::Voice) });
+fn digit_is_sent_only_for_dtmf_calls() {
+    let mut scenario = Scenario {
+        webhooks: WebhookBehaviour { async_pipeline: true, ..WebhookBehaviour::default() },
+        ..Scenario::default()
+    };
+    scenario.behaviours.set(Channel::Voice, Behaviour { digit: Some('5'), ..Behaviour::default_for(Channel::Voice) });
     for (dtmf, digit) in [(json!(true), json!("5")), (json!(false), Value::Null), (Value::Null, Value::Null)] {
         let stage = json!({"message": "Hi", "dtmf": dtmf});
-        let pipeline = with(with(good("pipeline"), "pipeline", json!(["voice"])), "voice", stage);
-        for operation in [with(good("voice"), "dtmf", dtmf.clone()), pipeline] {
-            let mut bench = Bench::playing(scenario.clone());
-            bench.ask(Endpoint::Async, &json!([operation]));
-            bench.wait(60_000);
-            let (_, told) = bench.received().pop().expect("a webhook");
+        let pipeline =
+            with_field(with_field(valid_operation("pipeline"), "pipeline", json!(["voice"])), "voice", stage);
+        for operation in [with_field(valid_operation("voice"), "dtmf", dtmf.clone()), pipeline] {
+            let mut bench = Bench::with_scenario(scenario.clone());
+            bench.send(Endpoint::Async, &json!([operation]));
+            bench.advance_millis(60_000);
+            let (_, told) = bench.take_received().pop().expect("a webhook");
             assert_eq!((&told["reply"], &told["duration"]), (&digit, &json!(12)), "{operation}");
         }
     }

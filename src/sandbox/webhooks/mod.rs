@@ -4,4 +4,4 @@
 
 pub(crate) mod outbox;
 
-pub(crate) use outbox::{Outbox, Post, PostOutcome};
+pub(crate) use outbox::{Outbox, WebhookOutcome, WebhookPost};

@@ -14,19 +14,20 @@ use serde::Serialize;
 
 use crate::domain::Channel;
 use crate::sandbox::faults::decision;
-use crate::sandbox::journal::{Line, Lines};
+use crate::sandbox::journal::{JournalLine, JournalLines};
 use crate::sandbox::platform::{
-    Failure, Message, Moment, Phase, Platform, Refusal, ReplyRecord, State, WireMoment, msg_id, request_id,
+    DeliveryFailure, GatewayEmulator, LifecycleState, OperationError, Phase, ReplyRecord, SandboxMessage, VirtualTime,
+    WireTime, format_request_id, msg_id_of,
 };
 use crate::sandbox::request::ClientId;
 use crate::sandbox::scenario::WebhookFault;
 
 /// How long after what tells of the next state a webhook comes that is reordered.
-const BEHIND: Duration = Duration::from_secs(1);
+const REORDER_DELAY: Duration = Duration::from_secs(1);
 
 /// A webhook that is to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Post {
+pub(crate) struct WebhookPost {
     /// Its number; tries of the same webhook share it.
     pub webhook: u64,
     /// The address, to the letter as the client gave it.
@@ -37,7 +38,7 @@ pub(crate) struct Post {
 
 /// What became of a try to send a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PostOutcome {
+pub(crate) enum WebhookOutcome {
     /// The receiver answered with this HTTP status; 200 acknowledges it (contract 6.1).
     Answered(u16),
     /// There was no answer, for this reason.
@@ -48,46 +49,46 @@ pub(crate) enum PostOutcome {
 
 /// What a webhook is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct News {
+struct StatusNotice {
     /// The index of the message.
     message: u32,
-    state: State,
+    state: LifecycleState,
     /// How often it was tried.
     tries: u32,
 }
 
 /// A webhook that waits, in the order in which they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Waiting {
-    due: Moment,
+pub(crate) struct WaitingWebhook {
+    due: VirtualTime,
     number: u64,
-    news: News,
+    news: StatusNotice,
 }
 
 /// The webhooks that wait, and those whose try has not ended.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    waiting: BinaryHeap<Reverse<Waiting>>,
-    in_flight: HashMap<u64, News>,
+    waiting: BinaryHeap<Reverse<WaitingWebhook>>,
+    in_flight: HashMap<u64, StatusNotice>,
     /// For each message with a webhook in flight, those that wait for its end: a message's news come in order.
-    held: HashMap<u32, Vec<Waiting>>,
+    held: HashMap<u32, Vec<WaitingWebhook>>,
     last: u64,
     /// Why messages were refused that have a webhook.
-    refusals: HashMap<u32, Refusal>,
+    refusals: HashMap<u32, OperationError>,
 }
 
 impl Outbox {
     /// When the next one is due.
-    pub(crate) fn next_due(&self) -> Option<Moment> {
+    pub(crate) fn next_due(&self) -> Option<VirtualTime> {
         self.waiting.peek().map(|Reverse(waiting)| waiting.due)
     }
 
-    fn add(&mut self, due: Moment, news: News) {
+    fn enqueue(&mut self, due: VirtualTime, news: StatusNotice) {
         self.last += 1;
-        self.waiting.push(Reverse(Waiting { due, number: self.last, news }));
+        self.waiting.push(Reverse(WaitingWebhook { due, number: self.last, news }));
     }
 
-    fn take_due(&mut self, now: Moment) -> Option<Waiting> {
+    fn take_next_due(&mut self, now: VirtualTime) -> Option<WaitingWebhook> {
         loop {
             self.next_due().filter(|due| *due <= now)?;
             let Reverse(waiting) = self.waiting.pop()?;
@@ -103,7 +104,7 @@ impl Outbox {
     }
 
     /// The try of a webhook ended, whatever became of it.
-    fn ended(&mut self, webhook: u64) -> Option<News> {
+    fn finish_try(&mut self, webhook: u64) -> Option<StatusNotice> {
         let news = self.in_flight.remove(&webhook)?;
         let held = self.held.remove(&news.message).unwrap_or_default();
         self.waiting.extend(held.into_iter().map(Reverse));
@@ -112,11 +113,11 @@ impl Outbox {
 }
 
 /// The values of `type` in a payload; of anything else it has none (contract 2.4).
-const TYPES: [&str; 4] = ["sms", "viber", "voice", "rcs"];
+const CHANNEL_TYPES: [&str; 4] = ["sms", "viber", "voice", "rcs"];
 
 /// The payload (contract 2.4).
 #[derive(Serialize)]
-struct Payload<'a> {
+struct WebhookPayload<'a> {
     success: bool,
     id: String,
     msg_id: String,
@@ -125,7 +126,7 @@ struct Payload<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    updated: WireMoment,
+    updated: WireTime,
     /// The digit that the recipient pressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<char>,
@@ -138,48 +139,56 @@ struct Payload<'a> {
     replies: Option<[ReplyRecord; 1]>,
 }
 
-impl Platform {
+impl GatewayEmulator {
     /// The webhooks that are due up to the last [`Platform::advance`], the earliest first.
     ///
     /// Whoever takes them says how many there is room for; the others wait here, where they are small.
-    pub(crate) fn due_posts(&mut self, room: usize) -> Vec<Post> {
+    pub(crate) fn take_due_posts(&mut self, room: usize) -> Vec<WebhookPost> {
         let mut posts = Vec::new();
         while posts.len() < room {
-            let Some(Waiting { number, news, .. }) = self.outbox.take_due(self.now) else { break };
-            let message = self.messages.at(news.message);
+            let Some(WaitingWebhook { number, news, .. }) = self.outbox.take_next_due(self.now) else { break };
+            let message = self.messages.message_at(news.message);
             // What is newer says more, and nobody may hear of the older after it.
             if news.tries > 0 && message.state != news.state {
-                self.outbox.ended(number);
+                self.outbox.finish_try(number);
                 continue;
             }
             // Only a message with an address has news.
             let url = message.hook.clone().unwrap_or_default();
-            posts.push(Post { webhook: number, url, body: self.body(message, news) });
+            posts.push(WebhookPost { webhook: number, url, body: self.render_payload(message, news) });
         }
         posts
     }
 
     /// Takes note of how a try ended: 200 ends it, anything else is tried again as the scenario says.
-    pub(crate) fn posted(&mut self, webhook: u64, outcome: PostOutcome, now: Timestamp, lines: &mut Lines) {
-        let Some(news) = self.outbox.ended(webhook) else { return };
-        self.now = self.now.max(Moment::of(now));
+    pub(crate) fn record_outcome(
+        &mut self,
+        webhook: u64,
+        outcome: WebhookOutcome,
+        now: Timestamp,
+        lines: &mut JournalLines,
+    ) {
+        let Some(news) = self.outbox.finish_try(webhook) else { return };
+        self.now = self.now.max(VirtualTime::from_timestamp(now));
         let attempt = news.tries as usize + 1;
-        lines.push(&Line::Webhook {
+        lines.push_line(&JournalLine::Webhook {
             at: self.now,
-            msg_id: msg_id(news.message),
-            url: self.messages.at(news.message).hook.as_deref().unwrap_or_default(),
-            status: news.state.phase.word(&self.scenario),
+            msg_id: msg_id_of(news.message),
+            url: self.messages.message_at(news.message).hook.as_deref().unwrap_or_default(),
+            status: news.state.phase.status_name(&self.scenario),
             attempt,
             result: &outcome,
         });
         let wait = match outcome {
-            PostOutcome::Answered(200) | PostOutcome::Refused(_) => None,
-            PostOutcome::Answered(_) | PostOutcome::Failed(_) => self.scenario.webhooks.retry.get(news.tries as usize),
+            WebhookOutcome::Answered(200) | WebhookOutcome::Refused(_) => None,
+            WebhookOutcome::Answered(_) | WebhookOutcome::Failed(_) => {
+                self.scenario.webhooks.retry.get(news.tries as usize)
+            }
         };
         if let Some(wait) = wait {
-            let news = News { tries: news.tries + 1, ..news };
-            let due = self.now.after(*wait);
-            self.outbox.waiting.push(Reverse(Waiting { due, number: webhook, news }));
+            let news = StatusNotice { tries: news.tries + 1, ..news };
+            let due = self.now.saturating_add(*wait);
+            self.outbox.waiting.push(Reverse(WaitingWebhook { due, number: webhook, news }));
         }
     }
 
@@ -189,78 +198,78 @@ impl Platform {
     }
 
     /// Announces a state of a message, if the message has an address for it, as well as the scenario allows.
-    pub(crate) fn announce(&mut self, index: u32, state: State) {
-        let message = self.messages.at(index);
+    pub(crate) fn enqueue_notice(&mut self, index: u32, state: LifecycleState) {
+        let message = self.messages.message_at(index);
         if message.hook.is_none() {
             return;
         }
-        let news = News { message: index, state, tries: 0 };
-        match message.facts().and_then(|facts| decision::webhook(&self.scenario, facts)) {
-            None => self.outbox.add(state.since, news),
+        let news = StatusNotice { message: index, state, tries: 0 };
+        match message.condition_facts().and_then(|facts| decision::decide_webhook_fault(&self.scenario, facts)) {
+            None => self.outbox.enqueue(state.since, news),
             Some(WebhookFault::Twice) => {
-                self.outbox.add(state.since, news);
-                self.outbox.add(state.since, news);
+                self.outbox.enqueue(state.since, news);
+                self.outbox.enqueue(state.since, news);
             }
-            Some(WebhookFault::Late(by)) => self.outbox.add(state.since.after(by), news),
+            Some(WebhookFault::Late(by)) => self.outbox.enqueue(state.since.saturating_add(by), news),
             Some(WebhookFault::Reordered) => {
-                let next = self.life(message).and_then(|life| life.after(state));
-                self.outbox.add(next.map_or(state.since, |next| next.since.after(BEHIND)), news);
+                let next = self.lifecycle(message).and_then(|life| life.next_reported_state(state));
+                self.outbox.enqueue(next.map_or(state.since, |next| next.since.saturating_add(REORDER_DELAY)), news);
             }
             Some(WebhookFault::Lost) => {}
         }
     }
 
     /// Announces the failure of an earlier channel, if a webhook can name that channel.
-    pub(crate) fn announce_channel(&mut self, index: u32, failed: State) {
-        if TYPES.contains(&self.label(self.messages.at(index), failed)) {
-            self.announce(index, failed);
+    pub(crate) fn enqueue_channel_failure(&mut self, index: u32, failed: LifecycleState) {
+        if CHANNEL_TYPES.contains(&self.type_name(self.messages.message_at(index), failed)) {
+            self.enqueue_notice(index, failed);
         }
     }
 
     /// Counts a message that was refused at intake, and lets that be told.
-    pub(crate) fn reject(&mut self, index: u32, refusal: &Refusal) {
-        let message = self.messages.at(index);
+    pub(crate) fn record_rejection(&mut self, index: u32, refusal: &OperationError) {
+        let message = self.messages.message_at(index);
         let state = message.state;
         if message.hook.is_some() {
             self.outbox.refusals.insert(index, refusal.clone());
         }
-        self.counts.ended(state.phase.word(&self.scenario));
-        self.announce(index, state);
+        self.counts.count_final_status(state.phase.status_name(&self.scenario));
+        self.enqueue_notice(index, state);
     }
 
-    fn body(&self, message: &Message, news: News) -> Vec<u8> {
-        let News { state, .. } = news;
-        let msg_id = msg_id(news.message).to_string();
-        let stage = self.stage(message, state);
+    fn render_payload(&self, message: &SandboxMessage, news: StatusNotice) -> Vec<u8> {
+        let StatusNotice { state, .. } = news;
+        let msg_id = msg_id_of(news.message).to_string();
+        let stage = self.current_stage(message, state);
         let behaviour = stage.and_then(|stage| {
-            let rule = self.life(message)?.pattern(stage.channel);
-            Some(rule.behaviour(&self.scenario))
+            let rule = self.lifecycle(message)?.choose_pattern(stage.channel);
+            Some(rule.resolve_behaviour(&self.scenario))
         });
-        let called =
-            behaviour.filter(|_| state.phase.is_good() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
-        let payload = Payload {
-            success: state.phase.is_good(),
+        let called = behaviour
+            .filter(|_| state.phase.is_success() && stage.is_some_and(|stage| stage.channel == Channel::Voice));
+        let payload = WebhookPayload {
+            success: state.phase.is_success(),
             id: message.id.as_ref().map_or_else(|| msg_id.clone(), ClientId::to_string),
             msg_id,
-            channel: Some(self.label(message, state)).filter(|label| TYPES.contains(label)),
-            status: state.phase.word(&self.scenario),
-            error: self.error(news),
-            updated: WireMoment(state.since),
+            channel: Some(self.type_name(message, state)).filter(|label| CHANNEL_TYPES.contains(label)),
+            status: state.phase.status_name(&self.scenario),
+            error: self.failure_reason(news),
+            updated: WireTime(state.since),
             reply: called.filter(|_| stage.is_some_and(|stage| stage.dtmf)).and_then(|behaviour| behaviour.digit),
             duration: called.and_then(|behaviour| behaviour.duration).map(|duration| duration.as_secs()),
-            request_id: message.request.map(request_id),
-            replies: self.replies(message, state),
+            request_id: message.request.map(format_request_id),
+            replies: self.reply_records(message, state),
         };
         // It consists of strings, numbers and truth values; none of them can fail to be written.
         serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
     }
 
     /// Why a message was rejected or failed.
-    fn error(&self, news: News) -> Option<String> {
+    fn failure_reason(&self, news: StatusNotice) -> Option<String> {
         match news.state.phase {
             Phase::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),
-            Phase::Failed(Failure::Expired) => Some("Lifetime ended before delivery".to_owned()),
-            Phase::Failed(Failure::As(_)) => Some("Not delivered".to_owned()),
+            Phase::Failed(DeliveryFailure::Expired) => Some("Lifetime ended before delivery".to_owned()),
+            Phase::Failed(DeliveryFailure::ByPattern(_)) => Some("Not delivered".to_owned()),
             Phase::Queued | Phase::Accepted | Phase::Delivered | Phase::Read | Phase::Replied => None,
         }
     }

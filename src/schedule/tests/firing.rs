@@ -1,38 +1,41 @@
 //! What fires once, what is left out, and what waits, whatever happens meanwhile.
 
 use super::*;
-use crate::domain::Occasion;
-use crate::ledger::{Approval, Fate, RunFilter};
+use crate::domain::NotificationEvent;
+use crate::ledger::{Approval, OccurrenceOutcome, RunFilter};
 use crate::runs::PlanRefusal;
 
 #[tokio::test(start_paused = true)]
-async fn an_occurrence_fires_once_though_two_daemons_serve_one_ledger() {
+async fn occurrence_fires_once_with_two_daemons() {
     set_clock("2026-10-20T00:10:00Z");
-    let house = House::new("timezone: Europe/Kyiv\nschedule: { cron: \"0 * * * *\" }");
-    house.arm().await.unwrap();
-    let daemon = || house.daemon(house.clerk(Duration::from_secs(1))).serve(tokio::time::sleep(10 * DAY));
+    let house = TestSetup::new("timezone: Europe/Kyiv\nschedule: { cron: \"0 * * * *\" }");
+    house.activate().await.unwrap();
+    let daemon = || {
+        house.test_daemon(house.fake_starter(Duration::from_secs(1))).run_until_shutdown(tokio::time::sleep(10 * DAY))
+    };
     let (one, other) = tokio::join!(daemon(), daemon());
     assert!(one.is_ok() && other.is_ok());
-    let mut fired = house.fired();
+    let mut fired = house.fired_occurrences();
     assert_eq!(fired.len(), 239, "but for the hour that comes twice");
     fired.dedup();
     assert_eq!(fired.len(), 239, "none twice");
-    assert!(house.told().is_empty(), "{:?}", house.told());
+    assert!(house.told_events().is_empty(), "{:?}", house.told_events());
 }
 
 #[tokio::test(start_paused = true)]
-async fn daemons_that_die_and_come_back_fire_each_occurrence_once_or_leave_it_out_and_say_so() {
+async fn restarted_daemon_fires_or_skips_each_occurrence_once() {
     set_clock("2026-12-01T00:10:00Z");
-    let house = House::new("timezone: UTC\nschedule: { cron: \"*/10 * * * *\", grace: 5m }");
-    house.arm().await.unwrap();
+    let house = TestSetup::new("timezone: UTC\nschedule: { cron: \"*/10 * * * *\", grace: 5m }");
+    house.activate().await.unwrap();
     let lives = [3_000, 61, 599, 7_300, 1, 1_800, 601, 86_400, 13, 5_000];
     for (life, death) in lives.into_iter().zip([1, 90, 400, 30, 0, 7_000, 299, 301, 1_000, 2]) {
-        let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+        let daemon = house.test_daemon(house.fake_starter(Duration::from_secs(1)));
         // It is dropped where it stands.
-        let _ = tokio::time::timeout(Duration::from_secs(life), daemon.serve(std::future::pending())).await;
+        let _ =
+            tokio::time::timeout(Duration::from_secs(life), daemon.run_until_shutdown(std::future::pending())).await;
         tokio::time::sleep(Duration::from_secs(death)).await;
     }
-    let fired = house.fired();
+    let fired = house.fired_occurrences();
     let mut once = fired.clone();
     once.dedup();
     assert_eq!(fired, once);
@@ -40,41 +43,41 @@ async fn daemons_that_die_and_come_back_fire_each_occurrence_once_or_leave_it_ou
         let before = told.split("after ").nth(1).and_then(|rest| rest.split(':').next()).expect("a number");
         1 + before.parse::<usize>().expect("a number")
     };
-    let skipped: usize = house.told().iter().map(of_skip).sum();
+    let skipped: usize = house.told_events().iter().map(of_skip).sum();
     // The last death passes without anybody who could say what was missed in it.
     let all = (now() - "2026-12-01T00:10:00Z".parse::<Timestamp>().unwrap()).total(jiff::Unit::Minute).unwrap() / 10.0;
     assert!((fired.len() + skipped).abs_diff(all as usize) <= 1, "{} and {skipped} of {all}", fired.len());
-    assert!(skipped > 10, "{:?}", house.told());
+    assert!(skipped > 10, "{:?}", house.told_events());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_died_between_its_record_and_its_run_fires_again_and_what_was_opened_does_not() {
+async fn recorded_but_unopened_run_fires_again() {
     set_clock("2026-12-01T09:59:00Z");
-    let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
-    let armed = house.arm().await.unwrap();
+    let house = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+    let armed = house.activate().await.unwrap();
     tokio::time::sleep(Duration::from_secs(120)).await;
     let ledger = Arc::clone(&house.adapters.ledger);
-    let due = Occurrence::of("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+    let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
     let key = occurrence_key(&armed.name, &due);
-    let lost = ledger.fire(&new_run(), &key, due.at).await.unwrap().unwrap();
+    let lost = ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
     // The cursor is behind the record, so whoever comes asks the ledger; the run that was never opened is not in the way.
-    let clerk = house.clerk(Duration::from_secs(1));
+    let clerk = house.fake_starter(Duration::from_secs(1));
     let (_stop, interrupt) = watch::channel(Interrupt::None);
-    let _ = clerk.start(armed.clone(), due.clone(), interrupt.clone()).await;
-    assert_eq!(house.fired().len(), 1);
-    assert_ne!(ledger.occurrence(&key).await.unwrap(), Some(Fate::Fired(lost.key)));
-    let again = clerk.start(armed, due, interrupt).await;
+    let _ = clerk.start_occurrence(armed.clone(), due.clone(), interrupt.clone()).await;
+    assert_eq!(house.fired_occurrences().len(), 1);
+    assert_ne!(ledger.find_occurrence(&key).await.unwrap(), Some(OccurrenceOutcome::Fired(lost.key)));
+    let again = clerk.start_occurrence(armed, due, interrupt).await;
     assert!(matches!(again, Err(Error::Schedule(ScheduleRefusal::Recorded { .. }))), "{again:?}");
-    assert_eq!(house.fired().len(), 1);
+    assert_eq!(house.fired_occurrences().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_jumps_fires_nothing_twice_and_floods_nobody() {
+async fn clock_jump_fires_no_occurrence_twice() {
     set_clock("2026-12-01T00:10:00Z");
-    let house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
-    house.arm().await.unwrap();
+    let house = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m }");
+    house.activate().await.unwrap();
     let refresh = Duration::from_secs(60);
-    let daemon = Daemon { refresh, ..house.daemon(house.clerk(Duration::from_secs(1))) };
+    let daemon = Daemon { refresh, ..house.test_daemon(house.fake_starter(Duration::from_secs(1))) };
     let stop = async {
         tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
         set_clock("2026-12-11T00:30:00Z");
@@ -82,23 +85,23 @@ async fn a_clock_that_jumps_fires_nothing_twice_and_floods_nobody() {
         set_clock("2026-12-01T02:30:00Z");
         tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
     };
-    daemon.serve(stop).await.unwrap();
+    daemon.run_until_shutdown(stop).await.unwrap();
     let hour = |day: u8, hour: u8| format!("2026-12-{day:02}T{hour:02}:00Z\t2026-12-{day:02} {hour:02}:00");
-    assert_eq!(house.fired(), [hour(1, 1), hour(1, 2), hour(1, 3), hour(11, 1), hour(1, 4), hour(1, 5)]);
+    assert_eq!(house.fired_occurrences(), [hour(1, 1), hour(1, 2), hour(1, 3), hour(11, 1), hour(1, 4), hour(1, 5)]);
     let missed = "2026-12-11 00:00 skipped after 236: missed";
-    assert_eq!(house.told(), [missed], "3 on the 1st have fired, and 236 between were missed");
+    assert_eq!(house.told_events(), [missed], "3 on the 1st have fired, and 236 between were missed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_recorded_while_another_process_had_the_ledger_is_not_forgotten() {
+async fn busy_ledger_does_not_lose_an_occurrence() {
     set_clock("2026-12-01T00:10:00Z");
-    let mut house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m, wait_for_file: 5m }");
-    let ledger = Arc::new(MemoryLedger::new(Contents::default(), now));
+    let mut house = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\", grace: 10m, wait_for_file: 5m }");
+    let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
     house.adapters.ledger = ledger.clone();
-    house.arm().await.unwrap();
+    house.activate().await.unwrap();
     fs::remove_file(house.folder.path().join("sale.csv")).unwrap();
     let refresh = Duration::from_secs(60);
-    let daemon = Daemon { refresh, ..house.daemon(house.clerk(Duration::from_secs(1))) };
+    let daemon = Daemon { refresh, ..house.test_daemon(house.fake_starter(Duration::from_secs(1))) };
     let stop = async {
         // The list of 1:00 does not come, nor that of 2:00, and nobody can record it until 2:30.
         tokio::time::sleep(Duration::from_secs(52 * 60)).await;
@@ -107,88 +110,90 @@ async fn what_could_not_be_recorded_while_another_process_had_the_ledger_is_not_
         ledger.set_busy(false);
         tokio::time::sleep(Duration::from_secs(60 * 60)).await;
     };
-    daemon.serve(stop).await.unwrap();
+    daemon.run_until_shutdown(stop).await.unwrap();
     let missed = "2026-12-01 02:00 skipped after 1: missed".to_owned();
-    assert!(house.told().contains(&missed), "{:?}", house.told());
+    assert!(house.told_events().contains(&missed), "{:?}", house.told_events());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_since_it_was_armed_fires_nothing_until_it_is_armed_anew() {
+async fn changed_campaign_fires_only_after_reactivation() {
     set_clock("2026-12-01T00:10:00Z");
     let daily = "timezone: UTC\nschedule: { every: day 10:00 }";
-    let house = House::new(daily);
-    house.arm().await.unwrap();
+    let house = TestSetup::new(daily);
+    house.activate().await.unwrap();
     house.run_for(DAY).await;
-    house.campaign(daily, "Something else");
+    house.write_campaign(daily, "Something else");
     house.run_for(DAY).await;
-    assert_eq!(house.fired().len(), 1);
-    assert_eq!(house.told(), ["changed: Campaign"], "a new daemon does not know when the old file was due");
-    house.arm().await.unwrap();
+    assert_eq!(house.fired_occurrences().len(), 1);
+    assert_eq!(house.told_events(), ["changed: Campaign"], "a new daemon does not know when the old file was due");
+    house.activate().await.unwrap();
     house.run_for(DAY).await;
-    house
-        .write("gateways.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: unlimited\n");
+    house.write_file(
+        "gateways.yaml",
+        "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: unlimited\n",
+    );
     house.run_for(DAY).await;
-    assert_eq!(house.fired().len(), 3, "another profile changes nothing");
-    let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+    assert_eq!(house.fired_occurrences().len(), 3, "another profile changes nothing");
+    let daemon = house.test_daemon(house.fake_starter(Duration::from_secs(1)));
     let changing = async {
         tokio::time::sleep(DAY / 4).await;
-        house.campaign(daily, "And else again");
+        house.write_campaign(daily, "And else again");
         tokio::time::sleep(DAY).await;
     };
-    daemon.serve(changing).await.unwrap();
+    daemon.run_until_shutdown(changing).await.unwrap();
     let skipped = "2026-12-05 10:00 skipped after 0: the campaign has changed since its schedule was activated";
-    assert_eq!(house.told()[1..], ["changed: Campaign", skipped], "{:?}", house.told());
-    assert_eq!(house.fired().len(), 3);
+    assert_eq!(house.told_events()[1..], ["changed: Campaign", skipped], "{:?}", house.told_events());
+    assert_eq!(house.fired_occurrences().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_next_is_left_out_while_the_one_before_runs_and_nothing_fires_while_it_is_paused() {
+async fn occurrence_is_skipped_while_running_or_paused() {
     set_clock("2026-12-01T00:10:00Z");
-    let house = House::new("timezone: UTC\nschedule: { cron: \"0 * * * *\" }");
-    house.arm().await.unwrap();
-    let slow = house.daemon(house.clerk(Duration::from_secs(5_000)));
-    slow.serve(tokio::time::sleep(Duration::from_secs(4 * 3600))).await.unwrap();
-    assert_eq!(house.fired().len(), 2);
+    let house = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 * * * *\" }");
+    house.activate().await.unwrap();
+    let slow = house.test_daemon(house.fake_starter(Duration::from_secs(5_000)));
+    slow.run_until_shutdown(tokio::time::sleep(Duration::from_secs(4 * 3600))).await.unwrap();
+    assert_eq!(house.fired_occurrences().len(), 2);
     let busy = |hour: u8| format!("2026-12-01 {hour:02}:00 skipped after 0: the campaign was still being sent");
-    assert_eq!(house.told(), [busy(2), busy(4)]);
+    assert_eq!(house.told_events(), [busy(2), busy(4)]);
     let ledger = Arc::clone(&house.adapters.ledger);
-    assert!(ledger.pause("sale").await.unwrap());
+    assert!(ledger.pause_schedule("sale").await.unwrap());
     house.run_for(DAY).await;
-    assert!(ledger.resume("sale", now()).await.unwrap());
+    assert!(ledger.resume_schedule("sale", now()).await.unwrap());
     house.run_for(Duration::from_secs(3600)).await;
-    assert_eq!((house.fired().len(), house.told().len()), (3, 2), "what was due meanwhile is over");
+    assert_eq!((house.fired_occurrences().len(), house.told_events().len()), (3, 2), "what was due meanwhile is over");
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_occurrence_waits_for_its_list_until_that_is_whole_or_the_time_is_over() {
+async fn occurrence_waits_for_its_list_until_timeout() {
     set_clock("2026-12-01T00:10:00Z");
-    let house = House::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
+    let house = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
     fs::remove_file(house.folder.path().join("sale.csv")).unwrap();
     let yaml = fs::read_to_string(house.folder.path().join("sale.yaml")).unwrap();
-    house.write("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
-    house.arm().await.unwrap();
-    let daemon = house.daemon(house.clerk(Duration::from_secs(1)));
+    house.write_file("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
+    house.activate().await.unwrap();
+    let daemon = house.test_daemon(house.fake_starter(Duration::from_secs(1)));
     let coming = async {
         // Half of it comes at 10:30, the rest two seconds later.
         tokio::time::sleep(Duration::from_secs(37_200)).await;
-        house.write("daily-2026-12-01.csv", "phone\n");
+        house.write_file("daily-2026-12-01.csv", "phone\n");
         tokio::time::sleep(Duration::from_secs(2)).await;
-        house.write("daily-2026-12-01.csv", "phone\n+380500000001\n");
+        house.write_file("daily-2026-12-01.csv", "phone\n+380500000001\n");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert!(house.fired().is_empty(), "it may not be whole");
+        assert!(house.fired_occurrences().is_empty(), "it may not be whole");
         tokio::time::sleep(Duration::from_secs(4)).await;
-        assert_eq!(house.fired().len(), 1);
+        assert_eq!(house.fired_occurrences().len(), 1);
         tokio::time::sleep(DAY + DAY / 2).await;
     };
-    daemon.serve(coming).await.unwrap();
+    daemon.run_until_shutdown(coming).await.unwrap();
     let list = house.folder.path().join("daily-2026-12-02.csv");
     let skipped = format!("2026-12-02 10:00 skipped after 0: the list did not arrive in time: {}", list.display());
     let told = ["2026-12-01 10:00 waits", "2026-12-02 10:00 waits", &skipped];
-    assert_eq!((house.told(), house.fired().len()), (told.map(str::to_owned).to_vec(), 1));
+    assert_eq!((house.told_events(), house.fired_occurrences().len()), (told.map(str::to_owned).to_vec(), 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_list_makes_nothing_later_that_was_there_in_time() {
+async fn list_that_is_there_causes_no_delay() {
     let missed = "2026-12-01 10:00 skipped after 0: missed";
     // When the list came, when the daemon does, and what is told.
     for (came, serves, told) in [
@@ -199,82 +204,82 @@ async fn waiting_for_a_list_makes_nothing_later_that_was_there_in_time() {
         ("2026-12-01T16:00:00Z", "2026-12-01T16:01:00Z", Some(missed)),
     ] {
         set_clock("2026-12-01T08:00:00Z");
-        let house = House::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
-        house.arm().await.unwrap();
+        let house = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, grace: 10m, wait_for_file: 6h }");
+        house.activate().await.unwrap();
         let list = fs::File::options().write(true).open(house.folder.path().join("sale.csv")).unwrap();
         list.set_modified(came.parse::<jiff::Timestamp>().unwrap().into()).unwrap();
         set_clock(serves);
         house.run_for(Duration::from_secs(600)).await;
-        assert_eq!(house.told(), told.as_slice(), "{came}, {serves}");
-        assert_eq!(house.fired().len(), usize::from(told.is_none()), "{came}, {serves}");
+        assert_eq!(house.told_events(), told.as_slice(), "{came}, {serves}");
+        assert_eq!(house.fired_occurrences().len(), usize::from(told.is_none()), "{came}, {serves}");
     }
 }
 
 #[tokio::test]
-async fn each_occurrence_is_a_run_of_its_own_with_its_edition_its_day_and_its_results_and_a_repeated_text_is_told() {
+async fn each_occurrence_is_its_own_run_with_own_edition() {
     set_clock("2026-12-01T09:59:59.7Z");
-    let house = House::new("timezone: UTC\nnotify: { command: [\"true\"] }\nschedule: { every: day 10:00 }");
-    house.arm().await.unwrap();
+    let house = TestSetup::new("timezone: UTC\nnotify: { command: [\"true\"] }\nschedule: { every: day 10:00 }");
+    house.activate().await.unwrap();
     for day in ["2026-12-01", "2026-12-02"] {
         set_clock(&format!("{day}T09:59:59.7Z"));
-        let starter = Arc::new(Runs(house.adapters.clone()));
-        let (told, before) = (Arc::clone(&house.told), house.told().len());
+        let starter = Arc::new(RunStarter(house.adapters.clone()));
+        let (told, before) = (Arc::clone(&house.told), house.told_events().len());
         let ended = async move {
             while told.lock().unwrap().len() == before {
                 tokio::task::yield_now().await;
             }
         };
-        house.daemon(starter).serve(ended).await.unwrap();
+        house.test_daemon(starter).run_until_shutdown(ended).await.unwrap();
         assert!(
             house.folder.path().join(format!("results/sale-{day}-10-00.sandbox.csv")).exists(),
             "{:?}",
-            house.told()
+            house.told_events()
         );
     }
     let told = ["2026-12-01 10:00 ended: sale@1 of 2, same false", "2026-12-02 10:00 ended: sale@2 of 2, same true"];
-    assert_eq!(house.told(), told);
-    let runs = house.adapters.ledger.runs(RunFilter::all()).await.unwrap();
+    assert_eq!(house.told_events(), told);
+    let runs = house.adapters.ledger.list_runs(RunFilter::all()).await.unwrap();
     let waiting = house.adapters.ledger.take_notifications(Duration::ZERO, DAY).await.unwrap();
     let [told] = waiting.as_slice() else { panic!("{waiting:?}") };
-    assert_eq!(told.what.occasion, Occasion::Finished);
-    assert!(told.what.notice.contains("2026-12-02 10:00 sent the same message as the previous run"), "{told:?}");
+    assert_eq!(told.content.occasion, NotificationEvent::Finished);
+    assert!(told.content.notice.contains("2026-12-02 10:00 sent the same message as the previous run"), "{told:?}");
     let editions: Vec<&str> = runs.iter().map(|run| run.edition.as_str()).collect();
     assert_eq!(editions, ["2026-12-01 10:00", "2026-12-02 10:00"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_daemon_that_comes_back_begins_what_died_between_its_record_and_its_run_if_it_is_not_too_late() {
+async fn restarted_daemon_begins_recorded_run_if_in_time() {
     for (absence, fires, told) in [(60, 1, None), (7_200, 0, Some("2026-12-01 10:00 skipped after 0: missed"))] {
         set_clock("2026-12-01T09:59:00Z");
-        let house = House::new("timezone: UTC\nschedule: { every: day 10:00 }");
-        let armed = house.arm().await.unwrap();
+        let house = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00 }");
+        let armed = house.activate().await.unwrap();
         tokio::time::sleep(Duration::from_secs(61)).await;
-        let due = Occurrence::of("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
+        let due = Occurrence::at_local_time("2026-12-01T10:00:00".parse().unwrap(), &jiff::tz::TimeZone::UTC).unwrap();
         let key = occurrence_key(&armed.name, &due);
-        house.adapters.ledger.fire(&new_run(), &key, due.at).await.unwrap().unwrap();
+        house.adapters.ledger.fire_occurrence(&new_run(), &key, due.at).await.unwrap().unwrap();
         tokio::time::sleep(Duration::from_secs(absence)).await;
         for _ in 0..2 {
             house.run_for(Duration::from_secs(3_600)).await;
         }
-        assert_eq!(house.fired().len(), fires, "{absence}: {:?}", house.told());
-        assert_eq!(house.told(), told.as_slice(), "{absence}: it is told, once");
+        assert_eq!(house.fired_occurrences().len(), fires, "{absence}: {:?}", house.told_events());
+        assert_eq!(house.told_events(), told.as_slice(), "{absence}: it is told, once");
     }
 }
 
 /// Sends what has an approval, good or not.
-pub(super) struct Guarded(pub(super) Arc<Clerk>);
+pub(super) struct GuardedClerk(pub(super) Arc<FakeStarter>);
 
-impl Starter for Guarded {
-    fn start(
+impl Starter for GuardedClerk {
+    fn start_occurrence(
         &self,
-        armed: ArmedSchedule,
+        armed: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
-    ) -> BoxFuture<'static, Result<Outcome, Error>> {
-        let (clerk, digest) = (Arc::clone(&self.0), occurrence.name());
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
+        let (clerk, digest) = (Arc::clone(&self.0), occurrence.format_nominal());
         Box::pin(async move {
-            if !clerk.ledger.approvals(&digest).await?.is_empty() {
-                return clerk.start(armed, occurrence, interrupt).await;
+            if !clerk.ledger.list_approvals(&digest).await?.is_empty() {
+                return clerk.start_occurrence(armed, occurrence, interrupt).await;
             }
             let (file, gateway) = (armed.file.into(), armed.gateway);
             let refusal = PlanRefusal::Unapproved { digest: Some(digest), file, gateway, number: 3, sent: 0, above: 2 };
@@ -284,23 +289,23 @@ impl Starter for Guarded {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_approved_is_told_once_and_waits_for_a_day_or_until_the_next() {
+async fn unapproved_occurrence_waits_a_day_or_until_the_next() {
     set_clock("2026-12-07T09:59:00Z");
-    let house = House::new("timezone: UTC\nschedule: { cron: \"0 10 * * 1,2,3\", ends: 2026-12-12 }");
-    house.arm().await.unwrap();
+    let house = TestSetup::new("timezone: UTC\nschedule: { cron: \"0 10 * * 1,2,3\", ends: 2026-12-12 }");
+    house.activate().await.unwrap();
     let ledger = Arc::clone(&house.adapters.ledger);
-    let daemon = house.daemon(Arc::new(Guarded(house.clerk(Duration::from_secs(1)))));
+    let daemon = house.test_daemon(Arc::new(GuardedClerk(house.fake_starter(Duration::from_secs(1)))));
     let approve = async {
         // Monday's is not approved before Tuesday's is due, Tuesday's is after five hours, and Wednesday's never.
         tokio::time::sleep(Duration::from_secs(60) + DAY + Duration::from_secs(5 * 3600)).await;
         let digest = "2026-12-08 10:00".to_owned();
         let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
         let until = at + SignedDuration::from_hours(1);
-        ledger.approve(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+        ledger.keep_approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
     };
-    let (served, ()) = tokio::join!(daemon.serve(tokio::time::sleep(5 * DAY)), approve);
+    let (served, ()) = tokio::join!(daemon.run_until_shutdown(tokio::time::sleep(5 * DAY)), approve);
     served.unwrap();
-    assert_eq!(house.fired(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
+    assert_eq!(house.fired_occurrences(), ["2026-12-08T10:00Z\t2026-12-08 10:00"]);
     let told = [
         "2026-12-07 10:00 waits for an approval of 2026-12-07 10:00",
         "2026-12-07 10:00 skipped after 0: the run was not approved in time",
@@ -308,5 +313,5 @@ async fn what_nobody_approved_is_told_once_and_waits_for_a_day_or_until_the_next
         "2026-12-09 10:00 waits for an approval of 2026-12-09 10:00",
         "2026-12-09 10:00 skipped after 0: the run was not approved in time",
     ];
-    assert_eq!(house.told(), told);
+    assert_eq!(house.told_events(), told);
 }

@@ -19,10 +19,11 @@ use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
 use crate::domain::{Endpoint, OperationKind, Row};
 use crate::gateway::{BoxFuture, JsonApi};
-use crate::ledger::memory::{Contents, MemoryLedger};
-use crate::ledger::{ArmedSchedule, Heed, Ledger, LeftOut, NewRun, State};
+use crate::ledger::memory::{LedgerContents, MemoryLedger};
+use crate::ledger::{ActiveSchedule, ExcludedRows, Ledger, NewRun, RowState, SuppressionPolicy};
 use crate::runs::{
-    Adapters, Arming, Consent, Error, Outcome, Profiles, Proposal, Refusal, RunPhase, ScheduleRefusal, occurrence_key,
+    Adapters, Consent, ConsentRefusal, Error, Profiles, Proposal, RunOutcome, RunPhase, ScheduleActivation,
+    ScheduleRefusal, occurrence_key,
 };
 
 thread_local! {
@@ -41,17 +42,17 @@ fn set_clock(to: &str) {
 }
 
 /// A folder with a campaign, a ledger, and what was told.
-struct House {
+struct TestSetup {
     folder: TempDir,
     adapters: Adapters,
     fired: Arc<Mutex<Vec<String>>>,
     told: Arc<Mutex<Vec<String>>>,
 }
 
-impl House {
+impl TestSetup {
     fn new(schedule: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let ledger = Arc::new(MemoryLedger::new(Contents::default(), now));
+        let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
         let adapters = Adapters {
             process: "test".to_owned(),
             state: folder.path().join("state"),
@@ -64,70 +65,70 @@ impl House {
             observer: Arc::new(|_| {}),
         };
         let house = Self { folder, adapters, fired: Arc::default(), told: Arc::default() };
-        house.write("sale.csv", "phone\n+380500000001\n+380500000002\n");
-        house.campaign(schedule, "Hello");
+        house.write_file("sale.csv", "phone\n+380500000001\n+380500000002\n");
+        house.write_campaign(schedule, "Hello");
         house
     }
 
-    fn write(&self, name: &str, text: &str) {
+    fn write_file(&self, name: &str, text: &str) {
         fs::write(self.folder.path().join(name), text).expect("a file");
     }
 
-    fn campaign(&self, schedule: &str, text: &str) {
+    fn write_campaign(&self, schedule: &str, text: &str) {
         let sms = format!("channels:\n  - sms: {{ signature: Olena, message: \"{text}\" }}\n");
         let top = format!("name: sale\ngateway: sandbox\nrecipients: {{ file: sale.csv }}\n{schedule}\n");
-        self.write("sale.yaml", &(top + &sms));
+        self.write_file("sale.yaml", &(top + &sms));
     }
 
-    async fn arm(&self) -> Result<ArmedSchedule, Error> {
-        let arming = Arming::look(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
-        arming.arm(&self.adapters, &Never).await
+    async fn activate(&self) -> Result<ActiveSchedule, Error> {
+        let arming = ScheduleActivation::review(&self.adapters, &self.folder.path().join("sale.yaml")).await?;
+        arming.activate(&self.adapters, &NeverConsent).await
     }
 
-    fn daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
+    fn test_daemon(&self, starter: Arc<dyn Starter>) -> Daemon {
         let told = Arc::clone(&self.told);
         Daemon {
             adapters: self.adapters.clone(),
             starter,
-            observer: Arc::new(move |event| told.lock().expect("no panic").push(words(&event))),
+            observer: Arc::new(move |event| told.lock().expect("no panic").push(describe_event(&event))),
             within: Vec::new(),
             refresh: Duration::from_secs(10 * 86_400),
         }
     }
 
-    fn clerk(&self, lasts: Duration) -> Arc<Clerk> {
+    fn fake_starter(&self, lasts: Duration) -> Arc<FakeStarter> {
         let (ledger, fired) = (Arc::clone(&self.adapters.ledger), Arc::clone(&self.fired));
-        Arc::new(Clerk { ledger, fired, lasts })
+        Arc::new(FakeStarter { ledger, fired, lasts })
     }
 
     /// Has a daemon run for so long, with starts that last a second.
     async fn run_for(&self, time: Duration) {
-        let daemon = self.daemon(self.clerk(Duration::from_secs(1)));
-        daemon.serve(tokio::time::sleep(time)).await.expect("a ledger");
+        let daemon = self.test_daemon(self.fake_starter(Duration::from_secs(1)));
+        daemon.run_until_shutdown(tokio::time::sleep(time)).await.expect("a ledger");
     }
 
-    fn fired(&self) -> Vec<String> {
+    fn fired_occurrences(&self) -> Vec<String> {
         self.fired.lock().expect("no panic").clone()
     }
 
-    fn told(&self) -> Vec<String> {
+    fn told_events(&self) -> Vec<String> {
         self.told.lock().expect("no panic").clone()
     }
 }
 
-fn words(event: &ScheduleEvent) -> String {
+fn describe_event(event: &ScheduleEvent) -> String {
     match event {
         ScheduleEvent::Unapproved { occurrence, digest, .. } => {
-            format!("{} waits for an approval of {digest}", occurrence.name())
+            format!("{} waits for an approval of {digest}", occurrence.format_nominal())
         }
-        ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.name()),
+        ScheduleEvent::Waiting { occurrence, .. } => format!("{} waits", occurrence.format_nominal()),
         ScheduleEvent::Ended { occurrence, ended, same_text, .. } => {
-            let accepted = ended.counts.get(State::Accepted);
-            format!("{} ended: {} of {accepted}, same {same_text}", occurrence.name(), ended.run.name())
+            let accepted = ended.counts.get(RowState::Accepted);
+            format!("{} ended: {} of {accepted}, same {same_text}", occurrence.format_nominal(), ended.run.name())
         }
-        ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.name()),
+        ScheduleEvent::Broke { occurrence, why, .. } => format!("{} broke: {why}", occurrence.format_nominal()),
         ScheduleEvent::Skipped { occurrence, before, reason, .. } => {
-            format!("{} skipped after {before}: {}", occurrence.name(), reason.record())
+            format!("{} skipped after {before}: {}", occurrence.format_nominal(), reason.to_record())
         }
         ScheduleEvent::Changed { change, .. } => format!("changed: {change:?}"),
         ScheduleEvent::Damaged { problem, .. } => format!("damaged: {problem}"),
@@ -135,44 +136,44 @@ fn words(event: &ScheduleEvent) -> String {
 }
 
 /// Nobody agrees to anything, which what reaches nobody does not need.
-struct Never;
+struct NeverConsent;
 
-impl Consent for Never {
-    fn can_come(&self) -> bool {
+impl Consent for NeverConsent {
+    fn can_confirm(&self) -> bool {
         false
     }
 
-    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), Refusal>> {
-        Box::pin(async { Err(Refusal::NobodyToAsk) })
+    fn ask<'a>(&'a self, _: Proposal<'a>) -> BoxFuture<'a, Result<(), ConsentRefusal>> {
+        Box::pin(async { Err(ConsentRefusal::NoTerminal) })
     }
 }
 
 /// Somebody who records occurrences as runs do, and writes down each that fired.
-struct Clerk {
+struct FakeStarter {
     ledger: Arc<dyn Ledger>,
     fired: Arc<Mutex<Vec<String>>>,
     lasts: Duration,
 }
 
-impl Starter for Clerk {
-    fn start(
+impl Starter for FakeStarter {
+    fn start_occurrence(
         &self,
-        armed: ArmedSchedule,
+        armed: ActiveSchedule,
         occurrence: Occurrence,
         _: watch::Receiver<Interrupt>,
-    ) -> BoxFuture<'static, Result<Outcome, Error>> {
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let (ledger, fired, lasts) = (Arc::clone(&self.ledger), Arc::clone(&self.fired), self.lasts);
         Box::pin(async move {
             let key = occurrence_key(&armed.name, &occurrence);
-            let Some(run) = ledger.fire(&new_run(), &key, occurrence.at).await? else {
-                return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.name() }));
+            let Some(run) = ledger.fire_occurrence(&new_run(), &key, occurrence.at).await? else {
+                return Err(Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }));
             };
             ledger.open_run(run.key, None).await?;
             assert!(now() >= occurrence.at, "before its time");
             let moment = occurrence.at.strftime("%Y-%m-%dT%H:%MZ");
-            fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.name()));
+            fired.lock().expect("no panic").push(format!("{moment}\t{}", occurrence.format_nominal()));
             tokio::time::sleep(lasts).await;
-            ledger.retire(run.key).await?;
+            ledger.retire_run(run.key).await?;
             Err(Error::Interrupted { signal: 15, phase: RunPhase::Ending })
         })
     }
@@ -190,9 +191,9 @@ fn new_run() -> NewRun {
         round: 1,
         recipients: 1,
         last_row: Row::new(2),
-        left_out: LeftOut::default(),
+        excluded: ExcludedRows::default(),
         file: None,
-        heed: Heed::NOBODY,
+        suppression: SuppressionPolicy::NONE,
         began_at: now(),
         random: rand::random(),
     }

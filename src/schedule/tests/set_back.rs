@@ -4,7 +4,7 @@ use std::fs;
 
 use jiff::SignedDuration;
 
-use super::firing::Guarded;
+use super::firing::GuardedClerk;
 use super::*;
 use crate::ledger::Approval;
 
@@ -14,9 +14,14 @@ const BACK_TO: [&str; 2] = ["2026-12-01T10:00:03Z", "2026-12-01T09:59:50Z"];
 const FIRED: [&str; 1] = ["2026-12-01T10:00Z\t2026-12-01 10:00"];
 
 /// Who is in a house until ten seconds after 10:00, sets the clock back, and does something half a minute later.
-async fn set_back(house: &House, starter: Arc<dyn Starter>, back: &str, then: impl Future<Output = ()>) {
+async fn run_with_clock_set_back(
+    house: &TestSetup,
+    starter: Arc<dyn Starter>,
+    back: &str,
+    then: impl Future<Output = ()>,
+) {
     let refresh = Duration::from_secs(1);
-    let daemon = Daemon { refresh, ..house.daemon(starter) };
+    let daemon = Daemon { refresh, ..house.test_daemon(starter) };
     let stop = async {
         tokio::time::sleep(Duration::from_secs(70)).await;
         set_clock(back);
@@ -24,74 +29,94 @@ async fn set_back(house: &House, starter: Arc<dyn Starter>, back: &str, then: im
         then.await;
         tokio::time::sleep(Duration::from_secs(600)).await;
     };
-    daemon.serve(stop).await.expect("a ledger");
+    daemon.run_until_shutdown(stop).await.expect("a ledger");
 }
 
-fn skipped(house: &House) -> Vec<String> {
-    house.told().into_iter().filter(|told| told.contains("skipped")).collect()
+fn skipped_occurrences(house: &TestSetup) -> Vec<String> {
+    house.told_events().into_iter().filter(|told| told.contains("skipped")).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_its_list_begins_when_that_comes() {
+async fn occurrence_awaiting_list_begins_when_it_arrives() {
     for back in BACK_TO {
         set_clock("2026-12-01T09:59:00Z");
-        let house = House::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, wait_for_file: 2h }");
-        house.arm().await.unwrap();
+        let house = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00, wait_for_file: 2h }");
+        house.activate().await.unwrap();
         let list = house.folder.path().join("sale.csv");
         let text = fs::read_to_string(&list).unwrap();
         fs::remove_file(&list).unwrap();
-        let comes = async { house.write("sale.csv", &text) };
-        set_back(&house, house.clerk(Duration::from_secs(1)), back, comes).await;
-        assert_eq!((house.fired(), skipped(&house)), (FIRED.map(str::to_owned).to_vec(), Vec::new()), "{back}");
+        let comes = async { house.write_file("sale.csv", &text) };
+        run_with_clock_set_back(&house, house.fake_starter(Duration::from_secs(1)), back, comes).await;
+        assert_eq!(
+            (house.fired_occurrences(), skipped_occurrences(&house)),
+            (FIRED.map(str::to_owned).to_vec(), Vec::new()),
+            "{back}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_an_approval_begins_when_that_is_given() {
+async fn occurrence_awaiting_approval_begins_when_given() {
     for back in BACK_TO {
         set_clock("2026-12-01T09:59:00Z");
-        let house = House::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00 }");
-        house.arm().await.unwrap();
+        let house = TestSetup::new("timezone: UTC\nschedule: { at: 2026-12-01 10:00 }");
+        house.activate().await.unwrap();
         let ledger = Arc::clone(&house.adapters.ledger);
         let approve = async {
             let (token, by, at) = ("t".to_owned(), "olha".to_owned(), now());
             let (digest, until) = ("2026-12-01 10:00".to_owned(), at + SignedDuration::from_hours(1));
-            ledger.approve(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
+            ledger.keep_approval(Approval { token, digest, by, up_to: 3, at, until, standing: false }).await.unwrap();
         };
-        set_back(&house, Arc::new(Guarded(house.clerk(Duration::from_secs(1)))), back, approve).await;
-        assert_eq!((house.fired(), skipped(&house)), (FIRED.map(str::to_owned).to_vec(), Vec::new()), "{back}");
+        run_with_clock_set_back(
+            &house,
+            Arc::new(GuardedClerk(house.fake_starter(Duration::from_secs(1)))),
+            back,
+            approve,
+        )
+        .await;
+        assert_eq!(
+            (house.fired_occurrences(), skipped_occurrences(&house)),
+            (FIRED.map(str::to_owned).to_vec(), Vec::new()),
+            "{back}"
+        );
     }
 }
 
 /// Somebody who prepares for a minute before anything is recorded.
-struct Slow(Arc<Clerk>);
+struct SlowStarter(Arc<FakeStarter>);
 
-impl Starter for Slow {
-    fn start(
+impl Starter for SlowStarter {
+    fn start_occurrence(
         &self,
-        armed: ArmedSchedule,
+        armed: ActiveSchedule,
         occurrence: Occurrence,
         interrupt: watch::Receiver<Interrupt>,
-    ) -> BoxFuture<'static, Result<Outcome, Error>> {
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
         let clerk = Arc::clone(&self.0);
         Box::pin(async move {
             tokio::time::sleep(Duration::from_secs(60)).await;
-            clerk.start(armed, occurrence, interrupt).await
+            clerk.start_occurrence(armed, occurrence, interrupt).await
         })
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_being_prepared_is_not_left_out() {
+async fn occurrence_in_preparation_is_not_skipped() {
     for back in BACK_TO {
         set_clock("2026-12-01T09:59:00Z");
         // The one of 10:01 is due before the first is through.
-        let house = House::new("timezone: UTC\nschedule: { cron: \"0,1 10 1 12 *\", ends: 2026-12-31 }");
-        house.arm().await.unwrap();
-        set_back(&house, Arc::new(Slow(house.clerk(Duration::from_secs(60)))), back, async {}).await;
+        let house = TestSetup::new("timezone: UTC\nschedule: { cron: \"0,1 10 1 12 *\", ends: 2026-12-31 }");
+        house.activate().await.unwrap();
+        run_with_clock_set_back(
+            &house,
+            Arc::new(SlowStarter(house.fake_starter(Duration::from_secs(60)))),
+            back,
+            async {},
+        )
+        .await;
         let busy = "2026-12-01 10:01 skipped after 0: the campaign was still being sent";
         assert_eq!(
-            (house.fired(), skipped(&house)),
+            (house.fired_occurrences(), skipped_occurrences(&house)),
             (FIRED.map(str::to_owned).to_vec(), vec![busy.to_owned()]),
             "{back}"
         );
@@ -99,25 +124,26 @@ async fn what_is_being_prepared_is_not_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_for_a_time_that_is_to_come_again_keeps_no_other_from_beginning() {
+async fn occurrence_in_the_future_again_blocks_no_other() {
     set_clock("2026-12-01T09:00:00Z");
-    let house = House::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
+    let house = TestSetup::new("timezone: UTC\nschedule: { every: day 10:00, wait_for_file: 2h }");
     let yaml = fs::read_to_string(house.folder.path().join("sale.yaml")).unwrap();
-    house.write("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
-    house.arm().await.unwrap();
+    house.write_file("sale.yaml", &yaml.replace("file: sale.csv", "file: \"daily-{{ today }}.csv\""));
+    house.activate().await.unwrap();
     // It is the first of the month, and the clock is ten days ahead when the daemon begins.
     set_clock("2026-12-11T09:59:30Z");
-    let daemon = Daemon { refresh: Duration::from_secs(1), ..house.daemon(house.clerk(Duration::from_secs(1))) };
+    let daemon =
+        Daemon { refresh: Duration::from_secs(1), ..house.test_daemon(house.fake_starter(Duration::from_secs(1))) };
     let stop = async {
         tokio::time::sleep(Duration::from_secs(60)).await;
         set_clock("2026-12-01T09:58:00Z");
-        house.write("daily-2026-12-01.csv", "phone\n+380500000001\n");
+        house.write_file("daily-2026-12-01.csv", "phone\n+380500000001\n");
         tokio::time::sleep(Duration::from_secs(600)).await;
         set_clock("2026-12-11T09:59:00Z");
-        house.write("daily-2026-12-11.csv", "phone\n+380500000001\n");
+        house.write_file("daily-2026-12-11.csv", "phone\n+380500000001\n");
         tokio::time::sleep(Duration::from_secs(600)).await;
     };
-    daemon.serve(stop).await.unwrap();
-    let days = house.fired().into_iter().map(|fired| fired[..10].to_owned()).collect::<Vec<_>>();
-    assert_eq!(days, ["2026-12-01", "2026-12-11"], "{:?}", house.told());
+    daemon.run_until_shutdown(stop).await.unwrap();
+    let days = house.fired_occurrences().into_iter().map(|fired| fired[..10].to_owned()).collect::<Vec<_>>();
+    assert_eq!(days, ["2026-12-01", "2026-12-11"], "{:?}", house.told_events());
 }

@@ -29,11 +29,11 @@ impl Tick {
 }
 
 /// The highest number of an axis that shows up to this, and where round numbers are on it.
-pub(super) fn numbers(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
+pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
     let step = round_step(most.max(1).div_ceil(4));
     let top = most.max(1).div_ceil(step).saturating_mul(step);
     let steps = top / step;
-    let tick = |number: u64| Tick::new(Length::of(number, steps), write(number.saturating_mul(step)));
+    let tick = |number: u64| Tick::new(Length::from_share(number, steps), write(number.saturating_mul(step)));
     (top, (0..=steps).map(tick).collect())
 }
 
@@ -72,12 +72,12 @@ const STEPS: [(i64, i64, Unit); 17] = [
     (31_536_000, 365, Unit::Day),
 ];
 /// Marks, at most, so that their words do not meet on a small screen.
-const MOST: i64 = 5;
+const MAX_MARKS: i64 = 5;
 
 /// Where the clock of a zone shows round times between two moments.
-pub(super) fn times(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
+pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
     let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
-    let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MOST);
+    let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
     let Some((_, count, unit)) = fitting else { return Vec::new() };
     let whole_days = unit == Unit::Day;
     let form = if whole_days {
@@ -91,10 +91,10 @@ pub(super) fn times(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick
     while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < 12) {
         let after = mark.timestamp().as_second() - from.as_second();
         if after >= 0 {
-            let at = Length::of(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
+            let at = Length::from_share(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
             marks.push(Tick::new(at, mark.strftime(form).to_string()));
         }
-        next = mark.checked_add(span(count, unit)).ok().filter(|later| later.timestamp() > mark.timestamp());
+        next = mark.checked_add(step_span(count, unit)).ok().filter(|later| later.timestamp() > mark.timestamp());
     }
     marks
 }
@@ -107,7 +107,7 @@ fn first_mark(at: Zoned, count: i64, unit: Unit) -> Option<Zoned> {
     at.round(ZonedRound::new().smallest(unit).increment(count).mode(jiff::RoundMode::Floor)).ok()
 }
 
-fn span(count: i64, unit: Unit) -> Span {
+fn step_span(count: i64, unit: Unit) -> Span {
     match unit {
         Unit::Second => count.seconds(),
         Unit::Minute => count.minutes(),
@@ -124,19 +124,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_axis_reaches_over_its_numbers_by_round_steps(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
-            let (top, ticks) = numbers(most, |number| number.to_string());
+        fn axis_covers_its_numbers_in_round_steps(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
+            let (top, ticks) = number_axis(most, |number| number.to_string());
             prop_assert!(top >= most && (2..=6).contains(&ticks.len()), "{top} {ticks:?}");
             prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at));
             prop_assert_eq!((ticks[0].at, ticks[ticks.len() - 1].at), (Length(0), Length(1_000)));
         }
 
         #[test]
-        fn the_marks_of_a_time_are_few_and_in_their_order(
+        fn time_marks_are_few_and_ordered(
             from in 0..4_000_000_000_i64, seconds in prop_oneof![0..1_000_i64, 0..100_000_000_i64],
         ) {
             let [from, to] = [from, from + seconds].map(|second| Timestamp::from_second(second).unwrap());
-            let marks = times(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
+            let marks = time_axis(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
             prop_assert!(marks.len() <= 8, "{marks:?}");
             prop_assert!(marks.iter().all(|mark| mark.at <= Length(1_000)));
             prop_assert!(marks.windows(2).all(|pair| pair[0].at <= pair[1].at));
@@ -144,10 +144,10 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_on_the_clock_of_the_zone_also_where_it_changes() {
+    fn marks_follow_the_time_zone_across_clock_changes() {
         let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
         let marks = |from: &str, to: &str| -> Vec<String> {
-            times(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
+            time_axis(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
         };
         assert_eq!(
             marks("2026-11-21T07:00:00Z", "2026-11-21T07:20:00Z"),

@@ -25,7 +25,7 @@ pub struct Bar {
 
 /// A piece of a bar that has several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Segment {
+pub struct BarSegment {
     /// What it is of, exactly as much.
     pub label: String,
     /// How much.
@@ -47,28 +47,28 @@ impl Bar {
 
     /// The same below another one.
     #[must_use]
-    pub fn below(self, depth: u8) -> Self {
+    pub fn with_depth(self, depth: u8) -> Self {
         Self { depth, ..self }
     }
 
     /// The same with something said of it.
     #[must_use]
-    pub fn noted(self, note: Option<String>) -> Self {
+    pub fn with_note(self, note: Option<String>) -> Self {
         Self { note, ..self }
     }
 
     /// The same in words of somebody else.
     #[must_use]
-    pub fn in_foreign_words(self) -> Self {
+    pub fn with_foreign_label(self) -> Self {
         Self { foreign: true, ..self }
     }
 }
 
 /// Gives bars their lengths: that of `whole` is the chart's, or that of the longest where nothing is named.
 #[must_use]
-pub fn bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
+pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
     let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
-    bars.into_iter().map(|bar| Bar { length: Length::of(bar.value, whole), ..bar }).collect()
+    bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, whole), ..bar }).collect()
 }
 
 #[cfg(test)]
@@ -79,8 +79,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_longest_bar_fills_the_chart_and_more_is_never_shorter(values in proptest::collection::vec(any::<u64>(), 1..20)) {
-            let drawn = bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
+        fn longest_bar_fills_the_chart(values in proptest::collection::vec(any::<u64>(), 1..20)) {
+            let drawn = scale_bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
             let longest = drawn.iter().map(|bar| bar.length).max().unwrap();
             prop_assert_eq!(longest, if values.iter().all(|value| *value == 0) { Length(0) } else { Length(1_000) });
             for one in &drawn {

@@ -34,7 +34,7 @@ pub struct CalendarDay {
 
 /// A calendar of so many days; `due` has what is due on each.
 #[must_use]
-pub fn calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
+pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
     let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
     let mut cells: Vec<Option<CalendarDay>> = (0..blank).map(|_| None).collect();
     for after in 0..i64::from(days) {
@@ -61,10 +61,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_day_stands_once_below_its_day_of_the_week(from in 0..20_000_i64, days in 1..80_u16) {
+        fn each_day_appears_once_under_its_weekday(from in 0..20_000_i64, days in 1..80_u16) {
             let from = Date::constant(2000, 1, 1) + from.days();
             let due = BTreeMap::from([(from, vec!["<b>".to_owned()])]);
-            let view = calendar(from, days, &due);
+            let view = build_calendar(from, days, &due);
             prop_assert!(view.weeks.iter().all(|week| week.len() == 7));
             let mut shown = 0;
             for (place, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use super::Length;
-use super::bars::Segment;
+use super::bars::BarSegment;
 
 /// A step as it is told.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct CascadeStep {
     /// What it is called.
     pub label: String,
     /// What ended there, piece by piece: words, class and how much.
@@ -24,27 +24,27 @@ pub struct Cascade {
     /// How much reached it, exactly.
     pub reached: u64,
     /// What ended there, then what fell on; together what reached it.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<BarSegment>,
 }
 
 /// The class of what fell on.
-const FELL: &str = "fell";
+const FELL_CLASS: &str = "fell";
 
 /// Draws steps, the first of which is as long as the chart.
 #[must_use]
-pub fn cascade(steps: Vec<Step>) -> Vec<Cascade> {
-    let whole = steps.first().map_or(0, reached);
+pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
+    let whole = steps.first().map_or(0, count_reached);
     let mut begins = 0_u64;
     let mut drawn = Vec::with_capacity(steps.len());
     for step in steps {
-        let (reached, fell) = (reached(&step), step.fell.1);
-        let pieces = step.ended.into_iter().chain([(step.fell.0, FELL, step.fell.1)]);
+        let (reached, fell) = (count_reached(&step), step.fell.1);
+        let pieces = step.ended.into_iter().chain([(step.fell.0, FELL_CLASS, step.fell.1)]);
         let (mut at, mut segments) = (begins, Vec::new());
         for (label, class, value) in pieces.filter(|(.., value)| *value > 0) {
-            let from = Length::of(at, whole).0.min(999);
+            let from = Length::from_share(at, whole).0.min(999);
             at = at.saturating_add(value);
-            let length = Length::of(at, whole).0.saturating_sub(from).max(1);
-            segments.push(Segment { label, value, class, from: Length(from), length: Length(length) });
+            let length = Length::from_share(at, whole).0.saturating_sub(from).max(1);
+            segments.push(BarSegment { label, value, class, from: Length(from), length: Length(length) });
         }
         drawn.push(Cascade { label: step.label, reached, segments });
         begins = begins.saturating_add(reached.saturating_sub(fell));
@@ -52,7 +52,7 @@ pub fn cascade(steps: Vec<Step>) -> Vec<Cascade> {
     drawn
 }
 
-fn reached(step: &Step) -> u64 {
+fn count_reached(step: &CascadeStep) -> u64 {
     step.ended.iter().fold(step.fell.1, |sum, (.., value)| sum.saturating_add(*value))
 }
 
@@ -64,18 +64,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_pieces_of_a_step_are_what_reached_it_and_lie_within_the_chart(
+        fn step_segments_add_up_and_fit_the_chart(
             ended in proptest::collection::vec((0..2_000_000_u64, 0..90_u64), 1..5),
         ) {
             let mut left: u64 = ended.iter().map(|(a, b)| a + b).sum();
             let steps = ended.iter().map(|(a, b)| {
                 left -= a + b;
                 let ended = vec![("a".to_owned(), "good", *a), ("b".to_owned(), "bad", *b)];
-                Step { label: "<s>".to_owned(), ended, fell: ("on".to_owned(), left) }
+                CascadeStep { label: "<s>".to_owned(), ended, fell: ("on".to_owned(), left) }
             });
-            let drawn = cascade(steps.collect());
+            let drawn = draw_cascade(steps.collect());
             for pair in drawn.windows(2) {
-                let fell = pair[0].segments.iter().find(|piece| piece.class == FELL).map_or(0, |piece| piece.value);
+                let fell = pair[0].segments.iter().find(|piece| piece.class == FELL_CLASS).map_or(0, |piece| piece.value);
                 prop_assert_eq!(fell, pair[1].reached);
             }
             for step in &drawn {

@@ -10,10 +10,10 @@ mod calendar;
 mod cascade;
 mod stack;
 
-pub use bars::{Bar, Segment, bars};
-pub use calendar::{CalendarDay, CalendarView, calendar};
-pub use cascade::{Cascade, Step, cascade};
-pub use stack::{Kind, Series, Stack, StackInput, stack};
+pub use bars::{Bar, BarSegment, scale_bars};
+pub use calendar::{CalendarDay, CalendarView, build_calendar};
+pub use cascade::{Cascade, CascadeStep, draw_cascade};
+pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
 
 use serde::{Serialize, Serializer};
 
@@ -29,7 +29,7 @@ impl Serialize for Length {
 
 impl Length {
     /// A share of a whole, rounded; something that is more than nothing is at least a thousandth.
-    fn of(part: u64, whole: u64) -> Self {
+    fn from_share(part: u64, whole: u64) -> Self {
         if part == 0 || whole == 0 {
             return Self(0);
         }
@@ -46,8 +46,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_share_is_within_the_whole_and_nothing_alone_is_nothing(part in any::<u64>(), whole in any::<u64>()) {
-            let Length(share) = Length::of(part, whole);
+        fn length_is_zero_only_for_an_empty_share(part in any::<u64>(), whole in any::<u64>()) {
+            let Length(share) = Length::from_share(part, whole);
             prop_assert!(share <= 1_000);
             prop_assert_eq!(share == 0, part == 0 || whole == 0);
         }

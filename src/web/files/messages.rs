@@ -5,18 +5,18 @@ use std::io::Read;
 use serde::Serialize;
 
 use crate::check::CompiledCampaign;
-use crate::domain::{Phone, Row, RowSet, Stage, Text};
-use crate::finding::{Finding, Place};
-use crate::ledger::{LeftOut, State};
-use crate::manifest::{Arm, Brief, Places};
-use crate::report::{MarkedMessage, marked_rows};
+use crate::domain::{NamedTemplate, Phone, Row, RowSet, Stage};
+use crate::finding::{Finding, SourceLocation};
+use crate::ledger::{ExcludedRows, RowState};
+use crate::manifest::{CampaignBrief, MessageArm, SourceMap};
+use crate::report::{MarkedMessage, preview_marked_rows};
 use crate::runs::{Error, Inputs};
 use crate::web::html::{Fallbacks, FindingView, PhoneView};
-use crate::web::words::Words;
+use crate::web::words::PageWords;
 
 /// Which messages are shown, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'c> {
+pub struct MessageSelection<'c> {
     /// Only these rows, where some are named.
     pub rows: Option<&'c RowSet>,
     /// So many at most.
@@ -48,7 +48,7 @@ pub(super) struct LeftOutView {
 }
 
 impl LeftOutView {
-    pub(super) fn of(words: &Words, state: State, reason: &str) -> Self {
+    pub(super) fn from_reason(words: &PageWords, state: RowState, reason: &str) -> Self {
         let known = words.kind("reason", reason).map(str::to_owned);
         Self { state: state.name(), reason: known, told: reason.to_owned() }
     }
@@ -56,15 +56,15 @@ impl LeftOutView {
 
 impl MessageView {
     /// A row of which nothing is known yet.
-    fn of(row: Row) -> Self {
+    fn empty(row: Row) -> Self {
         Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None }
     }
 
     /// Takes a message, with the number in it masked unless somebody asked for numbers; the name of the variant where it has one.
-    fn take(&mut self, message: &MarkedMessage, arms: &[Arm<'_>], unmasked: bool) {
+    fn set_message(&mut self, message: &MarkedMessage, arms: &[MessageArm<'_>], unmasked: bool) {
         let MarkedMessage { phone, arm, content } = message;
-        self.to = number(*phone, unmasked);
-        self.phones = PhoneView::all_of(content, (!unmasked).then_some(*phone));
+        self.to = format_number(*phone, unmasked);
+        self.phones = PhoneView::from_content(content, (!unmasked).then_some(*phone));
         self.variant = arms.get(*arm).and_then(|arm| arm.name).map(str::to_owned);
     }
 }
@@ -73,28 +73,28 @@ impl MessageView {
 ///
 /// # Errors
 /// When the list is damaged.
-pub(super) fn messages_of_run<R: Read>(
+pub(super) fn collect_run_messages<R: Read>(
     prepared: &mut CompiledCampaign<R>,
-    brief: &Brief,
+    brief: &CampaignBrief,
     rows: &RowSet,
     (most, unmasked): (usize, bool),
 ) -> Result<Vec<MessageView>, Error> {
-    let (arms, none) = (brief.arms(), LeftOut::default());
+    let (arms, none) = (brief.list_arms(), ExcludedRows::default());
     let mut views = Vec::new();
-    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
+    let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         if let Ok(message) = message {
-            let mut view = MessageView::of(row);
-            view.take(&message, &arms, unmasked);
+            let mut view = MessageView::empty(row);
+            view.set_message(&message, &arms, unmasked);
             views.push(view);
         }
     };
-    let read = marked_rows(prepared, &none, Some(rows), most, show);
+    let read = preview_marked_rows(prepared, &none, Some(rows), most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(views)
 }
 
 /// The first messages, and the findings that are about none of their texts.
-pub(super) struct Messages {
+pub(super) struct CampaignMessages {
     pub(super) shown: Vec<MessageView>,
     pub(super) other_findings: Vec<FindingView>,
 }
@@ -103,71 +103,75 @@ pub(super) struct Messages {
 ///
 /// # Errors
 /// When the inputs cannot be read.
-pub(super) fn messages(
+pub(super) fn collect_messages(
     inputs: &Inputs,
-    left_out: &LeftOut,
+    left_out: &ExcludedRows,
     findings: &[Finding],
-    shown: Shown<'_>,
-    words: &Words,
-) -> Result<Messages, Error> {
-    let arms = inputs.campaign.brief.arms();
+    shown: MessageSelection<'_>,
+    words: &PageWords,
+) -> Result<CampaignMessages, Error> {
+    let arms = inputs.campaign.brief.list_arms();
     let mut untold: Vec<&Finding> = findings.iter().collect();
     let mut views = Vec::new();
-    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
-        let mut view = MessageView::of(row);
+    let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
+        let mut view = MessageView::empty(row);
         match message {
             Ok(message) => {
-                view.take(&message, &arms, shown.unmasked);
+                view.set_message(&message, &arms, shown.unmasked);
                 if let Some(arm) = arms.get(message.arm) {
-                    tell_beside(&mut view.phones, arm, &mut untold, &inputs.campaign.places);
+                    attach_findings(&mut view.phones, arm, &mut untold, &inputs.campaign.places);
                 }
             }
-            Err((state, reason)) => view.left_out = Some(LeftOutView::of(words, state, reason)),
+            Err((state, reason)) => view.left_out = Some(LeftOutView::from_reason(words, state, reason)),
         }
         views.push(view);
     };
-    let read = marked_rows(&mut inputs.open()?, left_out, shown.rows, shown.most, show);
+    let read = preview_marked_rows(&mut inputs.compile_campaign()?, left_out, shown.rows, shown.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     if shown.rows.is_none() && views.iter().all(|view| view.phones.is_empty()) {
-        show_anyway(inputs, &mut views, shown)?;
+        fill_without_exclusions(inputs, &mut views, shown)?;
     }
-    Ok(Messages { shown: views, other_findings: untold.into_iter().map(FindingView::of).collect() })
+    Ok(CampaignMessages { shown: views, other_findings: untold.into_iter().map(FindingView::from_finding).collect() })
 }
 
 /// Gives rows that get no message the one that they would get, where there is no other to look at.
-fn show_anyway(inputs: &Inputs, views: &mut [MessageView], shown: Shown<'_>) -> Result<(), Error> {
-    let (arms, none) = (inputs.campaign.brief.arms(), LeftOut::default());
+fn fill_without_exclusions(
+    inputs: &Inputs,
+    views: &mut [MessageView],
+    shown: MessageSelection<'_>,
+) -> Result<(), Error> {
+    let (arms, none) = (inputs.campaign.brief.list_arms(), ExcludedRows::default());
     let mut left = views.iter_mut().peekable();
-    let show = |row: Row, message: Result<MarkedMessage, (State, &str)>| {
+    let show = |row: Row, message: Result<MarkedMessage, (RowState, &str)>| {
         while left.next_if(|view| view.row < row.get()).is_some() {}
         if let (Some(view), Ok(message)) = (left.next_if(|view| view.row == row.get()), message) {
-            view.take(&message, &arms, shown.unmasked);
+            view.set_message(&message, &arms, shown.unmasked);
         }
     };
-    let read = marked_rows(&mut inputs.open()?, &none, None, shown.most, show);
+    let read = preview_marked_rows(&mut inputs.compile_campaign()?, &none, None, shown.most, show);
     read.map_err(|finding| Error::Findings(vec![*finding]))?;
     Ok(())
 }
 
-fn number(phone: Phone, unmasked: bool) -> String {
-    if unmasked { format!("+{phone}") } else { phone.masked() }
+fn format_number(phone: Phone, unmasked: bool) -> String {
+    if unmasked { format!("+{phone}") } else { phone.format_masked() }
 }
 
 /// Puts each finding beside the first phone that shows the text which it is about.
-fn tell_beside(phones: &mut [PhoneView], arm: &Arm<'_>, untold: &mut Vec<&Finding>, places: &Places) {
+fn attach_findings(phones: &mut [PhoneView], arm: &MessageArm<'_>, untold: &mut Vec<&Finding>, places: &SourceMap) {
     for (phone, stage) in phones.iter_mut().zip(&arm.content.stages) {
         untold.retain(|finding| {
-            let about = finding.place.as_ref().is_some_and(|place| is_about(place, stage, places));
-            phone.findings.extend(about.then(|| FindingView::of(finding)));
+            let about = finding.place.as_ref().is_some_and(|place| is_within_stage(place, stage, places));
+            phone.findings.extend(about.then(|| FindingView::from_finding(finding)));
             !about
         });
     }
 }
 
 /// Whether a place lies in a text of this stage.
-fn is_about(place: &Place, stage: &Stage<Text>, places: &Places) -> bool {
+fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places: &SourceMap) -> bool {
     stage.texts().any(|(_, text)| {
-        let whole = places.of_text(&text.name, (1, 1), text.source.chars().count());
+        let whole = places.locate_text(&text.name, (1, 1), text.source.chars().count());
         whole.is_some_and(|whole| {
             let within = place.span.start >= whole.span.start && place.span.start <= whole.span.end;
             whole.source.path() == place.source.path() && within

@@ -9,7 +9,7 @@ mod preview;
 mod report;
 mod shared;
 
-pub use messages::Shown;
-pub use plan::{PlanPage, plan_page};
-pub use preview::{PreviewPage, PreviewView, preview_page, preview_view};
-pub use report::{FirstMessages, ReportPage, report_page};
+pub use messages::MessageSelection;
+pub use plan::{PlanPage, render_plan_page};
+pub use preview::{PreviewPage, PreviewView, build_preview_view, render_preview_page};
+pub use report::{FirstMessages, ReportPage, render_report_page};

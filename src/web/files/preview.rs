@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::messages::{MessageView, Messages, Shown, messages};
-use super::shared::{Figures, LeftOutTable, way};
+use super::messages::{CampaignMessages, MessageSelection, MessageView, collect_messages};
+use super::shared::{CampaignFigures, LeftOutTable, describe_destination};
 use crate::check::online::Cost;
 use crate::finding::Finding;
 use crate::runs::{Error, Inputs, ListSurvey};
-use crate::web::html::{FindingView, Form, render};
-use crate::web::words::{Language, Words};
+use crate::web::html::{FindingView, PageFormat, render};
+use crate::web::words::{PageLanguage, PageWords};
 
 /// What a preview is made of.
 pub struct PreviewPage<'c> {
@@ -22,7 +22,7 @@ pub struct PreviewPage<'c> {
     /// What the messages cost, where that is known.
     pub cost: Option<&'c Cost>,
     /// Which messages are shown.
-    pub shown: Shown<'c>,
+    pub shown: MessageSelection<'c>,
     /// When it is made.
     pub now: Timestamp,
 }
@@ -35,7 +35,7 @@ pub struct PreviewView {
     file: String,
     made: String,
     rows: u64,
-    figures: Figures,
+    figures: CampaignFigures,
     left_out: LeftOutTable,
     findings: Vec<FindingView>,
     messages: Vec<MessageView>,
@@ -46,9 +46,10 @@ pub struct PreviewView {
 ///
 /// # Errors
 /// When the inputs cannot be read.
-pub fn preview_page(page: &PreviewPage<'_>, language: Language) -> Result<(String, usize), Error> {
-    let view = preview_view(page, language)?;
-    let html = render(language, Form::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
+pub fn render_preview_page(page: &PreviewPage<'_>, language: PageLanguage) -> Result<(String, usize), Error> {
+    let view = build_preview_view(page, language)?;
+    let html =
+        render(language, PageFormat::File, "preview.html", &view).map_err(|error| Error::Input(error.to_string()))?;
     Ok((html, view.shown))
 }
 
@@ -56,24 +57,25 @@ pub fn preview_page(page: &PreviewPage<'_>, language: Language) -> Result<(Strin
 ///
 /// # Errors
 /// When the inputs cannot be read.
-pub fn preview_view(page: &PreviewPage<'_>, language: Language) -> Result<PreviewView, Error> {
+pub fn build_preview_view(page: &PreviewPage<'_>, language: PageLanguage) -> Result<PreviewView, Error> {
     let PreviewPage { inputs, list, findings, cost, shown, now } = page;
-    let (words, brief, survey) = (Words::of(language), &inputs.campaign.brief, &list.survey);
-    let Messages { shown: messages, other_findings } = messages(inputs, &survey.left_out, findings, *shown, words)?;
+    let (words, brief, survey) = (PageWords::in_language(language), &inputs.campaign.brief, &list.survey);
+    let CampaignMessages { shown: messages, other_findings } =
+        collect_messages(inputs, &survey.left_out, findings, *shown, words)?;
     let currency = inputs.destination.profile().and_then(|profile| profile.currency.as_deref());
-    let (shown, left_out) = (messages.len(), LeftOutTable::of(words, &survey.left_out));
+    let (shown, left_out) = (messages.len(), LeftOutTable::from_left_out(words, &survey.left_out));
     Ok(PreviewView {
         name: brief.name.clone(),
-        way: way(words, inputs),
+        way: describe_destination(words, inputs),
         file: inputs.campaign.file.display().to_string(),
-        made: words.moment_in_zone(&now.to_zoned(brief.home())),
+        made: words.format_moment_in_zone(&now.to_zoned(brief.home_zone())),
         rows: survey.recipients,
-        figures: Figures {
+        figures: CampaignFigures {
             rows: survey.recipients,
-            messages: survey.planned(),
+            messages: survey.count_planned(),
             parts: survey.parts,
             left_out: left_out.all,
-            cost: cost.map(|cost| words.cost(cost, currency)),
+            cost: cost.map(|cost| words.format_cost(cost, currency)),
         },
         left_out,
         findings: other_findings,

@@ -5,14 +5,14 @@ use std::io::Read;
 use roaring::RoaringBitmap;
 use serde::Serialize;
 
-use super::messages::{MessageView, messages_of_run};
+use super::messages::{MessageView, collect_run_messages};
 use crate::check::CompiledCampaign;
 use crate::domain::Row;
-use crate::manifest::Brief;
+use crate::manifest::CampaignBrief;
 use crate::runs::Error;
-use crate::web::html::{Form, data, render};
+use crate::web::html::{PageFormat, embed_json, render};
 use crate::web::run_page::{RunPage, RunPageView};
-use crate::web::words::Language;
+use crate::web::words::PageLanguage;
 
 /// What a report is made of.
 pub struct ReportPage<'r> {
@@ -29,7 +29,7 @@ pub struct FirstMessages {
 }
 
 #[derive(Serialize)]
-struct View<'v> {
+struct ReportPageView<'v> {
     run: RunPageView,
     messages: &'v [MessageView],
     /// The numbers for programs.
@@ -41,8 +41,8 @@ impl FirstMessages {
     ///
     /// # Errors
     /// When the list is damaged.
-    pub fn read<R: Read>(
-        brief: &Brief,
+    pub fn read_first<R: Read>(
+        brief: &CampaignBrief,
         mut prepared: CompiledCampaign<R>,
         (left_out, last): (&RoaringBitmap, Row),
         (most, unmasked): (usize, bool),
@@ -50,7 +50,7 @@ impl FirstMessages {
         let meant = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
         let rows: Vec<String> = meant.take(most).map(|row| row.to_string()).collect();
         let messages = match rows.join(",").parse() {
-            Ok(rows) => messages_of_run(&mut prepared, brief, &rows, (most, unmasked))?,
+            Ok(rows) => collect_run_messages(&mut prepared, brief, &rows, (most, unmasked))?,
             // Nobody of it gets a message.
             Err(_) => Vec::new(),
         };
@@ -61,13 +61,13 @@ impl FirstMessages {
     ///
     /// # Errors
     /// When the list is damaged.
-    pub fn of_row<R: Read>(
-        brief: &Brief,
+    pub fn read_row<R: Read>(
+        brief: &CampaignBrief,
         mut prepared: CompiledCampaign<R>,
         row: Row,
         unmasked: bool,
     ) -> Result<Self, Error> {
-        Ok(Self { messages: messages_of_run(&mut prepared, brief, &row.into(), (1, unmasked))? })
+        Ok(Self { messages: collect_run_messages(&mut prepared, brief, &row.into(), (1, unmasked))? })
     }
 }
 
@@ -75,11 +75,11 @@ impl FirstMessages {
 ///
 /// # Errors
 /// When the template cannot be filled, which is a bug.
-pub fn report_page(report: &ReportPage<'_>, language: Language) -> Result<String, Error> {
-    let view = View {
-        run: report.page.view(language),
+pub fn render_report_page(report: &ReportPage<'_>, language: PageLanguage) -> Result<String, Error> {
+    let view = ReportPageView {
+        run: report.page.to_view(language),
         messages: report.first.map_or(&[], |first| &first.messages),
-        data: data(&report.page.standing.report_json()),
+        data: embed_json(&report.page.standing.to_report_json()),
     };
-    render(language, Form::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
+    render(language, PageFormat::File, "run/report.html", &view).map_err(|error| Error::Input(error.to_string()))
 }

@@ -25,18 +25,18 @@ pub struct Asset {
 
 /// The files that pages load: icon, stylesheet, script.
 pub static ASSETS: [Asset; 3] = [
-    Asset { stem: "pages", ending: "svg", hash: LazyLock::new(|| hash(ICON)), kind: "image/svg+xml", text: ICON },
+    Asset { stem: "pages", ending: "svg", hash: LazyLock::new(|| hash_text(ICON)), kind: "image/svg+xml", text: ICON },
     Asset {
         stem: "pages",
         ending: "css",
-        hash: LazyLock::new(|| hash(STYLE)),
+        hash: LazyLock::new(|| hash_text(STYLE)),
         kind: "text/css; charset=utf-8",
         text: STYLE,
     },
     Asset {
         stem: "pages",
         ending: "js",
-        hash: LazyLock::new(|| hash(SCRIPT)),
+        hash: LazyLock::new(|| hash_text(SCRIPT)),
         kind: "text/javascript; charset=utf-8",
         text: SCRIPT,
     },
@@ -45,18 +45,18 @@ pub static ASSETS: [Asset; 3] = [
 impl Asset {
     /// Its name below `/static/`.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub fn file_name(&self) -> String {
         format!("{}-{}.{}", self.stem, *self.hash, self.ending)
     }
 
     /// Its address.
     #[must_use]
-    pub fn address(&self) -> String {
-        format!("/static/{}", self.name())
+    pub fn url_path(&self) -> String {
+        format!("/static/{}", self.file_name())
     }
 }
 
-fn hash(text: &str) -> String {
+fn hash_text(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(6).fold(String::new(), |mut hash, byte| {
         // What is written to a string cannot fail.
         let _ = write!(hash, "{byte:02x}");
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_script_is_short_and_loads_nothing_from_elsewhere() {
+    fn script_is_short_and_loads_nothing() {
         assert!(SCRIPT.lines().count() <= 120);
         for refused in ["http:", "https:", "eval(", "import ", "Function("] {
             assert!(!SCRIPT.contains(refused), "{refused}");

@@ -5,12 +5,12 @@
 
 use std::io::{self, Write};
 
-use crate::finding::harmless;
+use crate::finding::escape_controls;
 
 /// Writes a value into a page, between tags or between the quotes of an attribute.
-pub(super) fn escape(value: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_escaped(value: &str, out: &mut dyn Write) -> io::Result<()> {
     let mut text = String::with_capacity(value.len());
-    for c in harmless(value).chars() {
+    for c in escape_controls(value).chars() {
         match c {
             '&' => text.push_str("&amp;"),
             '<' => text.push_str("&lt;"),
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_html_and_what_no_page_may_hold_become_text() {
+    fn html_characters_and_control_codes_become_text() {
         let table = [
             ("<b a='x'>&amp;\"", "&lt;b a=&#39;x&#39;&gt;&amp;amp;&quot;"),
             ("Привіт,\n\t👋", "Привіт,\n\t👋"),
@@ -44,7 +44,7 @@ mod tests {
         ];
         for (value, written) in table {
             let mut out = Vec::new();
-            escape(value, &mut out).unwrap();
+            write_escaped(value, &mut out).unwrap();
             assert_eq!(String::from_utf8(out).unwrap(), written);
         }
     }

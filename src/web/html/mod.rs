@@ -25,5 +25,5 @@ mod templates;
 pub use assets::{ASSETS, Asset};
 pub use findings::FindingView;
 pub use phone::{Fallbacks, PhoneView};
-pub use pieces::{Piece, TextView};
-pub use templates::{Form, STYLE, TemplateError, data, render, render_part};
+pub use pieces::{TextPiece, TextView};
+pub use templates::{PageFormat, STYLE, TemplateError, embed_json, render, render_part};

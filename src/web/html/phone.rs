@@ -6,8 +6,8 @@
 use serde::Serialize;
 
 use super::FindingView;
-use super::pieces::{TextView, pieces};
-use crate::domain::{Card, Content, Encoding, Phone, Stage, Value, sms_text, split_sms};
+use super::pieces::{TextView, split_pieces};
+use crate::domain::{Card, FieldValue, MessageContent, Phone, SmsEncoding, Stage, measure_sms, split_sms};
 use crate::message::MarkedText;
 
 /// A message on one channel.
@@ -26,20 +26,20 @@ pub struct PhoneView {
     /// What it says.
     body: Option<TextView>,
     /// Its image, button and link.
-    attached: Attached,
+    attached: Attachments,
     /// The cards of a carousel.
     cards: Vec<CardView>,
     /// Its other texts, such as who speaks.
     others: Vec<TextView>,
     /// What it is billed by.
-    size: Option<Size>,
+    size: Option<SmsSizeView>,
     /// What is said of its texts.
     pub findings: Vec<FindingView>,
 }
 
 /// What hangs on a message.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Attached {
+struct Attachments {
     image: Option<TextView>,
     button: Option<TextView>,
     link: Option<TextView>,
@@ -49,12 +49,12 @@ struct Attached {
 #[derive(Clone, Debug, Serialize)]
 struct CardView {
     caption: Option<TextView>,
-    attached: Attached,
+    attached: Attachments,
 }
 
 /// The size of an SMS.
 #[derive(Clone, Debug, Serialize)]
-struct Size {
+struct SmsSizeView {
     parts: usize,
     characters: usize,
     /// What the characters take of a part: septets, or units of 16 bits.
@@ -68,12 +68,12 @@ pub type Fallbacks = Vec<PhoneView>;
 impl PhoneView {
     /// A message on all its channels; `hide` is its recipient's number, where that is shown masked.
     #[must_use]
-    pub fn all_of(content: &Content<MarkedText>, hide: Option<Phone>) -> Fallbacks {
+    pub fn from_content(content: &MessageContent<MarkedText>, hide: Option<Phone>) -> Fallbacks {
         let (stages, of) = (content.stages.iter().enumerate(), content.stages.len());
-        stages.map(|(index, stage)| Self::of(stage, (index + 1, of), hide)).collect()
+        stages.map(|(index, stage)| Self::from_stage(stage, (index + 1, of), hide)).collect()
     }
 
-    fn of(stage: &Stage<MarkedText>, (place, of): (usize, usize), hide: Option<Phone>) -> Self {
+    fn from_stage(stage: &Stage<MarkedText>, (place, of): (usize, usize), hide: Option<Phone>) -> Self {
         let facts = stage.channel().facts();
         let channel = stage.channel().name();
         let mut view = Self {
@@ -83,7 +83,7 @@ impl PhoneView {
             of,
             sender: None,
             body: None,
-            attached: Attached::default(),
+            attached: Attachments::default(),
             cards: Vec::new(),
             others: Vec::new(),
             size: None,
@@ -91,24 +91,26 @@ impl PhoneView {
         };
         for (field, value) in stage.values() {
             match value {
-                Value::Text(text) if field.key == "message" && facts.billed_by_part => {
-                    view.size = Some(Size::of(&text.text));
-                    view.body = Some(pieces(text, &ends(&text.text), hide));
+                FieldValue::Text(text) if field.key == "message" && facts.billed_by_part => {
+                    view.size = Some(SmsSizeView::from_text(&text.text));
+                    view.body = Some(split_pieces(text, &part_ends(&text.text), hide));
                 }
-                Value::Text(text) => view.add(field.key, pieces(text, &[], hide)),
-                Value::Cards(cards) => view.cards = cards.into_iter().map(|card| CardView::of(card, hide)).collect(),
-                Value::Word(_) | Value::Number(_) | Value::Flag(_) => {}
+                FieldValue::Text(text) => view.set_text(field.key, split_pieces(text, &[], hide)),
+                FieldValue::Cards(cards) => {
+                    view.cards = cards.into_iter().map(|card| CardView::from_card(card, hide)).collect()
+                }
+                FieldValue::Word(_) | FieldValue::Number(_) | FieldValue::Flag(_) => {}
             }
         }
         view
     }
 
-    fn add(&mut self, key: &str, text: TextView) {
+    fn set_text(&mut self, key: &str, text: TextView) {
         match key {
             "signature" => self.sender = Some(text),
             "message" => self.body = Some(text),
             key => {
-                if let Some(other) = self.attached.add(key, text) {
+                if let Some(other) = self.attached.set_text(key, text) {
                     self.others.push(other);
                 }
             }
@@ -116,9 +118,9 @@ impl PhoneView {
     }
 }
 
-impl Attached {
+impl Attachments {
     /// Takes what hangs on a message; gives back what does not.
-    fn add(&mut self, key: &str, text: TextView) -> Option<TextView> {
+    fn set_text(&mut self, key: &str, text: TextView) -> Option<TextView> {
         match key {
             "image" => self.image = Some(text),
             "button" => self.button = Some(text),
@@ -130,25 +132,25 @@ impl Attached {
 }
 
 impl CardView {
-    fn of(card: Card<&MarkedText>, hide: Option<Phone>) -> Self {
-        let (mut caption, mut attached) = (None, Attached::default());
+    fn from_card(card: Card<&MarkedText>, hide: Option<Phone>) -> Self {
+        let (mut caption, mut attached) = (None, Attachments::default());
         for (field, text) in card.into_texts() {
-            caption = attached.add(field.key, pieces(text, &[], hide)).or(caption);
+            caption = attached.set_text(field.key, split_pieces(text, &[], hide)).or(caption);
         }
         Self { caption, attached }
     }
 }
 
-impl Size {
-    fn of(text: &str) -> Self {
-        let size = sms_text(text);
-        let gsm = size.encoding == Encoding::Gsm7;
+impl SmsSizeView {
+    fn from_text(text: &str) -> Self {
+        let size = measure_sms(text);
+        let gsm = size.encoding == SmsEncoding::Gsm7;
         Self { parts: size.parts, characters: text.chars().count(), units: size.units, gsm }
     }
 }
 
 /// Where the parts of an SMS end, but for the last.
-fn ends(text: &str) -> Vec<usize> {
+fn part_ends(text: &str) -> Vec<usize> {
     let mut ends: Vec<usize> = split_sms(text)
         .into_iter()
         .scan(0, |end, part| {

@@ -9,11 +9,11 @@ use crate::domain::Phone;
 use crate::message::MarkedText;
 
 /// A text, piece by piece.
-pub type TextView = Vec<Piece>;
+pub type TextView = Vec<TextPiece>;
 
 /// A piece of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Piece {
+pub struct TextPiece {
     /// What it says.
     pub text: String,
     /// Whether it came from the recipient's row.
@@ -25,9 +25,9 @@ pub struct Piece {
 }
 
 /// A text in pieces; `parts` are the bytes at which parts of an SMS end, and `hide` is a number that is shown masked.
-pub(super) fn pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
+pub(super) fn split_pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) -> TextView {
     let (text, marks) = (text.text.as_str(), &text.from_row);
-    let links = links(text);
+    let links = find_links(text);
     let ends = |ranges: &[Range<usize>]| ranges.iter().flat_map(|range| [range.start, range.end]).collect::<Vec<_>>();
     let mut cuts: BTreeSet<usize> = ends(marks).into_iter().chain(ends(&links)).chain(parts.iter().copied()).collect();
     cuts.insert(text.len());
@@ -37,12 +37,12 @@ pub(super) fn pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) ->
     for end in cuts {
         let said = &text[begin..end];
         let said = match hide {
-            Some(phone) => phone.hidden_in(said, &phone.masked()).into_owned(),
+            Some(phone) => phone.hide_in_text(said, &phone.format_masked()).into_owned(),
             None => said.to_owned(),
         };
         let part = parts.iter().position(|part| *part == begin && begin > 0).map(|index| index + 2);
         if !said.is_empty() {
-            pieces.push(Piece { text: said, from_row: within(marks, begin), link: within(&links, begin), part });
+            pieces.push(TextPiece { text: said, from_row: within(marks, begin), link: within(&links, begin), part });
         }
         begin = end;
     }
@@ -50,7 +50,7 @@ pub(super) fn pieces(text: &MarkedText, parts: &[usize], hide: Option<Phone>) ->
 }
 
 /// The links of a text, without the point or bracket of the sentence that they stand in.
-fn links(text: &str) -> Vec<Range<usize>> {
+fn find_links(text: &str) -> Vec<Range<usize>> {
     let (mut links, mut from) = (Vec::new(), 0);
     while let Some(start) = ["https://", "http://"].iter().filter_map(|scheme| text[from..].find(scheme)).min() {
         let start = from + start;
@@ -68,31 +68,34 @@ fn links(text: &str) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, from_row: &[(usize, usize)], parts: &[usize]) -> String {
+    fn describe_pieces(text: &str, from_row: &[(usize, usize)], parts: &[usize]) -> String {
         let marked =
             MarkedText { text: text.to_owned(), from_row: from_row.iter().map(|(start, end)| *start..*end).collect() };
-        let piece = |piece: Piece| {
+        let piece = |piece: TextPiece| {
             let part = piece.part.map(|part| format!("{part}|")).unwrap_or_default();
             let text = if piece.link { format!("<{}>", piece.text) } else { piece.text };
             part + &if piece.from_row { format!("[{text}]") } else { text }
         };
-        pieces(&marked, parts, None).into_iter().map(piece).collect()
+        split_pieces(&marked, parts, None).into_iter().map(piece).collect()
     }
 
     #[test]
-    fn a_text_falls_into_its_pieces() {
-        assert_eq!(shown("", &[], &[]), "");
-        assert_eq!(shown("Hi Olia!", &[(3, 7)], &[]), "Hi [Olia]!");
-        assert_eq!(shown("See https://a.example/?c=7.", &[(25, 26)], &[]), "See <https://a.example/?c=>[<7>].");
-        assert_eq!(shown("(http://a.example) https://b", &[], &[]), "(<http://a.example>) <https://b>");
-        assert_eq!(shown("abcdef", &[(1, 5)], &[2, 4]), "a[b]2|[cd]3|[e]f");
+    fn text_is_split_into_pieces() {
+        assert_eq!(describe_pieces("", &[], &[]), "");
+        assert_eq!(describe_pieces("Hi Olia!", &[(3, 7)], &[]), "Hi [Olia]!");
+        assert_eq!(
+            describe_pieces("See https://a.example/?c=7.", &[(25, 26)], &[]),
+            "See <https://a.example/?c=>[<7>]."
+        );
+        assert_eq!(describe_pieces("(http://a.example) https://b", &[], &[]), "(<http://a.example>) <https://b>");
+        assert_eq!(describe_pieces("abcdef", &[(1, 5)], &[2, 4]), "a[b]2|[cd]3|[e]f");
     }
 
     #[test]
-    fn a_number_is_masked_where_it_stands_in_a_text() {
+    fn phone_number_in_a_text_is_masked() {
         let phone = Phone::new(380_501_234_567).unwrap();
         let marked = MarkedText { text: "call 0501234567 now".into(), from_row: std::iter::once(5..15).collect() };
-        let texts: Vec<String> = pieces(&marked, &[], Some(phone)).into_iter().map(|piece| piece.text).collect();
+        let texts: Vec<String> = split_pieces(&marked, &[], Some(phone)).into_iter().map(|piece| piece.text).collect();
         assert_eq!(texts, ["call ", "0…67", " now"]);
     }
 }

@@ -6,35 +6,41 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::read_html::{Element, Html};
-use super::{Form, PhoneView, render};
-use crate::domain::{Card, Channel, Content, Extra, FieldKind, OperationKind, Phone, Stage, Value, Values};
+use super::{PageFormat, PhoneView, render};
+use crate::domain::{
+    Card, Channel, ExtraProperties, FieldKind, FieldValue, MessageContent, OperationKind, Phone, Stage, StageValues,
+};
 use crate::message::MarkedText;
-use crate::web::words::Language;
+use crate::web::words::PageLanguage;
 
 /// A text of which a part came from the row.
-fn text(cell: &str) -> MarkedText {
+fn sample_text(cell: &str) -> MarkedText {
     let text = format!("Hi {cell}, see https://shop.example/?c={cell}.");
     let first = 3..3 + cell.len();
     MarkedText { from_row: std::iter::once(first).filter(|range| !range.is_empty()).collect(), text }
 }
 
 /// A message on a channel with all its keys.
-fn stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
-    let mut values = Values::new(Extra::new());
+fn sample_stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
+    let mut values = StageValues::new(ExtraProperties::new());
     for field in channel.facts().fields {
         match field.kind {
             FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => {
-                values.set(field, Value::Text(text(cell)))
+                values.set_value(field, FieldValue::Text(sample_text(cell)))
             }
-            FieldKind::Form(words) | FieldKind::Word(words) => values.set(field, Value::Word(words[0])),
+            FieldKind::Form(words) | FieldKind::Word(words) => values.set_value(field, FieldValue::Word(words[0])),
             FieldKind::Seconds { least, .. } | FieldKind::Number { least, .. } => {
-                values.set(field, Value::Number(least))
+                values.set_value(field, FieldValue::Number(least))
             }
-            FieldKind::Flag => values.set(field, Value::Flag(true)),
+            FieldKind::Flag => values.set_value(field, FieldValue::Flag(true)),
             FieldKind::Cards { .. } => {
-                let card =
-                    || Card { caption: Some(text(cell)), image: text(cell), url: text(cell), button: text(cell) };
-                values.set(field, Value::Cards(vec![card(), card()]));
+                let card = || Card {
+                    caption: Some(sample_text(cell)),
+                    image: sample_text(cell),
+                    url: sample_text(cell),
+                    button: sample_text(cell),
+                };
+                values.set_value(field, FieldValue::Cards(vec![card(), card()]));
             }
             FieldKind::Extra => {}
         }
@@ -43,19 +49,19 @@ fn stage(channel: Channel, cell: &str) -> Stage<MarkedText> {
 }
 
 /// A message on every channel, as phones.
-fn phones(cell: &str) -> Vec<PhoneView> {
-    let stages = Channel::ALL.map(|channel| stage(channel, cell)).to_vec();
-    PhoneView::all_of(&Content { kind: OperationKind::Pipeline, stages }, Phone::new(380_501_234_567))
+fn sample_phones(cell: &str) -> Vec<PhoneView> {
+    let stages = Channel::ALL.map(|channel| sample_stage(channel, cell)).to_vec();
+    PhoneView::from_content(&MessageContent { kind: OperationKind::Pipeline, stages }, Phone::new(380_501_234_567))
 }
 
 /// What a page of a campaign shows, with this in every cell.
-pub(super) fn view(cell: &str) -> Json {
+pub(super) fn sample_view(cell: &str) -> Json {
     let finding = |severity: &str| {
         let told = json!([{ "text": cell, "code": false }, { "text": cell, "code": true }]);
         json!({ "severity": severity, "rule": "empty-cell", "message": told, "help": told, "place": cell })
     };
     let findings = json!([finding("error"), finding("warning"), finding("note")]);
-    let mut phones = json!(phones(cell));
+    let mut phones = json!(sample_phones(cell));
     phones[0]["findings"] = findings.clone();
     json!({
         "name": cell, "way": cell, "file": cell, "made": "21 November 2026, 09:05",
@@ -78,20 +84,20 @@ pub(super) fn view(cell: &str) -> Json {
 /// The templates that are pages.
 const PAGES: [&str; 2] = ["preview.html", "plan.html"];
 
-fn page(language: Language, form: Form, template: &str, cell: &str) -> String {
-    render(language, form, template, &view(cell)).unwrap()
+fn render_sample(language: PageLanguage, form: PageFormat, template: &str, cell: &str) -> String {
+    render(language, form, template, &sample_view(cell)).unwrap()
 }
 
 #[test]
-fn every_page_is_sound_html_in_every_language_alone_and_served() {
+fn file_pages_are_sound_html_in_every_language() {
     for template in PAGES {
-        for language in Language::ALL {
-            for form in [Form::Served, Form::File] {
-                let page = page(language, form, template, "Olia");
+        for language in PageLanguage::ALL {
+            for form in [PageFormat::Served, PageFormat::File] {
+                let page = render_sample(language, form, template, "Olia");
                 let html = Html::sound(&page);
                 assert_eq!(html.one("html").attribute("lang"), language.code());
                 let loaded = ["style", "link", "script"].map(|name| html.all(name).len());
-                assert_eq!(loaded, if form == Form::File { [1, 0, 0] } else { [0, 2, 1] });
+                assert_eq!(loaded, if form == PageFormat::File { [1, 0, 0] } else { [0, 2, 1] });
                 assert!(!page.contains("phone.") && !page.contains("state."), "a word is missing: {template}");
             }
         }
@@ -99,10 +105,10 @@ fn every_page_is_sound_html_in_every_language_alone_and_served() {
 }
 
 #[test]
-fn a_file_lets_a_browser_use_its_own_stylesheet_and_nothing_else() {
+fn file_policy_allows_only_its_own_stylesheet() {
     use base64::Engine as _;
     use sha2::Digest as _;
-    let html = Html::sound(&page(Language::English, Form::File, "preview.html", "Olia"));
+    let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
     let digest = base64::engine::general_purpose::STANDARD.encode(sha2::Sha256::digest(&html.one("style").text));
     let policy = html.all("meta").into_iter().find(|meta| meta.attribute("http-equiv") == "Content-Security-Policy");
     let policy = policy.expect("a policy").attribute("content");
@@ -110,8 +116,8 @@ fn a_file_lets_a_browser_use_its_own_stylesheet_and_nothing_else() {
 }
 
 #[test]
-fn a_phone_names_its_channel_shows_every_text_and_marks_what_came_from_the_row() {
-    let html = Html::sound(&page(Language::English, Form::File, "preview.html", "Olia"));
+fn phone_shows_channel_and_texts_and_marks_row_values() {
+    let html = Html::sound(&render_sample(PageLanguage::English, PageFormat::File, "preview.html", "Olia"));
     let channels: Vec<String> = html.of_class("channel").into_iter().map(Element::words).collect();
     assert_eq!(channels.len(), Channel::ALL.len());
     assert!(channels.iter().all(|channel| !channel.is_empty()), "{channels:?}");
@@ -125,15 +131,15 @@ fn a_phone_names_its_channel_shows_every_text_and_marks_what_came_from_the_row()
 }
 
 #[test]
-fn the_parts_of_an_sms_are_counted_and_their_borders_shown() {
-    let html = Html::sound(&page(Language::Ukrainian, Form::File, "preview.html", &"я".repeat(70)));
+fn sms_parts_are_counted_and_marked() {
+    let html = Html::sound(&render_sample(PageLanguage::Ukrainian, PageFormat::File, "preview.html", &"я".repeat(70)));
     let sms = html.of_class("phone-sms").into_iter().next().expect("an SMS").words();
     assert!(sms.contains("частина 2") && sms.contains("частина 3") && !sms.contains("частина 4"), "{sms}");
     assert!(sms.contains("3 частини") && sms.contains("174 символи"), "{sms}");
 }
 
 /// The elements and the names of their attributes.
-pub(super) fn shapes(page: &str) -> BTreeSet<(String, Vec<String>)> {
+pub(super) fn element_shapes(page: &str) -> BTreeSet<(String, Vec<String>)> {
     let shape = |element: Element| (element.name, element.attributes.into_keys().collect());
     Html::sound(page).elements.into_iter().map(shape).collect()
 }
@@ -142,15 +148,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_in_a_cell_a_page_holds_no_element_or_attribute_that_no_template_wrote(
+    fn cell_values_add_no_element_to_file_pages(
         any in any::<String>(),
         hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</style>|</title>|<!--|&lt;|\\{\\{ x \\}\\}|\\]\\]>|\u{0}|\u{202e}|\u{fdd0}|http://x\"y| )*",
     ) {
         for template in PAGES {
-            let known = shapes(&page(Language::English, Form::File, template, &"я https://b.example ".repeat(9)));
+            let known = element_shapes(&render_sample(PageLanguage::English, PageFormat::File, template, &"я https://b.example ".repeat(9)));
             for cell in [&any, &hostile] {
-                let page = page(Language::English, Form::File, template, &format!("x{cell}"));
-                let foreign: Vec<_> = shapes(&page).difference(&known).cloned().collect();
+                let page = render_sample(PageLanguage::English, PageFormat::File, template, &format!("x{cell}"));
+                let foreign: Vec<_> = element_shapes(&page).difference(&known).cloned().collect();
                 prop_assert!(foreign.is_empty(), "{foreign:?}");
             }
         }

@@ -8,11 +8,11 @@ use regex::Regex;
 use serde_json::{Value as Json, json};
 
 use super::read_html::Html;
-use super::samples::{shapes, view as files_view};
-use super::{Form, render};
-use crate::web::charts::calendar;
-use crate::web::run_page::told;
-use crate::web::words::Language;
+use super::samples::{element_shapes, sample_view as files_view};
+use super::{PageFormat, render};
+use crate::web::charts::build_calendar;
+use crate::web::run_page::sample_with_text;
+use crate::web::words::PageLanguage;
 
 /// The templates that are pages of a server.
 const PAGES: [&str; 11] = [
@@ -30,7 +30,7 @@ const PAGES: [&str; 11] = [
 ];
 
 /// What the pages of a server show, with this wherever words of others stand.
-fn view(cell: &str) -> Json {
+fn sample_view(cell: &str) -> Json {
     let counts = json!([
         { "state": "accepted", "rows": 41_200, "path": "/runs/sale@1/rows?state=accepted" },
         { "state": "in_doubt", "rows": 3, "path": "/runs/sale@1/rows?state=in_doubt" },
@@ -54,12 +54,12 @@ fn view(cell: &str) -> Json {
             { "name": cell, "path": "/schedules/sale", "state": "damaged", "problem": cell, "next": null, "skipped": null, "why": [] },
             { "name": cell, "path": "/schedules/sale", "state": "paused", "problem": null, "next": null, "skipped": null, "why": [] },
         ],
-        "calendar": calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
+        "calendar": build_calendar(Date::constant(2026, 12, 1), 31, &BTreeMap::from([(Date::constant(2026, 12, 3), vec![cell.to_owned()])])),
         "days": [{ "day": cell, "due": [due, due] }],
         "opt_outs": { "all": 2, "days": [{ "day": cell, "people": 2 }] },
         "replies": { "all": 2, "newest": [{ "at": cell, "to": cell, "text": cell, "run": cell, "path": "/runs/sale@1/rows/2" }] },
         "orders": [{ "at": cell, "by": cell, "order": "stop", "of": cell, "outcome": "refused" }],
-        "run": run, "figures": told(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
+        "run": run, "figures": sample_with_text(cell), "path": "/runs/sale@1", "state": "rejected", "found": false,
         "states": [{ "state": "rejected", "rows": 1, "path": "/runs/sale@1/rows?state=rejected", "here": true }],
         "rows": [row], "before": "/runs/sale@1/rows", "behind": "/runs/sale@1/rows?from=52",
         "numbers": { "shown": false, "path": "/runs/sale@1/rows?numbers=shown" },
@@ -70,8 +70,8 @@ fn view(cell: &str) -> Json {
     })
 }
 
-fn page(language: Language, template: &str, cell: &str) -> String {
-    let mut view = view(cell);
+fn render_sample(language: PageLanguage, template: &str, cell: &str) -> String {
+    let mut view = sample_view(cell);
     view["run"]["parts_at_least"] = true.into();
     view["run"]["doubtful"] = view["run"]["counts"].clone();
     view["beyond"] = false.into();
@@ -93,15 +93,15 @@ fn page(language: Language, template: &str, cell: &str) -> String {
         }
         _ => {}
     }
-    render(language, Form::Served, template, &view).unwrap()
+    render(language, PageFormat::Served, template, &view).unwrap()
 }
 
 #[test]
-fn every_page_of_a_server_is_sound_html_in_every_language() {
+fn served_pages_are_sound_html_in_every_language() {
     let unfilled = Regex::new(r"\{[a-z]+\}").unwrap();
     for template in PAGES {
-        for language in Language::ALL {
-            let page = page(language, template, "Olia");
+        for language in PageLanguage::ALL {
+            let page = render_sample(language, template, "Olia");
             let html = Html::sound(&page);
             assert_eq!(html.one("html").attribute("lang"), language.code());
             assert_eq!((html.all("style").len(), html.all("link").len(), html.all("script").len()), (0, 2, 1));
@@ -112,9 +112,9 @@ fn every_page_of_a_server_is_sound_html_in_every_language() {
 }
 
 #[test]
-fn every_field_has_its_words_and_every_form_its_mark() {
+fn every_field_has_a_label_and_every_form_a_token() {
     for template in PAGES {
-        let html = Html::sound(&page(Language::English, template, "Olia"));
+        let html = Html::sound(&render_sample(PageLanguage::English, template, "Olia"));
         let labels: Vec<&str> = html.all("label").into_iter().map(|label| label.attribute("for")).collect();
         let fields = html.all("input").into_iter().filter(|field| field.attribute("type") != "hidden");
         for field in fields {
@@ -129,15 +129,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_others_say_a_page_of_a_server_holds_no_element_that_no_template_wrote(
+    fn foreign_texts_add_no_element_to_served_pages(
         any in any::<String>(),
         hostile in "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</pre>|</title>|<!--|\\{\\{ x \\}\\}|\u{0}|\u{202e})*",
     ) {
         for template in PAGES {
-            let known = shapes(&page(Language::English, template, &"я https://b.example ".repeat(9)));
+            let known = element_shapes(&render_sample(PageLanguage::English, template, &"я https://b.example ".repeat(9)));
             for cell in [&any, &hostile] {
-                let page = page(Language::English, template, &format!("x{cell}"));
-                let foreign: Vec<_> = shapes(&page).difference(&known).cloned().collect();
+                let page = render_sample(PageLanguage::English, template, &format!("x{cell}"));
+                let foreign: Vec<_> = element_shapes(&page).difference(&known).cloned().collect();
                 prop_assert!(foreign.is_empty(), "{foreign:?}");
             }
         }

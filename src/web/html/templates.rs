@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 use tera::{Context, Kwargs, State, Tera, TeraResult, Value};
 
 use super::assets::ASSETS;
-use super::escape::escape;
-use crate::web::words::{Language, Words};
+use super::escape::write_escaped;
+use crate::web::words::{PageLanguage, PageWords};
 
 /// The stylesheet of every page.
 pub const STYLE: &str = concat!(include_str!("style.css"), include_str!("run.css"));
@@ -53,7 +53,7 @@ const TEMPLATES: &[(&str, &str)] = &[
 
 /// How a page reaches who looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum PageFormat {
     /// By a server, which has the stylesheet and the script too.
     Served,
     /// As a file that stands alone and carries its stylesheet.
@@ -69,7 +69,7 @@ pub struct TemplateError {
 }
 
 /// The templates of each language, in the order of [`Language::ALL`].
-static COMPILED: LazyLock<[Result<Tera, String>; 2]> = LazyLock::new(|| Language::ALL.map(compile));
+static COMPILED: LazyLock<[Result<Tera, String>; 2]> = LazyLock::new(|| PageLanguage::ALL.map(compile_templates));
 
 /// What a file that stands alone lets a browser do: show its own stylesheet, and nothing else.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
@@ -82,16 +82,21 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
 ///
 /// # Errors
 /// When the template asks for what `view` does not have.
-pub fn render(language: Language, form: Form, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
-    fill(language, template, view, |context| {
+pub fn render(
+    language: PageLanguage,
+    form: PageFormat,
+    template: &str,
+    view: &impl Serialize,
+) -> Result<String, TemplateError> {
+    render_with(language, template, view, |context| {
         context.insert("lang", language.code());
-        context.insert("alone", &(form == Form::File));
+        context.insert("alone", &(form == PageFormat::File));
         context.insert("style", STYLE);
         context.insert("policy", POLICY.as_str());
         let [icon, stylesheet, script] = &ASSETS;
-        context.insert("icon", &icon.address());
-        context.insert("stylesheet", &stylesheet.address());
-        context.insert("script", &script.address());
+        context.insert("icon", &icon.url_path());
+        context.insert("stylesheet", &stylesheet.url_path());
+        context.insert("script", &script.url_path());
     })
 }
 
@@ -99,26 +104,26 @@ pub fn render(language: Language, form: Form, template: &str, view: &impl Serial
 ///
 /// # Errors
 /// When the template asks for what `view` does not have.
-pub fn render_part(language: Language, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
-    fill(language, template, view, |_| {})
+pub fn render_part(language: PageLanguage, template: &str, view: &impl Serialize) -> Result<String, TemplateError> {
+    render_with(language, template, view, |_| {})
 }
 
-fn fill(
-    language: Language,
+fn render_with(
+    language: PageLanguage,
     template: &str,
     view: &impl Serialize,
     add: impl FnOnce(&mut Context),
 ) -> Result<String, TemplateError> {
     let failed = |reason: String| TemplateError { template: template.to_owned(), reason };
     let tera = COMPILED[language as usize].as_ref().map_err(|reason| failed(reason.clone()))?;
-    let mut context = Context::from_serialize(view).map_err(|error| failed(told(&error)))?;
+    let mut context = Context::from_serialize(view).map_err(|error| failed(describe_error(&error)))?;
     add(&mut context);
-    tera.render(template, &context).map_err(|error| failed(told(&error)))
+    tera.render(template, &context).map_err(|error| failed(describe_error(&error)))
 }
 
 /// A value as a page carries it for programs: JSON in which nothing ends the element around it.
 #[must_use]
-pub fn data(value: &serde_json::Value) -> String {
+pub fn embed_json(value: &serde_json::Value) -> String {
     let escaped = |c: char| match c {
         '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),
@@ -126,20 +131,20 @@ pub fn data(value: &serde_json::Value) -> String {
     value.to_string().chars().map(escaped).collect()
 }
 
-fn compile(language: Language) -> Result<Tera, String> {
+fn compile_templates(language: PageLanguage) -> Result<Tera, String> {
     let mut tera = Tera::new();
-    tera.set_escape_fn(escape);
-    let words = Words::of(language);
-    tera.register_function("say", move |values: Kwargs, _: &State| say(words, &values));
-    tera.register_function("count", move |values: Kwargs, _: &State| count(words, &values));
+    tera.set_escape_fn(write_escaped);
+    let words = PageWords::in_language(language);
+    tera.register_function("say", move |values: Kwargs, _: &State| render_words(words, &values));
+    tera.register_function("count", move |values: Kwargs, _: &State| render_count(words, &values));
     tera.register_function("kind", move |values: Kwargs, _: &State| -> TeraResult<String> {
         let (of, word): (&str, &str) = (values.must_get("of")?, values.must_get("word")?);
         Ok(words.kind(of, word).unwrap_or_default().to_owned())
     });
     tera.register_function("number", move |values: Kwargs, _: &State| -> TeraResult<String> {
-        Ok(words.number(values.must_get("n")?))
+        Ok(words.format_number(values.must_get("n")?))
     });
-    tera.add_raw_templates(TEMPLATES.iter().copied()).map_err(|error| told(&error))?;
+    tera.add_raw_templates(TEMPLATES.iter().copied()).map_err(|error| describe_error(&error))?;
     Ok(tera)
 }
 
@@ -148,7 +153,7 @@ const PLACES: [&str; 15] =
     ["name", "n", "of", "channel", "rows", "days", "code", "what", "who", "when", "zone", "time", "from", "to", "all"];
 
 /// What a template put into the places of a message.
-fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
+fn read_places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
     let mut places = Vec::new();
     for place in PLACES {
         if let Some(value) = values.get::<&Value>(place)? {
@@ -158,20 +163,20 @@ fn places(values: &Kwargs) -> TeraResult<Vec<(&'static str, String)>> {
     Ok(places)
 }
 
-fn say(words: &Words, values: &Kwargs) -> TeraResult<String> {
-    let places = places(values)?;
+fn render_words(words: &PageWords, values: &Kwargs) -> TeraResult<String> {
+    let places = read_places(values)?;
     let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
     Ok(words.say_with(values.must_get("key")?, &places))
 }
 
-fn count(words: &Words, values: &Kwargs) -> TeraResult<String> {
-    let places = places(values)?;
+fn render_count(words: &PageWords, values: &Kwargs) -> TeraResult<String> {
+    let places = read_places(values)?;
     let places: Vec<(&str, &str)> = places.iter().map(|(place, value)| (*place, value.as_str())).collect();
     Ok(words.count(values.must_get("key")?, values.must_get("n")?, &places))
 }
 
 /// An error of tera with its causes, in one line.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
+fn describe_error(error: &(dyn std::error::Error + 'static)) -> String {
     struct Causes<'e>(&'e (dyn std::error::Error + 'static));
     impl fmt::Display for Causes<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -187,34 +192,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_ends_no_element_and_is_the_same_value() {
+    fn embedded_json_ends_no_element_and_keeps_its_value() {
         let value = serde_json::json!({ "</script><!--": "<script>&\u{2028}\"" });
-        let told = data(&value);
+        let told = embed_json(&value);
         assert!(!told.contains(['<', '>', '&', '\u{2028}']), "{told}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), value);
     }
 
     #[test]
-    fn every_template_is_read_in_every_language() {
+    fn templates_compile_in_every_language() {
         for compiled in COMPILED.iter() {
             assert_eq!(compiled.as_ref().err(), None);
         }
     }
 
     /// The files of a folder and of those in it, with the way to them.
-    fn below(folder: &std::path::Path, way: &str) -> Vec<String> {
+    fn files_below(folder: &std::path::Path, way: &str) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
         let named = |entry: std::fs::DirEntry| {
             let name = format!("{way}{}", entry.file_name().to_string_lossy());
-            if entry.path().is_dir() { below(&entry.path(), &format!("{name}/")) } else { vec![name] }
+            if entry.path().is_dir() { files_below(&entry.path(), &format!("{name}/")) } else { vec![name] }
         };
         entries.flat_map(named).collect()
     }
 
     #[test]
-    fn every_file_beside_the_templates_is_one_of_them() {
+    fn every_template_file_is_registered() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/html/templates");
-        let mut files = below(&folder, "");
+        let mut files = files_below(&folder, "");
         let mut known: Vec<&str> = TEMPLATES.iter().map(|(name, _)| *name).collect();
         files.sort();
         known.sort_unstable();
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn no_template_writes_a_style_a_script_or_something_from_elsewhere() {
+    fn templates_have_no_inline_style_or_script() {
         for (name, source) in TEMPLATES {
             // But for the one of the server; and what is data is never run.
             let source = source.replace("<script src=\"{{ script }}\" defer></script>", "");

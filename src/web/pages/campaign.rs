@@ -8,28 +8,28 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-use super::fields::encoded;
-use super::look::Look;
-use super::refusal::Refusal;
+use super::fields::encode_path_segment;
+use super::look::PageRequest;
+use super::refusal::PageError;
 use crate::calendar::Occurrence;
 use crate::delivery::FrozenInputs;
 use crate::finding::{Finding, rules};
-use crate::manifest::Day;
-use crate::report::copies_of;
-use crate::runs::{CheckedCampaign, Error, Inputs, OwnFiles, blocking, campaign_file, check_campaign};
+use crate::manifest::CampaignDay;
+use crate::report::load_copies;
+use crate::runs::{CheckedCampaign, Error, Inputs, ProtectedFiles, check_campaign, find_campaign_file, run_blocking};
 use crate::web::html::FindingView;
 
 /// How long somebody waits until a campaign was looked at with its whole list.
-const PATIENCE: Duration = Duration::from_secs(8);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[derive(Serialize)]
-struct View {
+struct CampaignPageView {
     run: String,
     path: String,
     /// What the run was frozen with, as YAML.
     frozen: Option<String>,
     /// The texts that others include, with their names.
-    texts: Vec<Text>,
+    texts: Vec<IncludedText>,
     /// The day that texts saw.
     day: Option<String>,
     /// The campaign file.
@@ -42,55 +42,55 @@ struct View {
 }
 
 #[derive(Serialize)]
-struct Text {
+struct IncludedText {
     name: String,
     text: String,
 }
 
-pub(super) async fn page(mut look: Look, Path(name): Path<String>) -> Response {
-    let view = view(&mut look, &name).await;
-    look.answer("pages/campaign.html", view)
+pub(super) async fn show_campaign(mut look: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_view(&mut look, &name).await;
+    look.respond("pages/campaign.html", view)
 }
 
-async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
-    let run = look.run(name).await?;
+async fn build_view(look: &mut PageRequest, name: &str) -> Result<CampaignPageView, PageError> {
+    let run = look.find_run(name).await?;
     let frozen = match run.purged_at {
         Some(_) => None,
-        None => Some(FrozenInputs::of(&copies_of(look.ledger(), &run).await?)?),
+        None => Some(FrozenInputs::from_copies(&load_copies(look.ledger(), &run).await?)?),
     };
-    let file = campaign_file(look.ledger(), &run).await.filter(|_| !run.shared);
+    let file = find_campaign_file(look.ledger(), &run).await.filter(|_| !run.shared);
     let (now, (findings, looking)) = match &file {
-        Some(file) => (text_of(file.clone()).await?, findings(look, file).await),
+        Some(file) => (read_text(file.clone()).await?, find_problems(look, file).await),
         None => (None, (Vec::new(), false)),
     };
     let there = now.is_some();
     let of_frozen = frozen.as_ref().map(|frozen| serde_yaml::to_string(&frozen.brief));
     let (texts, day) = frozen.map(|frozen| (frozen.includes, frozen.today)).unzip();
-    Ok(View {
+    Ok(CampaignPageView {
         run: run.name(),
-        path: format!("/runs/{}", encoded(name)),
-        frozen: of_frozen.transpose().map_err(|error| Refusal::Failed(error.to_string()))?,
-        texts: texts.unwrap_or_default().into_iter().map(|(name, text)| Text { name, text }).collect(),
+        path: format!("/runs/{}", encode_path_segment(name)),
+        frozen: of_frozen.transpose().map_err(|error| PageError::Failed(error.to_string()))?,
+        texts: texts.unwrap_or_default().into_iter().map(|(name, text)| IncludedText { name, text }).collect(),
         day,
         file: file.map(|file| file.display().to_string()),
         now,
-        findings: findings.iter().filter(|_| there).map(FindingView::of).collect(),
+        findings: findings.iter().filter(|_| there).map(FindingView::from_finding).collect(),
         looking,
     })
 }
 
 /// What stands in a file; nothing where it cannot be read.
-async fn text_of(file: PathBuf) -> Result<Option<String>, Refusal> {
+async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     let read = move || {
         let opened = crate::regular_file::open(&file).ok()?;
         std::io::read_to_string(opened).ok()
     };
-    Ok(blocking(read).await?)
+    Ok(run_blocking(read).await?)
 }
 
 /// What is found of a campaign, and whether that is not known yet.
-async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
-    match checked(look, file, None).await {
+async fn find_problems(look: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
+    match check_campaign_file(look, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
         Some(Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. })) => (findings, false),
         Some(Err(error)) => (vec![Finding::new(&rules::CHECK, error.to_string())], false),
@@ -100,8 +100,8 @@ async fn findings(look: &Look, file: &FilePath) -> (Vec<Finding>, bool) {
 
 /// Looks at a campaign as `check` does, with its whole list, one after another; nothing where that takes long. A list that is
 /// no file is not fetched. What is armed is looked at as this occurrence of it sends it.
-pub(super) async fn checked(
-    look: &Look,
+pub(super) async fn check_campaign_file(
+    look: &PageRequest,
     file: &FilePath,
     occurrence: Option<Occurrence>,
 ) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
@@ -111,16 +111,16 @@ pub(super) async fn checked(
         let (file, profiles) = (file.to_owned(), adapters.profiles.clone());
         let load = move || match occurrence {
             Some(occurrence) => {
-                let day = Day::Coming(occurrence.nominal.date());
-                Inputs::load(&file, None, &profiles, day).map(|inputs| inputs.of_occurrence(&occurrence))
+                let day = CampaignDay::Coming(occurrence.nominal.date());
+                Inputs::load(&file, None, &profiles, day).map(|inputs| inputs.for_occurrence(&occurrence))
             }
-            None => Inputs::load(&file, None, &profiles, Day::Of(now)),
+            None => Inputs::load(&file, None, &profiles, CampaignDay::Of(now)),
         };
-        let inputs = Arc::new(blocking(load).await??);
-        let files = OwnFiles { state: &adapters.state, profiles: &adapters.profiles };
+        let inputs = Arc::new(run_blocking(load).await??);
+        let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
         let heard = (&adapters.observer, now);
         let checked = check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, heard).await?;
         Ok((inputs, checked))
     };
-    tokio::time::timeout(PATIENCE, looking).await.ok()
+    tokio::time::timeout(CHECK_TIMEOUT, looking).await.ok()
 }

@@ -2,11 +2,11 @@
 
 /// Fields with their values, in their order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads them as forms write them.
-    pub(super) fn read(text: &[u8]) -> Self {
+    pub(super) fn parse(text: &[u8]) -> Self {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
@@ -18,7 +18,7 @@ impl Fields {
 }
 
 /// A word as it stands in an address.
-pub(super) fn encoded(word: &str) -> String {
+pub(super) fn encode_path_segment(word: &str) -> String {
     form_urlencoded::byte_serialize(word.as_bytes()).collect::<String>().replace('+', "%20").replace("%40", "@")
 }
 
@@ -28,10 +28,10 @@ mod tests {
 
     #[test]
     fn fields_are_read_as_forms_write_them() {
-        let fields = Fields::read("why=%D1%82%D0%B0%D0%BA+&empty=&why=2&count=%203".as_bytes());
+        let fields = FormFields::parse("why=%D1%82%D0%B0%D0%BA+&empty=&why=2&count=%203".as_bytes());
         assert_eq!((fields.get("why"), fields.get("count")), (Some("так"), Some("3")));
         assert_eq!((fields.get("empty"), fields.get("none")), (None, None));
-        assert_eq!(encoded("autumn-sale@3"), "autumn-sale@3");
-        assert_eq!(encoded("a b/?c"), "a%20b%2F%3Fc");
+        assert_eq!(encode_path_segment("autumn-sale@3"), "autumn-sale@3");
+        assert_eq!(encode_path_segment("a b/?c"), "a%20b%2F%3Fc");
     }
 }

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse as _, Response};
 use crate::web::html::{ASSETS, Asset};
 
 /// A file; anybody gets it, since whoever installs the program has it.
-pub(super) async fn file(Path(name): Path<String>) -> Response {
-    match ASSETS.iter().find(|asset| asset.name() == name) {
+pub(super) async fn get_asset(Path(name): Path<String>) -> Response {
+    match ASSETS.iter().find(|asset| asset.file_name() == name) {
         Some(Asset { kind, text, .. }) => {
             let kept = "public, max-age=31536000, immutable";
             ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, kept)], *text).into_response()

@@ -8,28 +8,28 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::Serialize;
 
-use super::fields::encoded;
-use super::look::Look;
+use super::fields::encode_path_segment;
+use super::look::PageRequest;
 use super::opt_outs::{OptOutDays, RepliesToReview, ReplyToReview};
 use super::orders::OrderOutcome;
-use super::refusal::Refusal;
-use super::run::{Count, counts, done};
+use super::refusal::PageError;
+use super::run::{StateCountView, done_message, state_counts};
 use crate::ledger::DamagedRun;
 use crate::report::RunView;
-use crate::runs::{ArmedState, ArmedView, armed_views, blocking};
+use crate::runs::{ScheduleStatus, ScheduleView, load_schedule_views, run_blocking};
 use crate::web::charts::{self, CalendarView};
 
 /// How many runs are shown; the others by `?from=`.
-const RUNS: usize = 30;
+const RUNS_PER_PAGE: usize = 30;
 /// On how many days, today's among them, what is armed is told.
-const DAYS: u16 = 30;
+const CALENDAR_DAYS: u16 = 30;
 /// The most occurrences that are told of one schedule.
-const MOST: usize = 62;
+const MAX_OCCURRENCES: usize = 62;
 /// How many orders are told.
-const ORDERS: usize = 10;
+const SHOWN_ORDERS: usize = 10;
 
 #[derive(Serialize)]
-struct View {
+struct FrontPageView {
     /// What was just done.
     done: Option<String>,
     runs: Vec<RunLine>,
@@ -42,11 +42,11 @@ struct View {
     schedules: Vec<ScheduleLine>,
     /// What is due, on a calendar and day by day; nothing where nothing is.
     calendar: Option<CalendarView>,
-    days: Vec<Day>,
-    opt_outs: Option<OptOuts>,
+    days: Vec<DueDay>,
+    opt_outs: Option<OptOutsView>,
     /// What of the suppression list is damaged.
     opt_outs_problem: Option<String>,
-    replies: Option<Replies>,
+    replies: Option<RepliesView>,
     orders: Vec<OrderLine>,
 }
 
@@ -58,7 +58,7 @@ struct RunLine {
     rehearsal: bool,
     began: String,
     rows: u64,
-    counts: Vec<Count>,
+    counts: Vec<StateCountView>,
 }
 
 /// A run that cannot be read.
@@ -84,20 +84,20 @@ struct ScheduleLine {
 
 /// A day on which something is due.
 #[derive(Serialize)]
-struct Day {
+struct DueDay {
     day: String,
-    due: Vec<Due>,
+    due: Vec<DueEntry>,
 }
 
 #[derive(Serialize)]
-struct Due {
+struct DueEntry {
     time: String,
     name: String,
     path: String,
 }
 
 #[derive(Serialize)]
-struct OptOuts {
+struct OptOutsView {
     all: u64,
     days: Vec<OptOutDay>,
 }
@@ -110,7 +110,7 @@ struct OptOutDay {
 
 /// Replies that look like an opt-out and were not taken as one.
 #[derive(Serialize)]
-struct Replies {
+struct RepliesView {
     all: usize,
     newest: Vec<ReplyLine>,
 }
@@ -134,49 +134,49 @@ struct OrderLine {
     outcome: Option<&'static str>,
 }
 
-pub(super) async fn page(look: Look) -> Response {
-    let view = view(&look).await;
-    look.answer("pages/front.html", view)
+pub(super) async fn show_front_page(look: PageRequest) -> Response {
+    let view = build_view(&look).await;
+    look.respond("pages/front.html", view)
 }
 
-async fn view(look: &Look) -> Result<View, Refusal> {
+async fn build_view(look: &PageRequest) -> Result<FrontPageView, PageError> {
     let from = look.query.get("from").and_then(|from| from.parse().ok()).unwrap_or(0_usize);
-    let read = look.pages.views.latest().await?;
+    let read = look.pages.views.read_latest().await?;
     let reading = read.is_none();
     let list = read.unwrap_or_default();
     let views = &list.views;
-    let damaged = |run: &DamagedRun| DamagedLine { name: run.name.clone(), problem: run.error.damage() };
-    let (armed, now) = (armed_views(&look.pages.adapters).await?, look.pages.now());
+    let damaged = |run: &DamagedRun| DamagedLine { name: run.name.clone(), problem: run.error.describe_damage() };
+    let (armed, now) = (load_schedule_views(&look.pages.adapters).await?, look.pages.now());
     let days = coming_days(look, &armed, now);
-    let (counted, opt_outs_problem) = match look.pages.opt_outs.days(&look.pages.adapters.ledger, now).await {
+    let (counted, opt_outs_problem) = match look.pages.opt_outs.read_days(&look.pages.adapters.ledger, now).await {
         Ok(counted) => (counted, None),
-        Err(error) if error.concerns_records() => (None, Some(error.damage())),
+        Err(error) if error.concerns_records() => (None, Some(error.describe_damage())),
         Err(error) => return Err(error.into()),
     };
-    let to_review = look.pages.opt_outs.replies(&look.pages.adapters.ledger, now).await?;
+    let to_review = look.pages.opt_outs.read_replies(&look.pages.adapters.ledger, now).await?;
     let mut runs = Vec::new();
-    for view in views.iter().skip(from).take(RUNS) {
-        let zone = look.pages.zones.of(look.ledger(), &view.run).await;
+    for view in views.iter().skip(from).take(RUNS_PER_PAGE) {
+        let zone = look.pages.zones.zone_of_run(look.ledger(), &view.run).await;
         runs.push(run_line(look, view, &zone));
     }
     let orders = look.pages.orders.clone();
-    let orders = blocking(move || orders.latest(ORDERS)).await??;
-    Ok(View {
-        done: done(look),
+    let orders = run_blocking(move || orders.read_latest(SHOWN_ORDERS)).await??;
+    Ok(FrontPageView {
+        done: done_message(look),
         runs,
         damaged: list.damaged.iter().filter(|_| from == 0).map(damaged).collect(),
-        more: (views.len() > from + RUNS).then_some(from + RUNS),
+        more: (views.len() > from + RUNS_PER_PAGE).then_some(from + RUNS_PER_PAGE),
         reading,
         schedules: armed.iter().map(|armed| schedule_line(look, armed)).collect(),
-        calendar: calendar(&days, now),
+        calendar: build_calendar(&days, now),
         days: days.into_values().collect(),
-        opt_outs: counted.map(|counted| opt_outs(look, &counted)),
+        opt_outs: counted.map(|counted| opt_outs_view(look, &counted)),
         opt_outs_problem,
-        replies: to_review.map(|to_review| replies(look, &to_review)),
+        replies: to_review.map(|to_review| replies_view(look, &to_review)),
         orders: orders
             .into_iter()
             .map(|order| OrderLine {
-                at: look.moment(order.at),
+                at: look.format_moment(order.at),
                 by: order.by,
                 order: order.order,
                 of: order.of,
@@ -186,90 +186,95 @@ async fn view(look: &Look) -> Result<View, Refusal> {
     })
 }
 
-fn run_line(look: &Look, view: &RunView, zone: &TimeZone) -> RunLine {
+fn run_line(look: &PageRequest, view: &RunView, zone: &TimeZone) -> RunLine {
     let name = view.run.name();
-    let path = format!("/runs/{}", encoded(&name));
+    let path = format!("/runs/{}", encode_path_segment(&name));
     RunLine {
-        status: view.status.word(),
+        status: view.status.as_str(),
         rehearsal: !view.run.live,
-        began: look.moment_on(zone, view.run.began_at),
+        began: look.format_moment_in(zone, view.run.began_at),
         rows: view.run.recipients,
-        counts: counts(&path, &view.counts),
+        counts: state_counts(&path, &view.counts),
         path,
         name,
     }
 }
 
-fn schedule_line(look: &Look, view: &ArmedView) -> ScheduleLine {
-    let next = view.next.as_ref().filter(|_| view.state == ArmedState::Armed);
+fn schedule_line(look: &PageRequest, view: &ScheduleView) -> ScheduleLine {
+    let next = view.next.as_ref().filter(|_| view.state == ScheduleStatus::Active);
     let skipped = view.skipped.as_ref();
     let findings = skipped.into_iter().flat_map(|skipped| &skipped.record.findings).chain(&view.findings);
     let why = skipped.map(|skipped| skipped.record.why.clone());
     ScheduleLine {
-        skipped: skipped.map(|skipped| look.words().moment_in_zone(&skipped.occurrence.local())),
+        skipped: skipped.map(|skipped| look.words().format_moment_in_zone(&skipped.occurrence.local_time())),
         why: why.into_iter().chain(findings.map(ToString::to_string)).collect(),
         name: view.name.clone(),
-        path: path(&view.name),
-        state: view.state.word(),
+        path: schedule_path(&view.name),
+        state: view.state.as_str(),
         problem: view.state.problem().map(str::to_owned),
-        next: next.map(|next| look.words().moment_in_zone(&next.local())),
+        next: next.map(|next| look.words().format_moment_in_zone(&next.local_time())),
     }
 }
 
-fn path(schedule: &str) -> String {
-    format!("/schedules/{}", encoded(schedule))
+fn schedule_path(schedule: &str) -> String {
+    format!("/schedules/{}", encode_path_segment(schedule))
 }
 
 /// The next days, each with what is due; nothing where nothing is.
-fn calendar(days: &BTreeMap<Date, Day>, now: Timestamp) -> Option<CalendarView> {
-    let named = |due: &Due| format!("{} {}", due.time, due.name);
+fn build_calendar(days: &BTreeMap<Date, DueDay>, now: Timestamp) -> Option<CalendarView> {
+    let named = |due: &DueEntry| format!("{} {}", due.time, due.name);
     let due: BTreeMap<Date, Vec<String>> =
         days.iter().map(|(date, day)| (*date, day.due.iter().map(named).collect())).collect();
     // By a clock that is behind this machine's it may still be yesterday.
-    let (today, earliest) = (today(now), *due.keys().next()?);
+    let (today, earliest) = (local_date(now), *due.keys().next()?);
     Some(if earliest < today {
-        charts::calendar(earliest, DAYS + 1, &due)
+        charts::build_calendar(earliest, CALENDAR_DAYS + 1, &due)
     } else {
-        charts::calendar(today, DAYS, &due)
+        charts::build_calendar(today, CALENDAR_DAYS, &due)
     })
 }
 
 /// What is due in the next days, each at its day and time on the clock of its schedule.
-fn coming_days(look: &Look, armed: &[ArmedView], now: Timestamp) -> BTreeMap<Date, Day> {
-    let behind = today(now).saturating_add(i64::from(DAYS).days());
+fn coming_days(look: &PageRequest, armed: &[ScheduleView], now: Timestamp) -> BTreeMap<Date, DueDay> {
+    let behind = local_date(now).saturating_add(i64::from(CALENDAR_DAYS).days());
     let mut due: Vec<(DateTime, &str)> = Vec::new();
-    for view in armed.iter().filter(|view| view.state == ArmedState::Armed) {
+    for view in armed.iter().filter(|view| view.state == ScheduleStatus::Active) {
         let Some(schedule) = &view.schedule else { continue };
-        let coming = schedule.after(now.max(view.since)).map(|occurrence| occurrence.local().datetime());
-        let coming = coming.take_while(|local| local.date() < behind).take(MOST);
+        let coming =
+            schedule.occurrences_after(now.max(view.since)).map(|occurrence| occurrence.local_time().datetime());
+        let coming = coming.take_while(|local| local.date() < behind).take(MAX_OCCURRENCES);
         due.extend(coming.map(|local| (local, view.name.as_str())));
     }
     due.sort_unstable();
-    let mut days: BTreeMap<Date, Day> = BTreeMap::new();
+    let mut days: BTreeMap<Date, DueDay> = BTreeMap::new();
     for (local, name) in due {
         let date = local.date();
-        let day = days.entry(date).or_insert_with(|| Day { day: look.words().day(date), due: Vec::new() });
-        day.due.push(Due { time: look.words().time(local.time()), name: name.to_owned(), path: path(name) });
+        let day = days.entry(date).or_insert_with(|| DueDay { day: look.words().format_day(date), due: Vec::new() });
+        day.due.push(DueEntry {
+            time: look.words().format_time(local.time()),
+            name: name.to_owned(),
+            path: schedule_path(name),
+        });
     }
     days
 }
 
-fn today(now: Timestamp) -> Date {
+fn local_date(now: Timestamp) -> Date {
     now.to_zoned(TimeZone::system()).date()
 }
 
-fn opt_outs(look: &Look, counted: &OptOutDays) -> OptOuts {
-    let day = |(date, people): (&Date, &u64)| OptOutDay { day: look.words().day(*date), people: *people };
-    OptOuts { all: counted.all, days: counted.days.iter().rev().map(day).collect() }
+fn opt_outs_view(look: &PageRequest, counted: &OptOutDays) -> OptOutsView {
+    let day = |(date, people): (&Date, &u64)| OptOutDay { day: look.words().format_day(*date), people: *people };
+    OptOutsView { all: counted.all, days: counted.days.iter().rev().map(day).collect() }
 }
 
-fn replies(look: &Look, to_review: &RepliesToReview) -> Replies {
+fn replies_view(look: &PageRequest, to_review: &RepliesToReview) -> RepliesView {
     let line = |ReplyToReview { run, zone, reply }: &ReplyToReview| ReplyLine {
-        at: look.moment_on(zone, reply.at),
-        to: look.number(reply.phone),
-        text: look.text(&reply.text, Some(reply.phone)),
-        path: format!("/runs/{}/rows/{}", encoded(run), reply.row),
+        at: look.format_moment_in(zone, reply.at),
+        to: look.format_number(reply.phone),
+        text: look.mask_text(&reply.text, Some(reply.phone)),
+        path: format!("/runs/{}/rows/{}", encode_path_segment(run), reply.row),
         run: run.clone(),
     };
-    Replies { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
+    RepliesView { all: to_review.all, newest: to_review.newest.iter().map(line).collect() }
 }

@@ -16,22 +16,22 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::look::Look;
-use super::run::{NamedPart, parts};
-use super::watched::Reading;
+use super::look::PageRequest;
+use super::run::{NamedPart, render_parts};
+use super::watched::RunReading;
 use crate::ledger::{LedgerError, RunId};
 
 /// How often something is said at least: sooner than a door takes silence for an end.
-const PING: Duration = Duration::from_secs(10);
+const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// How often it is looked whether who looks may still look.
-const LOOK: Duration = Duration::from_secs(1);
+const SESSION_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a browser waits before it comes again.
-const AGAIN: Duration = Duration::from_secs(2);
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 /// An open page.
-struct Open {
-    look: Look,
-    readings: watch::Receiver<Option<Result<Arc<Reading>, Arc<LedgerError>>>>,
+struct LivePage {
+    look: PageRequest,
+    readings: watch::Receiver<Option<Result<Arc<RunReading>, Arc<LedgerError>>>>,
     closing: watch::Receiver<bool>,
     ticks: Interval,
     /// The parts that the browser has, and the name of all of them together.
@@ -42,7 +42,7 @@ struct Open {
 }
 
 /// What an open page waits for.
-enum Happened {
+enum LivePageEvent {
     /// The server ends.
     End,
     /// It is time to look whether they may still look.
@@ -51,48 +51,48 @@ enum Happened {
     Reading,
 }
 
-pub(super) async fn stream(mut look: Look, Path(name): Path<String>, headers: HeaderMap) -> Response {
-    let run = match look.run(&name).await {
+pub(super) async fn stream_run(mut look: PageRequest, Path(name): Path<String>, headers: HeaderMap) -> Response {
+    let run = match look.find_run(&name).await {
         Ok(run) => run,
-        Err(refusal) => return look.done(Err(refusal)),
+        Err(refusal) => return look.respond_to_order(Err(refusal)),
     };
     let Ok(place) = Arc::clone(&look.pages.live).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
-    let ping = KeepAlive::new().interval(PING).text("ping");
-    Sse::new(events(look, run.key, last, place)).keep_alive(ping).into_response()
+    let ping = KeepAlive::new().interval(PING_INTERVAL).text("ping");
+    Sse::new(event_stream(look, run.key, last, place)).keep_alive(ping).into_response()
 }
 
-fn events(
-    look: Look,
+fn event_stream(
+    look: PageRequest,
     run: RunId,
     last: String,
     place: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    let mut readings = look.pages.watched.follow(run);
+    let mut readings = look.pages.watched.follow_run(run);
     // What was read before this page came is news to it.
     readings.mark_changed();
     let closing = look.pages.closing.subscribe();
-    let mut ticks = interval(LOOK);
+    let mut ticks = interval(SESSION_CHECK_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let open = Open { look, readings, closing, ticks, has: Vec::new(), id: last, over: false, _place: place };
-    unfold(open, |mut open| async move { open.next().await.map(|event| (Ok(event), open)) })
+    let open = LivePage { look, readings, closing, ticks, has: Vec::new(), id: last, over: false, _place: place };
+    unfold(open, |mut open| async move { open.next_event().await.map(|event| (Ok(event), open)) })
 }
 
-impl Open {
+impl LivePage {
     /// What is sent next; nothing at the end.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next_event(&mut self) -> Option<Event> {
         while !self.over {
-            match self.happens().await {
-                Happened::End => return None,
-                Happened::Tick if self.may_look().await => {}
-                Happened::Tick => {
+            match self.wait_for_event().await {
+                LivePageEvent::End => return None,
+                LivePageEvent::Tick if self.is_session_valid().await => {}
+                LivePageEvent::Tick => {
                     self.over = true;
                     return Some(Event::default().event("gone").data("gone"));
                 }
-                Happened::Reading => {
-                    if let Some(event) = self.news() {
+                LivePageEvent::Reading => {
+                    if let Some(event) = self.changed_parts() {
                         return Some(event);
                     }
                 }
@@ -101,23 +101,23 @@ impl Open {
         None
     }
 
-    async fn happens(&mut self) -> Happened {
+    async fn wait_for_event(&mut self) -> LivePageEvent {
         let Self { readings, closing, ticks, .. } = self;
         tokio::select! {
-            _ = closing.wait_for(|closing| *closing) => Happened::End,
-            _ = ticks.tick() => Happened::Tick,
-            changed = readings.changed() => if changed.is_ok() { Happened::Reading } else { Happened::End },
+            _ = closing.wait_for(|closing| *closing) => LivePageEvent::End,
+            _ = ticks.tick() => LivePageEvent::Tick,
+            changed = readings.changed() => if changed.is_ok() { LivePageEvent::Reading } else { LivePageEvent::End },
         }
     }
 
     /// Whether they were not shown out since.
-    async fn may_look(&self) -> bool {
-        let visitor = self.look.pages.visitor(&self.look.session).await;
+    async fn is_session_valid(&self) -> bool {
+        let visitor = self.look.pages.find_visitor(&self.look.session).await;
         visitor.is_ok_and(|visitor| visitor.as_ref() == Some(&self.look.visitor))
     }
 
     /// The parts that are other than those that the browser has; nothing where there is none.
-    fn news(&mut self) -> Option<Event> {
+    fn changed_parts(&mut self) -> Option<Event> {
         let reading = match self.readings.borrow_and_update().as_ref()? {
             Ok(reading) => Arc::clone(reading),
             Err(error) => {
@@ -125,10 +125,10 @@ impl Open {
                 return None;
             }
         };
-        let made = parts(&self.look, &reading)
+        let made = render_parts(&self.look, &reading)
             .map_err(|refusal| tracing::warn!("cannot render a part of a page: {refusal}"))
             .ok()?;
-        let id = id(&made);
+        let id = parts_id(&made);
         if id == self.id {
             self.has = made;
             return None;
@@ -138,12 +138,12 @@ impl Open {
             changed.map(|(_, (name, html))| (name.clone(), html.as_str().into())).collect();
         (self.has, self.id) = (made, id.clone());
         // JSON has its line breaks escaped, so it is one line, as an event wants it.
-        Some(Event::default().event("parts").id(id).retry(AGAIN).data(Value::Object(changed).to_string()))
+        Some(Event::default().event("parts").id(id).retry(RECONNECT_DELAY).data(Value::Object(changed).to_string()))
     }
 }
 
 /// What tells these parts from others.
-fn id(parts: &[NamedPart]) -> String {
+fn parts_id(parts: &[NamedPart]) -> String {
     let hash = parts.iter().fold(Sha256::new(), |hash, (_, part)| hash.chain_update(part).chain_update([0]));
     hash.finalize().iter().take(8).fold(String::new(), |mut id, byte| {
         // What is written to a string cannot fail.

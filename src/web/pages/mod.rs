@@ -33,7 +33,7 @@ mod told;
 mod visitors;
 mod watched;
 
-pub use visitors::{Invited, LINK, Visitors, is_name};
+pub use visitors::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
 
 use std::sync::Arc;
 
@@ -42,27 +42,27 @@ use axum::routing::{get, post};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
-use self::indexes::Indexes;
-use self::opt_outs::OptOutView;
-use self::orders::Orders;
+use self::indexes::RowIndexCache;
+use self::opt_outs::OptOutCache;
+use self::orders::OrderLog;
 use self::run_zones::RunZones;
-use self::watched::Watched;
-use super::Views;
+use self::watched::RunWatcher;
+use super::RunListCache;
 use crate::runs::Adapters;
 
 /// The most pages that are live at once; others are reloaded.
-const LIVE: usize = 128;
+const MAX_LIVE_PAGES: usize = 128;
 
 /// What pages are made of.
 pub struct Pages {
     adapters: Adapters,
-    views: Arc<Views>,
+    views: Arc<RunListCache>,
     visitors: Visitors,
-    orders: Orders,
-    watched: Arc<Watched>,
-    indexes: Indexes,
+    orders: OrderLog,
+    watched: Arc<RunWatcher>,
+    indexes: RowIndexCache,
     zones: RunZones,
-    opt_outs: OptOutView,
+    opt_outs: OptOutCache,
     /// The origin by which the door is reached through a proxy.
     published: Option<String>,
     /// How many pages may be live besides those that are.
@@ -77,15 +77,15 @@ pub struct Pages {
 impl Pages {
     /// Pages over what a server has; `published` is the origin by which it is reached through a proxy.
     #[must_use]
-    pub fn new(adapters: Adapters, views: Arc<Views>, published: Option<String>) -> Arc<Self> {
+    pub fn new(adapters: Adapters, views: Arc<RunListCache>, published: Option<String>) -> Arc<Self> {
         Arc::new(Self {
-            visitors: Visitors::of(&adapters.state),
-            orders: Orders::of(&adapters.state),
-            watched: Arc::new(Watched::new(Arc::clone(&adapters.ledger))),
-            indexes: Indexes::default(),
+            visitors: Visitors::in_state_folder(&adapters.state),
+            orders: OrderLog::in_state_folder(&adapters.state),
+            watched: Arc::new(RunWatcher::new(Arc::clone(&adapters.ledger))),
+            indexes: RowIndexCache::default(),
             zones: RunZones::default(),
-            opt_outs: OptOutView::default(),
-            live: Arc::new(Semaphore::new(LIVE)),
+            opt_outs: OptOutCache::default(),
+            live: Arc::new(Semaphore::new(MAX_LIVE_PAGES)),
             looking: Mutex::default(),
             work: TaskTracker::new(),
             closing: watch::Sender::new(false),
@@ -105,24 +105,24 @@ impl Pages {
 
 /// The pages; who has no session gets none of them.
 pub fn routes(pages: Arc<Pages>) -> Router {
-    let files = Router::new().route("/static/{name}", get(files::file));
+    let files = Router::new().route("/static/{name}", get(files::get_asset));
     Router::new()
-        .route("/", get(front::page))
-        .route("/enter/{link}", get(enter::enter))
-        .route("/leave", post(enter::leave))
-        .route("/runs/{run}", get(run::page))
-        .route("/runs/{run}/live", get(live::stream))
-        .route("/runs/{run}/rows", get(rows::page))
-        .route("/runs/{run}/rows/{row}", get(message::page))
-        .route("/runs/{run}/find", post(rows::find))
-        .route("/runs/{run}/campaign", get(campaign::page))
-        .route("/runs/{run}/preview", get(preview::of_run))
-        .route("/runs/{run}/stop", post(decide::stop))
-        .route("/runs/{run}/resolve", post(decide::resolve))
-        .route("/schedules/{name}/preview", get(preview::of_schedule))
-        .route("/schedules/{name}/pause", post(decide::pause))
-        .route("/schedules/{name}/resume", post(decide::resume))
-        .route("/opt-outs", post(decide::suppress))
+        .route("/", get(front::show_front_page))
+        .route("/enter/{link}", get(enter::sign_in))
+        .route("/leave", post(enter::sign_out))
+        .route("/runs/{run}", get(run::show_run))
+        .route("/runs/{run}/live", get(live::stream_run))
+        .route("/runs/{run}/rows", get(rows::show_rows))
+        .route("/runs/{run}/rows/{row}", get(message::show_message))
+        .route("/runs/{run}/find", post(rows::find_rows))
+        .route("/runs/{run}/campaign", get(campaign::show_campaign))
+        .route("/runs/{run}/preview", get(preview::show_run_preview))
+        .route("/runs/{run}/stop", post(decide::stop_run))
+        .route("/runs/{run}/resolve", post(decide::resolve_rows))
+        .route("/schedules/{name}/preview", get(preview::show_schedule_preview))
+        .route("/schedules/{name}/pause", post(decide::pause_schedule))
+        .route("/schedules/{name}/resume", post(decide::resume_schedule))
+        .route("/opt-outs", post(decide::suppress_number))
         .with_state(pages)
         .merge(files)
 }

@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// The longest reason that is kept, in characters.
-const REASON: usize = 500;
+const MAX_REASON_LENGTH: usize = 500;
 
 /// An order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(super) struct OrderRecord {
     /// When it was given.
     pub(super) at: Timestamp,
     /// Who gave it.
@@ -67,28 +67,28 @@ impl OrderOutcome {
     }
 }
 
-impl Order {
+impl OrderRecord {
     /// An order that is about to be carried out.
-    pub(super) fn begun(at: Timestamp, by: String, order: &str, of: String) -> Self {
+    pub(super) fn new(at: Timestamp, by: String, order: &str, of: String) -> Self {
         let (id, outcome) = (Some(format!("{:016x}", rand::random::<u64>())), Some(OrderOutcome::Begun));
         Self { at, by, order: order.to_owned(), of, id, outcome, reason: None }
     }
 
     /// The same order with its outcome.
-    pub(super) fn ended(&self, outcome: OrderOutcome, reason: Option<&str>) -> Self {
+    pub(super) fn with_outcome(&self, outcome: OrderOutcome, reason: Option<&str>) -> Self {
         let reason = reason.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" "));
-        let reason = reason.map(|reason| reason.chars().take(REASON).collect());
+        let reason = reason.map(|reason| reason.chars().take(MAX_REASON_LENGTH).collect());
         Self { outcome: Some(outcome), reason, ..self.clone() }
     }
 }
 
 /// The file of the orders.
 #[derive(Clone, Debug)]
-pub(super) struct Orders(PathBuf);
+pub(super) struct OrderLog(PathBuf);
 
-impl Orders {
+impl OrderLog {
     /// Those of a state folder.
-    pub(super) fn of(state: &Path) -> Self {
+    pub(super) fn in_state_folder(state: &Path) -> Self {
         Self(state.join("orders.jsonl"))
     }
 
@@ -96,10 +96,10 @@ impl Orders {
     ///
     /// # Errors
     /// When it cannot be written; then the order is not to be done.
-    pub(super) fn keep(&self, order: &Order) -> io::Result<()> {
+    pub(super) fn append(&self, order: &OrderRecord) -> io::Result<()> {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
-        let mut file = private::file(&self.0, Existing::Continued)?;
+        let mut file = private::open_file(&self.0, ExistingFile::Append)?;
         file.write_all(&line)?;
         file.sync_all()
     }
@@ -108,13 +108,13 @@ impl Orders {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub(super) fn latest(&self, most: usize) -> io::Result<Vec<Order>> {
+    pub(super) fn read_latest(&self, most: usize) -> io::Result<Vec<OrderRecord>> {
         let bytes = match fs::read(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             read => read?,
         };
         let text = String::from_utf8_lossy(&bytes);
-        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Order>(line).ok());
+        let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<OrderRecord>(line).ok());
         let mut ended = HashSet::new();
         // The line with the outcome stands behind the first one.
         let orders = lines.filter(|order| order.id.as_ref().is_none_or(|id| ended.insert(id.clone())));
@@ -126,38 +126,38 @@ impl Orders {
 mod tests {
     use super::*;
 
-    fn order(of: &str) -> Order {
-        Order::begun(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", of.to_owned())
+    fn test_order(of: &str) -> OrderRecord {
+        OrderRecord::new(Timestamp::UNIX_EPOCH, "Olha".to_owned(), "stop", of.to_owned())
     }
 
     #[test]
     fn latest_orders_are_listed_first_with_their_outcomes() {
         let folder = tempfile::tempdir().unwrap();
-        let orders = Orders::of(folder.path());
-        assert_eq!(orders.latest(2).unwrap(), []);
-        let [first, second, third] = ["a@1", "b@1", "c@1"].map(order);
-        let refused = first.ended(OrderOutcome::Refused, Some("another process\n  sends it"));
-        let done = second.ended(OrderOutcome::Done, None);
+        let orders = OrderLog::in_state_folder(folder.path());
+        assert_eq!(orders.read_latest(2).unwrap(), []);
+        let [first, second, third] = ["a@1", "b@1", "c@1"].map(test_order);
+        let refused = first.with_outcome(OrderOutcome::Refused, Some("another process\n  sends it"));
+        let done = second.with_outcome(OrderOutcome::Done, None);
         for line in [&first, &refused, &second, &done, &third] {
-            orders.keep(line).unwrap();
+            orders.append(line).unwrap();
         }
-        assert_eq!(orders.latest(2).unwrap(), [third.clone(), done.clone()]);
-        assert_eq!(orders.latest(9).unwrap(), [third, done.clone(), refused.clone()]);
+        assert_eq!(orders.read_latest(2).unwrap(), [third.clone(), done.clone()]);
+        assert_eq!(orders.read_latest(9).unwrap(), [third, done.clone(), refused.clone()]);
         assert_eq!(refused.reason.as_deref(), Some("another process sends it"));
         let mut damaged = fs::read(&orders.0).unwrap();
         let last = damaged.iter().rposition(|byte| *byte == b'{').unwrap();
         damaged[last] = 0xff;
         fs::write(&orders.0, damaged).unwrap();
-        assert_eq!(orders.latest(9).unwrap(), [done, refused], "the other lines are read");
+        assert_eq!(orders.read_latest(9).unwrap(), [done, refused], "the other lines are read");
     }
 
     #[test]
     fn orders_of_earlier_versions_have_no_outcome() {
         let folder = tempfile::tempdir().unwrap();
-        let orders = Orders::of(folder.path());
+        let orders = OrderLog::in_state_folder(folder.path());
         let line = r#"{"at":"1970-01-01T00:00:00Z","by":"Olha","order":"stop","of":"a@1"}"#;
         fs::write(&orders.0, format!("{line}\n{line}\n")).unwrap();
-        let latest = orders.latest(9).unwrap();
+        let latest = orders.read_latest(9).unwrap();
         assert_eq!(latest.len(), 2);
         assert!(latest.iter().all(|order| order.outcome.is_none()));
     }

@@ -6,73 +6,85 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-use super::campaign::checked;
-use super::fields::encoded;
-use super::look::Look;
-use super::refusal::Refusal;
-use super::rows::Numbers;
+use super::campaign::check_campaign_file;
+use super::fields::encode_path_segment;
+use super::look::PageRequest;
+use super::refusal::PageError;
+use super::rows::NumbersLink;
 use crate::calendar::Occurrence;
-use crate::runs::{blocking, find_schedule, look_at_armed, thaw};
-use crate::web::files::{FirstMessages, PreviewPage, PreviewView, Shown, preview_view};
+use crate::runs::{find_schedule, load_schedule, open_copies, run_blocking};
+use crate::web::files::{FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 
 /// How many rows are shown.
-const ROWS: usize = 20;
+const SHOWN_ROWS: usize = 20;
 
 #[derive(Serialize)]
-struct View {
+struct SchedulePreviewView {
     #[serde(flatten)]
     preview: PreviewView,
-    numbers: Option<Numbers>,
+    numbers: Option<NumbersLink>,
 }
 
 #[derive(Serialize)]
-struct OfRun {
+struct RunPreviewView {
     run: String,
     path: String,
     #[serde(flatten)]
     first: FirstMessages,
-    numbers: Option<Numbers>,
+    numbers: Option<NumbersLink>,
 }
 
 /// Of a run, from what it is sent from.
-pub(super) async fn of_run(mut look: Look, Path(name): Path<String>) -> Response {
-    let view = of(&mut look, name).await;
-    look.answer("pages/messages.html", view)
+pub(super) async fn show_run_preview(mut look: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_run_preview(&mut look, name).await;
+    look.respond("pages/messages.html", view)
 }
 
-async fn of(look: &mut Look, name: String) -> Result<OfRun, Refusal> {
-    let run = look.run(&name).await?;
+async fn build_run_preview(look: &mut PageRequest, name: String) -> Result<RunPreviewView, PageError> {
+    let run = look.find_run(&name).await?;
     if run.shared || run.purged_at.is_some() {
-        return Err(Refusal::Unknown);
+        return Err(PageError::Unknown);
     }
-    let (frozen, prepared) = thaw(look.ledger(), &run).await?;
-    let (left_out, last) = (look.ledger().left_out(run.key).await?.rows(), run.last_row());
-    let shown = (ROWS, look.shows_numbers());
-    let first = blocking(move || FirstMessages::read(&frozen.brief, prepared, (&left_out, last), shown)).await??;
-    let path = format!("/runs/{}", encoded(&name));
-    let numbers = Numbers::on(look, &format!("{path}/preview"));
-    Ok(OfRun { run: name, path, first, numbers })
+    let (frozen, prepared) = open_copies(look.ledger(), &run).await?;
+    let (left_out, last) = (look.ledger().load_excluded_rows(run.key).await?.rows(), run.last_row());
+    let shown = (SHOWN_ROWS, look.shows_numbers());
+    let first =
+        run_blocking(move || FirstMessages::read_first(&frozen.brief, prepared, (&left_out, last), shown)).await??;
+    let path = format!("/runs/{}", encode_path_segment(&name));
+    let numbers = NumbersLink::for_page(look, &format!("{path}/preview"));
+    Ok(RunPreviewView { run: name, path, first, numbers })
 }
 
 /// Of what is armed, as it is sent when it is due next.
-pub(super) async fn of_schedule(look: Look, Path(name): Path<String>) -> Response {
+pub(super) async fn show_schedule_preview(look: PageRequest, Path(name): Path<String>) -> Response {
     let view = async {
-        let armed = find_schedule(look.ledger(), &name).await?.ok_or(Refusal::Unknown)?;
-        let schedule = look_at_armed(&look.pages.adapters, &armed).await?.ok();
-        let next = schedule.and_then(|schedule| schedule.after(look.pages.now()).next());
-        preview(&look, &PathBuf::from(armed.file), next, &format!("/schedules/{}/preview", encoded(&name))).await
+        let armed = find_schedule(look.ledger(), &name).await?.ok_or(PageError::Unknown)?;
+        let schedule = load_schedule(&look.pages.adapters, &armed).await?.ok();
+        let next = schedule.and_then(|schedule| schedule.occurrences_after(look.pages.now()).next());
+        build_schedule_preview(
+            &look,
+            &PathBuf::from(armed.file),
+            next,
+            &format!("/schedules/{}/preview", encode_path_segment(&name)),
+        )
+        .await
     };
     let view = view.await;
-    look.answer("pages/preview.html", view)
+    look.respond("pages/preview.html", view)
 }
 
-async fn preview(look: &Look, file: &FilePath, occurrence: Option<Occurrence>, path: &str) -> Result<View, Refusal> {
-    let (inputs, checked) = checked(look, file, occurrence).await.ok_or(Refusal::Later)??;
+async fn build_schedule_preview(
+    look: &PageRequest,
+    file: &FilePath,
+    occurrence: Option<Occurrence>,
+    path: &str,
+) -> Result<SchedulePreviewView, PageError> {
+    let (inputs, checked) = check_campaign_file(look, file, occurrence).await.ok_or(PageError::Later)??;
     let (language, now, unmasked) = (look.language, look.pages.now(), look.shows_numbers());
     let shown = move || {
-        let shown = Shown { rows: None, most: ROWS, unmasked };
+        let shown = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
         let (list, findings, cost) = (&checked.list, checked.findings.as_slice(), checked.cost.as_ref());
-        preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown, now }, language)
+        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown, now }, language)
     };
-    Ok(View { preview: blocking(shown).await??, numbers: Numbers::on(look, path) })
+    Ok(SchedulePreviewView { preview: run_blocking(shown).await??, numbers: NumbersLink::for_page(look, path) })
 }

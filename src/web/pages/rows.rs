@@ -6,24 +6,24 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-use super::fields::encoded;
-use super::look::Look;
-use super::refusal::{Refusal, Wrong};
-use super::told::Told;
-use crate::audience::parse;
+use super::fields::encode_path_segment;
+use super::look::PageRequest;
+use super::refusal::{InvalidInput, PageError};
+use super::told::VerifiedForm;
+use crate::audience::parse_phone_number;
 use crate::delivery::FrozenInputs;
 use crate::domain::{MessageId, Phone, Row};
-use crate::ledger::{LedgerError, Run, State};
-use crate::report::{ListedRow, RecipientKey, copies_of, is_owned, listed_rows, recipients};
-use crate::runs::{Error, blocking};
+use crate::ledger::{LedgerError, RowState, Run};
+use crate::report::{RecipientKey, RowSummary, find_recipients, is_owned, load_copies, load_row_summaries};
+use crate::runs::{Error, run_blocking};
 
 /// How many rows a page has.
-const ROWS: usize = 50;
+const ROWS_PER_PAGE: usize = 50;
 /// The most rows of one number that are shown.
-const FOUND: usize = 200;
+const MAX_FOUND: usize = 200;
 
 #[derive(Serialize)]
-struct View {
+struct RowsPageView {
     name: String,
     path: String,
     /// The state of the rows, with read ones among the delivered. `None` for all rows.
@@ -31,7 +31,7 @@ struct View {
     states: Vec<StateLink>,
     rows: Vec<RowLine>,
     /// Which of all these rows they are; nothing where a search found them.
-    shown: Option<Place>,
+    shown: Option<PagePosition>,
     /// Whether all of these rows are before the one from which they were asked for.
     beyond: bool,
     /// Where rows before these and behind these are.
@@ -40,12 +40,12 @@ struct View {
     /// Whether a search found these.
     found: bool,
     /// The address that shows numbers, or hides them again; nothing for who may not see them.
-    numbers: Option<Numbers>,
+    numbers: Option<NumbersLink>,
 }
 
 /// Where rows stand among all that are in their state.
 #[derive(Serialize)]
-struct Place {
+struct PagePosition {
     from: String,
     to: String,
     all: String,
@@ -73,14 +73,14 @@ struct RowLine {
 
 /// Where numbers are shown whole, or masked again.
 #[derive(Serialize)]
-pub(super) struct Numbers {
+pub(super) struct NumbersLink {
     shown: bool,
     path: String,
 }
 
-impl Numbers {
+impl NumbersLink {
     /// For a page at this address, whose query, where it has one, begins with `?`.
-    pub(super) fn on(look: &Look, path: &str) -> Option<Self> {
+    pub(super) fn for_page(look: &PageRequest, path: &str) -> Option<Self> {
         let shown = look.shows_numbers();
         let sign = if path.contains('?') { '&' } else { '?' };
         let path = if shown { path.to_owned() } else { format!("{path}{sign}numbers=shown") };
@@ -88,56 +88,56 @@ impl Numbers {
     }
 }
 
-pub(super) async fn page(mut look: Look, Path(name): Path<String>) -> Response {
-    let view = view(&mut look, &name).await;
-    look.answer("pages/rows.html", view)
+pub(super) async fn show_rows(mut look: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_view(&mut look, &name).await;
+    look.respond("pages/rows.html", view)
 }
 
-async fn view(look: &mut Look, name: &str) -> Result<View, Refusal> {
-    let run = look.run(name).await?;
+async fn build_view(look: &mut PageRequest, name: &str) -> Result<RowsPageView, PageError> {
+    let run = look.find_run(name).await?;
     LedgerError::refuse_purged(&run)?;
     let state = match look.query.get("state") {
-        Some(word) => Some(State::ALL.into_iter().find(|state| state.name() == word).ok_or(Refusal::Unknown)?),
+        Some(word) => Some(RowState::ALL.into_iter().find(|state| state.name() == word).ok_or(PageError::Unknown)?),
         None => None,
     };
     let from = look.query.get("from").and_then(|from| from.parse().ok()).map_or(Row::FIRST, Row::new);
-    let index = look.pages.indexes.of(&look.pages.adapters.ledger, &run).await?;
-    let mut rows = index.from(state, from, ROWS + 1);
-    let behind = if rows.len() > ROWS { rows.pop() } else { None };
-    let before = index.before(state, from, ROWS);
-    let (skipped, all) = index.place(state, from);
-    let number = |number: u64| look.words().number(number);
-    let shown = Place { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
+    let index = look.pages.indexes.get_index(&look.pages.adapters.ledger, &run).await?;
+    let mut rows = index.rows_from(state, from, ROWS_PER_PAGE + 1);
+    let behind = if rows.len() > ROWS_PER_PAGE { rows.pop() } else { None };
+    let before = index.find_page_start(state, from, ROWS_PER_PAGE);
+    let (skipped, all) = index.count_before(state, from);
+    let number = |number: u64| look.words().format_number(number);
+    let shown = PagePosition { from: number(skipped + 1), to: number(skipped + rows.len() as u64), all: number(all) };
     let beyond = rows.is_empty() && all > 0;
     let shown = (!rows.is_empty()).then_some(shown);
-    let listed = listed_rows(look.ledger(), &run, is_owned(look.ledger(), &run).await?, &rows).await?;
-    let path = format!("/runs/{}", encoded(name));
-    let here = |from: Row| address(&path, state, Some(from), look.shows_numbers());
+    let listed = load_row_summaries(look.ledger(), &run, is_owned(look.ledger(), &run).await?, &rows).await?;
+    let path = format!("/runs/{}", encode_path_segment(name));
+    let here = |from: Row| rows_url(&path, state, Some(from), look.shows_numbers());
     // What became of a row since it was looked up may have led it elsewhere.
-    let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.covers(row.state)));
-    let links = State::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
+    let listed = listed.into_iter().filter(|row| state.is_none_or(|state| state.includes_state(row.state)));
+    let links = RowState::ALL.into_iter().filter(|state| index.count(*state) > 0).map(|of| StateLink {
         state: of.name(),
         rows: index.count(of),
-        path: address(&path, Some(of), None, look.shows_numbers()),
+        path: rows_url(&path, Some(of), None, look.shows_numbers()),
         here: state == Some(of),
     });
-    Ok(View {
+    Ok(RowsPageView {
         name: run.name(),
-        state: state.map(State::name),
+        state: state.map(RowState::name),
         states: links.collect(),
-        rows: listed.map(|row| line(look, &path, row)).collect(),
+        rows: listed.map(|row| row_line(look, &path, row)).collect(),
         shown,
         beyond,
         before: before.map(&here),
         behind: behind.map(here),
         found: false,
-        numbers: Numbers::on(look, &address(&path, state, Some(from), false)),
+        numbers: NumbersLink::for_page(look, &rows_url(&path, state, Some(from), false)),
         path,
     })
 }
 
 /// The address of rows.
-fn address(path: &str, state: Option<State>, from: Option<Row>, numbers: bool) -> String {
+fn rows_url(path: &str, state: Option<RowState>, from: Option<Row>, numbers: bool) -> String {
     let state = state.map(|state| format!("state={}", state.name()));
     let from = from.filter(|from| *from > Row::FIRST).map(|from| format!("from={from}"));
     let numbers = numbers.then(|| "numbers=shown".to_owned());
@@ -145,38 +145,38 @@ fn address(path: &str, state: Option<State>, from: Option<Row>, numbers: bool) -
     if query.is_empty() { format!("{path}/rows") } else { format!("{path}/rows?{}", query.join("&")) }
 }
 
-fn line(look: &Look, path: &str, ListedRow { row, phone, state, reason, sent_at }: ListedRow) -> RowLine {
+fn row_line(look: &PageRequest, path: &str, RowSummary { row, phone, state, reason, sent_at }: RowSummary) -> RowLine {
     let numbers = if look.shows_numbers() { "?numbers=shown" } else { "" };
     RowLine {
         row: row.get(),
         path: format!("{path}/rows/{row}{numbers}"),
-        to: phone.map(|phone| look.number(phone)),
+        to: phone.map(|phone| look.format_number(phone)),
         state: state.name(),
         known: reason.as_deref().and_then(|reason| look.words().kind("reason", reason)).map(str::to_owned),
-        reason: reason.map(|reason| look.text(&reason, phone)),
-        sent: sent_at.map(|at| look.moment(at)),
+        reason: reason.map(|reason| look.mask_text(&reason, phone)),
+        sent: sent_at.map(|at| look.format_moment(at)),
     }
 }
 
 /// Looks for a row by its number, by our identifier of its message, or by the number that it is for. What is looked for comes
 /// in a form, so that nobody's number stands in an address.
-pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
-    let Told { mut look, fields } = told;
+pub(super) async fn find_rows(Path(name): Path<String>, told: VerifiedForm) -> Response {
+    let VerifiedForm { mut look, fields } = told;
     let wanted = fields.get("wanted").unwrap_or_default();
     let found = async {
-        let run = look.run(&name).await?;
+        let run = look.find_run(&name).await?;
         LedgerError::refuse_purged(&run)?;
-        Ok(match row_of(&run, wanted) {
-            Some(row) => Found::Row(row),
-            None => Found::Rows(rows_of_number(&look, &run, wanted).await?),
+        Ok(match parse_row(&run, wanted) {
+            Some(row) => RowSearch::Row(row),
+            None => RowSearch::Rows(find_rows_of_number(&look, &run, wanted).await?),
         })
     };
-    let path = format!("/runs/{}", encoded(&name));
+    let path = format!("/runs/{}", encode_path_segment(&name));
     match found.await {
-        Ok(Found::Row(row)) => look.done(Ok(format!("{path}/rows/{row}"))),
-        Ok(Found::Rows(rows)) => {
-            let rows = rows.into_iter().map(|row| line(&look, &path, row)).collect();
-            let view = View {
+        Ok(RowSearch::Row(row)) => look.respond_to_order(Ok(format!("{path}/rows/{row}"))),
+        Ok(RowSearch::Rows(rows)) => {
+            let rows = rows.into_iter().map(|row| row_line(&look, &path, row)).collect();
+            let view = RowsPageView {
                 name,
                 path,
                 state: None,
@@ -189,33 +189,35 @@ pub(super) async fn find(Path(name): Path<String>, told: Told) -> Response {
                 found: true,
                 numbers: None,
             };
-            look.answer("pages/rows.html", Ok(view))
+            look.respond("pages/rows.html", Ok(view))
         }
-        Err(refusal) => look.answer::<View>("pages/rows.html", Err(refusal)),
+        Err(refusal) => look.respond::<RowsPageView>("pages/rows.html", Err(refusal)),
     }
 }
 
-enum Found {
+enum RowSearch {
     Row(Row),
-    Rows(Vec<ListedRow>),
+    Rows(Vec<RowSummary>),
 }
 
 /// The row that somebody names by its number or by the identifier of its message.
-fn row_of(run: &Run, wanted: &str) -> Option<Row> {
+fn parse_row(run: &Run, wanted: &str) -> Option<Row> {
     let number: u64 = wanted.parse().ok()?;
-    let by_id = MessageId::new(number).and_then(|id| run.row_of(id));
+    let by_id = MessageId::new(number).and_then(|id| run.find_row(id));
     let by_row = u32::try_from(number).ok().map(Row::new);
     by_id.or_else(|| by_row.filter(|row| *row >= Row::FIRST && *row <= run.last_row()))
 }
 
-async fn rows_of_number(look: &Look, run: &Run, wanted: &str) -> Result<Vec<ListedRow>, Refusal> {
-    let copies = copies_of(look.ledger(), run).await?;
-    let frozen = FrozenInputs::of(&copies)?;
+async fn find_rows_of_number(look: &PageRequest, run: &Run, wanted: &str) -> Result<Vec<RowSummary>, PageError> {
+    let copies = load_copies(look.ledger(), run).await?;
+    let frozen = FrozenInputs::from_copies(&copies)?;
     let region = frozen.brief.region;
-    let international = || parse(&format!("+{}", wanted.trim_start_matches('+')), None);
-    let phone: Phone = parse(wanted, region).or_else(|_| international()).map_err(|_| Refusal::Wrong(Wrong::Search))?;
-    let found = blocking(move || recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
+    let international = || parse_phone_number(&format!("+{}", wanted.trim_start_matches('+')), None);
+    let phone: Phone = parse_phone_number(wanted, region)
+        .or_else(|_| international())
+        .map_err(|_| PageError::InvalidInput(InvalidInput::Search))?;
+    let found = run_blocking(move || find_recipients(&copies, &frozen, RecipientKey::Number(phone))).await?;
     let mut rows: Vec<Row> = found.map_err(Error::from)?.into_iter().map(|recipient| recipient.row).collect();
-    rows.truncate(FOUND);
-    Ok(listed_rows(look.ledger(), run, is_owned(look.ledger(), run).await?, &rows).await?)
+    rows.truncate(MAX_FOUND);
+    Ok(load_row_summaries(look.ledger(), run, is_owned(look.ledger(), run).await?, &rows).await?)
 }

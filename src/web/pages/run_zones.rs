@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::tz::TimeZone;
 
 use crate::ledger::{Ledger, Run, RunId};
-use crate::report::campaign_zone;
+use crate::report::load_campaign_zone;
 
 /// The zones that were read. The zone of a run never changes, so each is read once.
 #[derive(Default)]
@@ -14,12 +14,12 @@ pub(super) struct RunZones(Mutex<HashMap<RunId, TimeZone>>);
 
 impl RunZones {
     /// The zone of a run's campaign; the zone of this machine if the campaign has none or its copy cannot be read.
-    pub(super) async fn of(&self, ledger: &dyn Ledger, run: &Run) -> TimeZone {
+    pub(super) async fn zone_of_run(&self, ledger: &dyn Ledger, run: &Run) -> TimeZone {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run.key).cloned();
         if let Some(known) = known {
             return known;
         }
-        let Some(zone) = campaign_zone(ledger, run).await else { return TimeZone::system() };
+        let Some(zone) = load_campaign_zone(ledger, run).await else { return TimeZone::system() };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run.key, zone.clone());
         zone
     }

@@ -10,59 +10,59 @@ use axum::response::Response;
 use subtle::ConstantTimeEq as _;
 
 use super::Pages;
-use super::fields::Fields;
-use super::look::Look;
-use super::refusal::Refusal;
+use super::fields::FormFields;
+use super::look::PageRequest;
+use super::refusal::PageError;
 
 /// The longest form.
-const LONGEST: usize = 16 * 1024;
+const MAX_FORM_BYTES: usize = 16 * 1024;
 /// How long a form may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A form of a page of ours, by whoever has a session.
-pub(super) struct Told {
-    pub(super) look: Look,
-    pub(super) fields: Fields,
+pub(super) struct VerifiedForm {
+    pub(super) look: PageRequest,
+    pub(super) fields: FormFields,
 }
 
 /// The same by somebody who may decide.
-pub(super) struct Order(pub(super) Told);
+pub(super) struct DecisionForm(pub(super) VerifiedForm);
 
-impl FromRequest<Arc<Pages>> for Told {
+impl FromRequest<Arc<Pages>> for VerifiedForm {
     type Rejection = Response;
 
     async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
         let (mut parts, body) = request.into_parts();
-        let look = Look::from_request_parts(&mut parts, pages).await?;
-        let not_ours = || look.done(Err(Refusal::NotOurs));
-        if !is_ours(&parts.headers, pages.published.as_deref()) {
+        let look = PageRequest::from_request_parts(&mut parts, pages).await?;
+        let not_ours = || look.respond_to_order(Err(PageError::ForeignRequest));
+        if !is_same_origin(&parts.headers, pages.published.as_deref()) {
             return Err(not_ours());
         }
-        let read = tokio::time::timeout(PATIENCE, to_bytes(body, LONGEST)).await;
+        let read = tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, MAX_FORM_BYTES)).await;
         let Ok(Ok(body)) = read else { return Err(not_ours()) };
-        let fields = Fields::read(&body);
+        let fields = FormFields::parse(&body);
         let shown = fields.get("form").unwrap_or_default();
-        if !bool::from(shown.as_bytes().ct_eq(look.mark.as_bytes())) {
+        if !bool::from(shown.as_bytes().ct_eq(look.csrf_token.as_bytes())) {
             return Err(not_ours());
         }
         Ok(Self { look, fields })
     }
 }
 
-impl FromRequest<Arc<Pages>> for Order {
+impl FromRequest<Arc<Pages>> for DecisionForm {
     type Rejection = Response;
 
     async fn from_request(request: Request, pages: &Arc<Pages>) -> Result<Self, Response> {
-        let told = Told::from_request(request, pages).await?;
+        let told = VerifiedForm::from_request(request, pages).await?;
         match told.look.visitor.decides {
             true => Ok(Self(told)),
-            false => Err(told.look.done(Err(Refusal::NotGiven))),
+            false => Err(told.look.respond_to_order(Err(PageError::NoPermission))),
         }
     }
 }
 
 /// Whether a request comes from a page of this door: of the host that it names, or of the origin by which it is published.
-fn is_ours(headers: &HeaderMap, published: Option<&str>) -> bool {
+fn is_same_origin(headers: &HeaderMap, published: Option<&str>) -> bool {
     let mut origins = headers.get_all(ORIGIN).into_iter();
     let (Some(origin), None) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next()) else {
         return false;
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_page_of_this_door_is_ours() {
+    fn only_own_or_published_origin_is_accepted() {
         let published = Some("https://campaign.example.com");
         for (origins, ours) in [
             (vec!["http://127.0.0.1:8040"], true),
@@ -96,7 +96,7 @@ mod tests {
             for origin in &origins {
                 headers.append(ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
-            assert_eq!(is_ours(&headers, published), ours, "{origins:?}");
+            assert_eq!(is_same_origin(&headers, published), ours, "{origins:?}");
         }
     }
 }

@@ -17,16 +17,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::private::{self, Existing};
+use crate::private::{self, ExistingFile};
 
 /// How long a link is good.
-pub const LINK: SignedDuration = SignedDuration::from_hours(24);
+pub const LINK_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// How long a session is good.
-pub(super) const SESSION: SignedDuration = SignedDuration::from_hours(30 * 24);
+pub(super) const SESSION_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// The most links and sessions that are kept, each: the latest.
-const MOST: usize = 256;
+const MAX_PASSES: usize = 256;
 /// The longest name.
-const NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// Who looks at pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) struct Visitor {
 
 /// What is known of somebody who may look at pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Invited {
+pub struct SignInEntry {
     /// The name.
     pub name: String,
     /// Whether a link or a session of theirs lets them decide.
@@ -61,16 +61,16 @@ pub struct Visitors {
 
 /// What stands in the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Book {
+struct SignInFile {
     /// Where the server that began last is reached.
     address: Option<String>,
-    links: Vec<Pass>,
-    sessions: Vec<Pass>,
+    links: Vec<SignInPass>,
+    sessions: Vec<SignInPass>,
 }
 
 /// A link or a session.
 #[derive(Debug, Serialize, Deserialize)]
-struct Pass {
+struct SignInPass {
     /// The hash of its secret.
     secret: String,
     name: String,
@@ -78,12 +78,12 @@ struct Pass {
     until: Timestamp,
 }
 
-impl Pass {
+impl SignInPass {
     fn new(secret: &str, Visitor { name, decides }: Visitor, until: Timestamp) -> Self {
-        Self { secret: hash(secret), name, decides, until }
+        Self { secret: hash_secret(secret), name, decides, until }
     }
 
-    fn visitor(&self) -> Visitor {
+    fn to_visitor(&self) -> Visitor {
         Visitor { name: self.name.clone(), decides: self.decides }
     }
 }
@@ -92,13 +92,13 @@ impl Pass {
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let signs = name.chars().count();
-    name.trim() == name && (1..=NAME).contains(&signs) && crate::finding::one_line(name) == name
+    name.trim() == name && (1..=MAX_NAME_LENGTH).contains(&signs) && crate::finding::escape_to_one_line(name) == name
 }
 
 impl Visitors {
     /// Those of a state folder.
     #[must_use]
-    pub fn of(state: &Path) -> Self {
+    pub fn in_state_folder(state: &Path) -> Self {
         Self { file: state.join("visitors.json"), lock: state.join("visitors.lock") }
     }
 
@@ -106,37 +106,40 @@ impl Visitors {
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn listen_at(&self, address: &str, now: Timestamp) -> io::Result<()> {
-        self.change(now, |book| book.address = Some(address.to_owned()))
+    pub fn record_address(&self, address: &str, now: Timestamp) -> io::Result<()> {
+        self.update_file(now, |book| book.address = Some(address.to_owned()))
     }
 
     /// Where the server that began last is reached; nothing where none ever began.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn address(&self) -> io::Result<Option<String>> {
-        Ok(self.read()?.address)
+    pub fn read_address(&self) -> io::Result<Option<String>> {
+        Ok(self.read_file()?.address)
     }
 
     /// The secret of a new link, which lets somebody in once.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn invite(&self, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
-        let secret = secret();
-        let pass = Pass::new(&secret, Visitor { name: name.to_owned(), decides }, after(now, LINK));
-        self.change(now, |book| keep(&mut book.links, pass)).map(|()| secret)
+    pub fn create_link(&self, name: &str, decides: bool, now: Timestamp) -> io::Result<String> {
+        let secret = new_secret();
+        let pass = SignInPass::new(&secret, Visitor { name: name.to_owned(), decides }, add_time(now, LINK_LIFETIME));
+        self.update_file(now, |book| push_bounded(&mut book.links, pass)).map(|()| secret)
     }
 
     /// Uses a link up: who comes by it, and the secret of their session; nothing where it was used, is over or never was.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub(super) fn enter(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
-        self.change(now, |book| {
-            let place = book.links.iter().position(|pass| opens(pass, link))?;
-            let (visitor, secret) = (book.links.remove(place).visitor(), secret());
-            keep(&mut book.sessions, Pass::new(&secret, visitor.clone(), after(now, SESSION)));
+    pub(super) fn use_link(&self, link: &str, now: Timestamp) -> io::Result<Option<(Visitor, String)>> {
+        self.update_file(now, |book| {
+            let place = book.links.iter().position(|pass| has_secret(pass, link))?;
+            let (visitor, secret) = (book.links.remove(place).to_visitor(), new_secret());
+            push_bounded(
+                &mut book.sessions,
+                SignInPass::new(&secret, visitor.clone(), add_time(now, SESSION_LIFETIME)),
+            );
             Some((visitor, secret))
         })
     }
@@ -145,28 +148,28 @@ impl Visitors {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub(super) fn of_session(&self, secret: &str, now: Timestamp) -> io::Result<Option<Visitor>> {
-        let sessions = self.read()?.sessions;
-        let mut mine = sessions.iter().filter(|pass| pass.until > now && opens(pass, secret));
-        Ok(mine.next().map(Pass::visitor))
+    pub(super) fn find_session(&self, secret: &str, now: Timestamp) -> io::Result<Option<Visitor>> {
+        let sessions = self.read_file()?.sessions;
+        let mut mine = sessions.iter().filter(|pass| pass.until > now && has_secret(pass, secret));
+        Ok(mine.next().map(SignInPass::to_visitor))
     }
 
     /// Ends a session.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub(super) fn leave(&self, secret: &str, now: Timestamp) -> io::Result<()> {
-        self.change(now, |book| book.sessions.retain(|pass| !opens(pass, secret)))
+    pub(super) fn end_session(&self, secret: &str, now: Timestamp) -> io::Result<()> {
+        self.update_file(now, |book| book.sessions.retain(|pass| !has_secret(pass, secret)))
     }
 
     /// Everybody who may look, by name.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn list(&self, now: Timestamp) -> io::Result<Vec<Invited>> {
-        let mut book = self.read()?;
-        book.prune(now);
-        let mut all: Vec<Invited> = Vec::new();
+    pub fn list_visitors(&self, now: Timestamp) -> io::Result<Vec<SignInEntry>> {
+        let mut book = self.read_file()?;
+        book.remove_expired(now);
+        let mut all: Vec<SignInEntry> = Vec::new();
         let links = book.links.into_iter().map(|pass| (pass, (1, 0)));
         for (pass, (link, session)) in links.chain(book.sessions.into_iter().map(|pass| (pass, (0, 1)))) {
             let known = all.iter_mut().find(|known| known.name == pass.name);
@@ -176,7 +179,7 @@ impl Visitors {
                     known.until = known.until.max(pass.until);
                     (known.links, known.sessions) = (known.links + link, known.sessions + session);
                 }
-                None => all.push(Invited {
+                None => all.push(SignInEntry {
                     name: pass.name,
                     decides: pass.decides,
                     links: link,
@@ -193,9 +196,9 @@ impl Visitors {
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub fn revoke(&self, name: &str, now: Timestamp) -> io::Result<usize> {
-        self.change(now, |book| {
-            let all = |book: &Book| book.links.len() + book.sessions.len();
+    pub fn revoke_visitor(&self, name: &str, now: Timestamp) -> io::Result<usize> {
+        self.update_file(now, |book| {
+            let all = |book: &SignInFile| book.links.len() + book.sessions.len();
             let before = all(book);
             book.links.retain(|pass| pass.name != name);
             book.sessions.retain(|pass| pass.name != name);
@@ -208,7 +211,7 @@ impl Visitors {
     /// # Errors
     /// Why it cannot.
     pub fn prove_readable(&self) -> io::Result<()> {
-        self.read().map(drop)
+        self.read_file().map(drop)
     }
 
     /// The file, for whoever has to remove a damaged one.
@@ -217,23 +220,23 @@ impl Visitors {
         &self.file
     }
 
-    fn read(&self) -> io::Result<Book> {
+    fn read_file(&self) -> io::Result<SignInFile> {
         match fs::read(&self.file) {
             Ok(bytes) => {
                 let damaged = |error| io::Error::new(ErrorKind::InvalidData, format!("it is damaged: {error}"));
                 serde_json::from_slice(&bytes).map_err(damaged)
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Book::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(SignInFile::default()),
             Err(error) => Err(error),
         }
     }
 
     /// Changes what stands there, while no other process does; a reader sees it before or after.
-    fn change<T>(&self, now: Timestamp, change: impl FnOnce(&mut Book) -> T) -> io::Result<T> {
-        let lock: File = private::file(&self.lock, Existing::Kept)?;
+    fn update_file<T>(&self, now: Timestamp, change: impl FnOnce(&mut SignInFile) -> T) -> io::Result<T> {
+        let lock: File = private::open_file(&self.lock, ExistingFile::Keep)?;
         lock.lock()?;
-        let mut book = self.read()?;
-        book.prune(now);
+        let mut book = self.read_file()?;
+        book.remove_expired(now);
         let changed = change(&mut book);
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut new = tempfile::Builder::new().prefix(".visitors-").tempfile_in(folder)?;
@@ -245,36 +248,36 @@ impl Visitors {
     }
 }
 
-impl Book {
-    fn prune(&mut self, now: Timestamp) {
+impl SignInFile {
+    fn remove_expired(&mut self, now: Timestamp) {
         self.links.retain(|pass| pass.until > now);
         self.sessions.retain(|pass| pass.until > now);
     }
 }
 
 /// Keeps one more; where there are too many the first ones go.
-fn keep(passes: &mut Vec<Pass>, new: Pass) {
+fn push_bounded(passes: &mut Vec<SignInPass>, new: SignInPass) {
     passes.push(new);
-    let surplus = passes.len().saturating_sub(MOST);
+    let surplus = passes.len().saturating_sub(MAX_PASSES);
     passes.drain(..surplus);
 }
 
 /// Whether this is the secret of a pass; how long that takes tells nothing of either.
-fn opens(pass: &Pass, secret: &str) -> bool {
-    pass.secret.as_bytes().ct_eq(hash(secret).as_bytes()).into()
+fn has_secret(pass: &SignInPass, secret: &str) -> bool {
+    pass.secret.as_bytes().ct_eq(hash_secret(secret).as_bytes()).into()
 }
 
 /// A secret that nobody guesses: 256 bits.
-fn secret() -> String {
+fn new_secret() -> String {
     URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>())
 }
 
 /// What is kept of a secret.
-fn hash(secret: &str) -> String {
+fn hash_secret(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()))
 }
 
-fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
+fn add_time(now: Timestamp, time: SignedDuration) -> Timestamp {
     now.checked_add(time).unwrap_or(Timestamp::MAX)
 }
 
@@ -282,8 +285,8 @@ fn after(now: Timestamp, time: SignedDuration) -> Timestamp {
 mod tests {
     use super::*;
 
-    fn at(hours: i64) -> Timestamp {
-        after(Timestamp::UNIX_EPOCH, SignedDuration::from_hours(hours))
+    fn at_hour(hours: i64) -> Timestamp {
+        add_time(Timestamp::UNIX_EPOCH, SignedDuration::from_hours(hours))
     }
 
     fn olha() -> Visitor {
@@ -291,29 +294,31 @@ mod tests {
     }
 
     #[test]
-    fn a_link_lets_in_once_and_within_a_day() {
+    fn sign_in_link_works_once_within_a_day() {
         let folder = tempfile::tempdir().unwrap();
-        let visitors = Visitors::of(folder.path());
-        let (link, late) =
-            (visitors.invite("Olha", true, at(0)).unwrap(), visitors.invite("Ivan", false, at(0)).unwrap());
-        assert_eq!(visitors.enter("another", at(1)).unwrap(), None);
-        let (visitor, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
+        let visitors = Visitors::in_state_folder(folder.path());
+        let (link, late) = (
+            visitors.create_link("Olha", true, at_hour(0)).unwrap(),
+            visitors.create_link("Ivan", false, at_hour(0)).unwrap(),
+        );
+        assert_eq!(visitors.use_link("another", at_hour(1)).unwrap(), None);
+        let (visitor, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
         assert_eq!(visitor, olha());
-        assert_eq!(visitors.enter(&link, at(1)).unwrap(), None, "used");
-        assert_eq!(visitors.enter(&late, at(24)).unwrap(), None, "over");
-        assert_eq!(visitors.of_session(&session, at(2)).unwrap(), Some(olha()));
-        assert_eq!(visitors.of_session(&link, at(2)).unwrap(), None, "a link is no session");
-        assert_eq!(visitors.of_session(&session, at(1 + 30 * 24)).unwrap(), None, "over");
+        assert_eq!(visitors.use_link(&link, at_hour(1)).unwrap(), None, "used");
+        assert_eq!(visitors.use_link(&late, at_hour(24)).unwrap(), None, "over");
+        assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), Some(olha()));
+        assert_eq!(visitors.find_session(&link, at_hour(2)).unwrap(), None, "a link is no session");
+        assert_eq!(visitors.find_session(&session, at_hour(1 + 30 * 24)).unwrap(), None, "over");
     }
 
     #[test]
-    fn no_secret_is_in_the_file_which_its_owner_alone_reads() {
+    fn file_has_no_secrets_and_is_private() {
         let folder = tempfile::tempdir().unwrap();
-        let visitors = Visitors::of(folder.path());
-        let link = visitors.invite("Olha", true, at(0)).unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
         let written = fs::read_to_string(&visitors.file).unwrap();
         assert!(written.contains("Olha") && !written.contains(&link), "{written}");
-        let (_, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
         assert!(!fs::read_to_string(&visitors.file).unwrap().contains(&session));
         #[cfg(unix)]
         {
@@ -323,32 +328,34 @@ mod tests {
     }
 
     #[test]
-    fn who_is_shown_out_has_no_link_and_no_session_and_the_others_have_theirs() {
+    fn revoked_visitor_loses_links_and_sessions_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let visitors = Visitors::of(folder.path());
-        let link = visitors.invite("Olha", true, at(0)).unwrap();
-        let (_, session) = visitors.enter(&link, at(1)).unwrap().expect("let in");
-        let second = visitors.invite("Olha", false, at(1)).unwrap();
-        let other = visitors.invite("Ivan", false, at(1)).unwrap();
-        let all = visitors.list(at(2)).unwrap();
+        let visitors = Visitors::in_state_folder(folder.path());
+        let link = visitors.create_link("Olha", true, at_hour(0)).unwrap();
+        let (_, session) = visitors.use_link(&link, at_hour(1)).unwrap().expect("let in");
+        let second = visitors.create_link("Olha", false, at_hour(1)).unwrap();
+        let other = visitors.create_link("Ivan", false, at_hour(1)).unwrap();
+        let all = visitors.list_visitors(at_hour(2)).unwrap();
         let told: Vec<_> = all.iter().map(|known| (known.name.as_str(), known.links, known.sessions)).collect();
         assert_eq!(told, [("Ivan", 1, 0), ("Olha", 1, 1)]);
-        assert_eq!(visitors.revoke("Olha", at(2)).unwrap(), 2);
-        assert_eq!(visitors.of_session(&session, at(2)).unwrap(), None);
-        assert_eq!(visitors.enter(&second, at(2)).unwrap(), None);
-        assert!(visitors.enter(&other, at(2)).unwrap().is_some());
+        assert_eq!(visitors.revoke_visitor("Olha", at_hour(2)).unwrap(), 2);
+        assert_eq!(visitors.find_session(&session, at_hour(2)).unwrap(), None);
+        assert_eq!(visitors.use_link(&second, at_hour(2)).unwrap(), None);
+        assert!(visitors.use_link(&other, at_hour(2)).unwrap().is_some());
     }
 
     #[test]
-    fn a_file_that_is_damaged_lets_nobody_in() {
+    fn damaged_file_lets_nobody_in() {
         let folder = tempfile::tempdir().unwrap();
-        let visitors = Visitors::of(folder.path());
+        let visitors = Visitors::in_state_folder(folder.path());
         fs::write(&visitors.file, "{").unwrap();
-        assert!(visitors.of_session("x", at(0)).is_err() && visitors.invite("Olha", true, at(0)).is_err());
+        assert!(
+            visitors.find_session("x", at_hour(0)).is_err() && visitors.create_link("Olha", true, at_hour(0)).is_err()
+        );
     }
 
     #[test]
-    fn a_name_is_some_signs_on_one_line() {
+    fn visitor_name_is_one_short_line() {
         for (name, fits) in
             [("Olha", true), ("Ольга К.", true), ("", false), (" a", false), ("a\nb", false), ("a\u{202e}", false)]
         {

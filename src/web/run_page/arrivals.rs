@@ -3,13 +3,17 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::funnel::{NO_WORD, class};
-use super::{RunPage, share};
+use super::funnel::{WAITING_STATES, state_class};
+use super::{RunPage, format_share};
 use crate::domain::Channel;
-use crate::ledger::{State, StateCounts};
-use crate::report::{Arrived, ChannelFigure, DeliveryTimes, Point, RunFigures, Timeline, Way, WayFigure};
-use crate::web::charts::{Bar, Cascade, Kind, Stack, StackInput, Step, bars, cascade, stack};
-use crate::web::words::Words;
+use crate::ledger::{RowState, StateCounts};
+use crate::report::{
+    ArrivalKind, ChannelFigure, DeliveryTimes, FallbackChain, FallbackChainFigure, RunFigures, Timeline, TimelinePoint,
+};
+use crate::web::charts::{
+    Bar, Cascade, CascadeStep, LayerInput, StackChart, StackInput, draw_cascade, draw_stack, scale_bars,
+};
+use crate::web::words::PageWords;
 
 /// What arrived.
 #[derive(Clone, Debug, Serialize)]
@@ -25,17 +29,17 @@ pub(super) struct ArrivalsView {
 /// A chart over time with its table.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TimedView {
-    pub(super) chart: Stack,
+    pub(super) chart: StackChart,
     /// How long a point is, in words.
     pub(super) step: String,
     pub(super) label: String,
     /// The points into which something fell: when each begins, and how much of each layer it has.
-    pub(super) rows: Vec<RowView>,
+    pub(super) rows: Vec<TimedRow>,
 }
 
 /// A row of the table of a chart over time.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RowView {
+pub(super) struct TimedRow {
     when: String,
     counts: Vec<u64>,
 }
@@ -56,7 +60,7 @@ struct TimesView {
 }
 
 /// A channel in words, or that nobody told it.
-fn channel_word(words: &Words, channel: Option<Channel>) -> String {
+fn channel_name(words: &PageWords, channel: Option<Channel>) -> String {
     match channel {
         Some(channel) => words.kind("channel", channel.name()).unwrap_or_default().to_owned(),
         None => words.say("run.no-channel").to_owned(),
@@ -64,29 +68,31 @@ fn channel_word(words: &Words, channel: Option<Channel>) -> String {
 }
 
 /// The class of a channel, as a first choice or after another one.
-fn channel_class(arrived: Arrived) -> String {
+fn channel_class(arrived: ArrivalKind) -> String {
     let channel = arrived.channel.map_or_else(|| "none".to_owned(), |channel| channel.name().replace('/', "-"));
     let fallback = if arrived.first == Some(false) { " fallback" } else { "" };
     format!("c-{channel}{fallback}")
 }
 
 impl RunPage<'_> {
-    pub(super) fn arrivals(&self, words: &Words, figures: &RunFigures) -> Option<ArrivalsView> {
-        let several = |way: &Way| way.len() > 1;
-        let ways = figures.ways.iter().filter(|(way, figure)| several(way) && figure.reached(0) > 0);
+    pub(super) fn arrivals_view(&self, words: &PageWords, figures: &RunFigures) -> Option<ArrivalsView> {
+        let several = |way: &FallbackChain| way.len() > 1;
+        let ways = figures.chains.iter().filter(|(way, figure)| several(way) && figure.count_reached(0) > 0);
         let view = ArrivalsView {
-            chart: self.arrived(words, figures),
-            uncertain: if_any(figures.channels.uncertain_times(), |n| words.count("run.arrived-uncertain", n, &[])),
+            chart: self.arrivals_chart(words, figures),
+            uncertain: describe_nonzero(figures.channels.count_uncertain_times(), |n| {
+                words.count("run.arrived-uncertain", n, &[])
+            }),
             ways: ways.map(|(way, figure)| way_view(words, way, figure)).collect(),
-            times: times(words, figures),
+            times: times_views(words, figures),
         };
         (view.chart.is_some() || !view.ways.is_empty()).then_some(view)
     }
 
-    fn arrived(&self, words: &Words, figures: &RunFigures) -> Option<TimedView> {
-        let several = figures.ways.keys().any(|way| way.len() > 1);
-        let label = |arrived: Arrived| {
-            let channel = channel_word(words, arrived.channel);
+    fn arrivals_chart(&self, words: &PageWords, figures: &RunFigures) -> Option<TimedView> {
+        let several = figures.chains.keys().any(|way| way.len() > 1);
+        let label = |arrived: ArrivalKind| {
+            let channel = channel_name(words, arrived.channel);
             match arrived.first.filter(|_| several) {
                 Some(true) => words.say_with("run.first", &[("channel", &channel)]),
                 Some(false) => words.say_with("run.fallback", &[("channel", &channel)]),
@@ -94,113 +100,122 @@ impl RunPage<'_> {
             }
         };
         let named = |arrived| (label(arrived), channel_class(arrived));
-        let is_fallback = |arrived: Arrived| arrived.first == Some(false);
-        self.timed(words, &figures.arrived, (named, is_fallback), None, words.say("run.arrived-chart"))
+        let is_fallback = |arrived: ArrivalKind| arrived.first == Some(false);
+        self.timed_view(words, &figures.arrivals, (named, is_fallback), None, words.say("run.arrived-chart"))
     }
 
     /// A chart of what fell into which time, with its table; some kinds lie above all others.
-    pub(super) fn timed<K: Ord + Copy>(
+    pub(super) fn timed_view<K: Ord + Copy>(
         &self,
-        words: &Words,
+        words: &PageWords,
         timeline: &Timeline<K>,
         (named, is_upper): (impl Fn(K) -> (String, String), impl Fn(K) -> bool),
         allowed: Option<u64>,
         label: &str,
     ) -> Option<TimedView> {
         let (from, to) = timeline.bounds()?;
-        let mut kinds: Vec<K> = timeline.kinds().into_iter().map(|(kind, _)| kind).collect();
+        let mut kinds: Vec<K> = timeline.sum_by_kind().into_iter().map(|(kind, _)| kind).collect();
         kinds.sort_by_key(|kind| is_upper(*kind));
         let of = |kind: &K| {
-            let count =
-                |(place, point): (i64, Point<'_, K>)| Some((usize::try_from(place).ok()?, *point.counts.get(kind)?));
+            let count = |(place, point): (i64, TimelinePoint<'_, K>)| {
+                Some((usize::try_from(place).ok()?, *point.counts.get(kind)?))
+            };
             let (label, class) = named(*kind);
-            Kind { label, class, counts: timeline.points().filter_map(count).collect() }
+            LayerInput { label, class, counts: timeline.points().filter_map(count).collect() }
         };
-        let points = usize::try_from(timeline.span()).unwrap_or_default();
+        let points = usize::try_from(timeline.count_points()).unwrap_or_default();
         let input = StackInput { from, to, points, kinds: kinds.iter().map(of).collect(), allowed, zone: self.zone };
-        let counts =
-            |point: Point<'_, K>| kinds.iter().map(|kind| point.counts.get(kind).copied().unwrap_or(0)).collect();
+        let counts = |point: TimelinePoint<'_, K>| {
+            kinds.iter().map(|kind| point.counts.get(kind).copied().unwrap_or(0)).collect()
+        };
         Some(TimedView {
-            chart: stack(input, |number| words.number(number)),
-            step: words.span(u64::try_from(timeline.seconds()).unwrap_or_default()),
+            chart: draw_stack(input, |number| words.format_number(number)),
+            step: words.format_span(u64::try_from(timeline.point_seconds()).unwrap_or_default()),
             label: label.to_owned(),
             rows: timeline
                 .points()
-                .map(|(_, point)| RowView { when: self.when(words, point.from), counts: counts(point) })
+                .map(|(_, point)| TimedRow { when: self.format_time(words, point.from), counts: counts(point) })
                 .collect(),
         })
     }
 
     /// A moment as a table of many says it.
-    fn when(&self, words: &Words, at: Timestamp) -> String {
+    fn format_time(&self, words: &PageWords, at: Timestamp) -> String {
         let at = at.to_zoned(self.zone.clone());
-        format!("{}, {}", words.day(at.date()), at.strftime("%H:%M:%S"))
+        format!("{}, {}", words.format_day(at.date()), at.strftime("%H:%M:%S"))
     }
 }
 
-fn way_view(words: &Words, way: &Way, figure: &WayFigure) -> WayView {
+fn way_view(words: &PageWords, way: &FallbackChain, figure: &FallbackChainFigure) -> WayView {
     let step = |(place, channel): (u8, &Channel)| {
         let counts = figure.places.get(&Some(place));
-        let count = |states: &[State]| counts.map_or(0, |counts| states.iter().map(|state| counts.get(*state)).sum());
-        let delivered = counts.map_or(0, StateCounts::delivered);
-        let piece = |word: &str, state: State, messages: u64| (word.to_owned(), class(state), messages);
-        Step {
-            label: channel_word(words, Some(*channel)),
+        let count =
+            |states: &[RowState]| counts.map_or(0, |counts| states.iter().map(|state| counts.get(*state)).sum());
+        let delivered = counts.map_or(0, StateCounts::count_delivered);
+        let piece = |word: &str, state: RowState, messages: u64| (word.to_owned(), state_class(state), messages);
+        CascadeStep {
+            label: channel_name(words, Some(*channel)),
             ended: vec![
-                piece(words.say("run.delivered"), State::Delivered, delivered),
-                piece(words.say("run.failed"), State::Failed, count(&[State::Failed])),
-                piece(words.say("run.waiting"), State::Accepted, count(&NO_WORD)),
+                piece(words.say("run.delivered"), RowState::Delivered, delivered),
+                piece(words.say("run.failed"), RowState::Failed, count(&[RowState::Failed])),
+                piece(words.say("run.waiting"), RowState::Accepted, count(&WAITING_STATES)),
             ],
-            fell: (words.say("run.fell").to_owned(), figure.reached(place.saturating_add(1))),
+            fell: (words.say("run.fell").to_owned(), figure.count_reached(place.saturating_add(1))),
         }
     };
-    let names: Vec<String> = way.iter().map(|channel| channel_word(words, Some(*channel))).collect();
-    WayView { label: names.join(" → "), steps: cascade((0..).zip(way).map(step).collect()), untold: figure.untold() }
+    let names: Vec<String> = way.iter().map(|channel| channel_name(words, Some(*channel))).collect();
+    WayView {
+        label: names.join(" → "),
+        steps: draw_cascade((0..).zip(way).map(step).collect()),
+        untold: figure.count_unknown(),
+    }
 }
 
-fn times(words: &Words, figures: &RunFigures) -> Vec<TimesView> {
-    let told = figures.channels.iter().filter(|(_, figure)| figure.counts.delivered() + figure.read > 0);
+fn times_views(words: &PageWords, figures: &RunFigures) -> Vec<TimesView> {
+    let told = figures.channels.iter().filter(|(_, figure)| figure.counts.count_delivered() + figure.read > 0);
     told.map(|(channel, figure)| times_view(words, channel, figure)).collect()
 }
 
-fn times_view(words: &Words, channel: Option<Channel>, figure: &ChannelFigure) -> TimesView {
+fn times_view(words: &PageWords, channel: Option<Channel>, figure: &ChannelFigure) -> TimesView {
     let ChannelFigure { counts, read, in_part, times } = figure;
-    let number = |number: u64| words.number(number);
-    let (delivered, all_read) = (number(counts.delivered()), number(*read));
+    let number = |number: u64| words.format_number(number);
+    let (delivered, all_read) = (number(counts.count_delivered()), number(*read));
     let mut said = vec![words.say_with("run.by-channel", &[("delivered", &delivered), ("read", &all_read)])];
-    said.extend(if_any(read.saturating_sub(counts.get(State::Read)), |n| words.count("run.read-elsewhere", n, &[])));
+    said.extend(describe_nonzero(read.saturating_sub(counts.get(RowState::Read)), |n| {
+        words.count("run.read-elsewhere", n, &[])
+    }));
     said.extend((*in_part > 0).then(|| format!("{}: {}.", words.say("run.in-part"), number(*in_part))));
     if let (Some(half), Some(most)) = (times.median(), times.p95()) {
-        let (half, most) = (words.duration(half), words.duration(most));
+        let (half, most) = (words.format_duration(half), words.format_duration(most));
         said.push(words.say_with("run.times", &[("half", &half), ("most", &most)]));
     }
-    said.extend(if_any(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
-    said.extend(if_any(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
-    TimesView { channel: channel_word(words, channel), said, bars: bars(spans(words, times), None) }
+    said.extend(describe_nonzero(times.at_latest(), |n| words.count("run.times-at-latest", n, &[])));
+    said.extend(describe_nonzero(times.uncertain(), |n| words.count("run.times-uncertain", n, &[])));
+    TimesView { channel: channel_name(words, channel), said, bars: scale_bars(time_bars(words, times), None) }
 }
 
 /// A bar for each range of delivery times, including empty ranges between others. Each bar counts only the messages of its own
 /// range, which is its label.
-fn spans(words: &Words, times: &DeliveryTimes) -> Vec<Bar> {
-    let all: Vec<(Option<u64>, u64)> = times.each_span().collect();
+fn time_bars(words: &PageWords, times: &DeliveryTimes) -> Vec<Bar> {
+    let all: Vec<(Option<u64>, u64)> = times.iter_spans().collect();
     let any = |(_, messages): &(Option<u64>, u64)| *messages > 0;
     let (Some(first), Some(last)) = (all.iter().position(any), all.iter().rposition(any)) else { return Vec::new() };
     let shortest = |place: usize| place.checked_sub(1).and_then(|before| all[before].0);
     let bar = |place: usize| {
         let (longest, messages) = all[place];
         let label = match (shortest(place), longest) {
-            (None, Some(to)) => words.say_with("run.up-to", &[("time", &words.span(to))]),
+            (None, Some(to)) => words.say_with("run.up-to", &[("time", &words.format_span(to))]),
             (Some(from), Some(to)) => {
-                words.say_with("run.between", &[("from", &words.span(from)), ("to", &words.span(to))])
+                words.say_with("run.between", &[("from", &words.format_span(from)), ("to", &words.format_span(to))])
             }
-            (from, None) => words.say_with("run.longer", &[("time", &words.span(from.unwrap_or_default()))]),
+            (from, None) => words.say_with("run.longer", &[("time", &words.format_span(from.unwrap_or_default()))]),
         };
-        Bar::new(label, messages, "good").noted(share(words, messages, times.messages()))
+        Bar::new(label, messages, "good").with_note(format_share(words, messages, times.count_messages()))
     };
     (first..=last).map(bar).collect()
 }
 
 /// A number of messages in words; empty for 0.
-fn if_any(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
+fn describe_nonzero(messages: u64, in_words: impl FnOnce(u64) -> String) -> Option<String> {
     (messages > 0).then(|| in_words(messages))
 }

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::RunPage;
-use crate::ledger::State;
-use crate::report::{DOUBTFUL, DoubtfulRow};
-use crate::web::words::Words;
+use crate::ledger::RowState;
+use crate::report::{IN_DOUBT_STATES, RowInDoubt};
+use crate::web::words::PageWords;
 
 /// The rows in doubt.
 #[derive(Clone, Debug, Serialize)]
@@ -14,7 +14,7 @@ pub(super) struct DoubtView {
     rows: u64,
     since: Option<String>,
     /// The first of them.
-    named: Vec<RowView>,
+    named: Vec<DoubtfulRowView>,
     /// How many there are besides.
     others: u64,
     /// What settles them, where no server's page does.
@@ -22,7 +22,7 @@ pub(super) struct DoubtView {
 }
 
 #[derive(Clone, Debug, Serialize)]
-struct RowView {
+struct DoubtfulRowView {
     row: u32,
     /// Where its message is shown, on a server's page.
     path: Option<String>,
@@ -40,38 +40,40 @@ struct CommandView {
 }
 
 impl RunPage<'_> {
-    pub(super) fn doubt(&self, words: &Words) -> Option<DoubtView> {
-        let rows = self.sum(&DOUBTFUL);
+    pub(super) fn doubt_view(&self, words: &PageWords) -> Option<DoubtView> {
+        let rows = self.sum_states(&IN_DOUBT_STATES);
         if rows == 0 {
             return None;
         }
         let doubts = self.figures().map(|figures| &figures.doubts);
-        let named: Vec<RowView> =
-            doubts.map(|doubts| doubts.rows.iter().map(|row| self.row(words, row)).collect()).unwrap_or_default();
+        let named: Vec<DoubtfulRowView> =
+            doubts.map(|doubts| doubts.rows.iter().map(|row| self.row_view(words, row)).collect()).unwrap_or_default();
         Some(DoubtView {
             rows,
-            since: doubts.and_then(|doubts| doubts.since).map(|at| self.moment(words, at)),
+            since: doubts.and_then(|doubts| doubts.since).map(|at| self.format_moment(words, at)),
             others: rows.saturating_sub(named.len() as u64),
             named,
-            commands: if self.rows.is_some() { Vec::new() } else { self.settling(words) },
+            commands: if self.rows.is_some() { Vec::new() } else { self.settle_commands(words) },
         })
     }
 
-    fn row(&self, words: &Words, row: &DoubtfulRow) -> RowView {
-        let sent = Timestamp::from_second(row.sent_at).map(|at| self.moment(words, at)).unwrap_or_default();
+    fn row_view(&self, words: &PageWords, row: &RowInDoubt) -> DoubtfulRowView {
+        let sent = Timestamp::from_second(row.sent_at).map(|at| self.format_moment(words, at)).unwrap_or_default();
         let path = self.rows.map(|rows| format!("{rows}/{}", row.row));
-        RowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
+        DoubtfulRowView { row: row.row, path, state: row.state.name(), sent, why: row.why.clone(), asked: row.asked }
     }
 
     /// What settles them.
-    fn settling(&self, words: &Words) -> Vec<CommandView> {
+    fn settle_commands(&self, words: &PageWords) -> Vec<CommandView> {
         let name = self.run().name();
-        let command =
-            |what: &str, arguments: String| CommandView { what: what.to_owned(), command: self.command(arguments) };
-        let states = DOUBTFUL.map(State::name).join(",");
+        let command = |what: &str, arguments: String| CommandView {
+            what: what.to_owned(),
+            command: self.format_command(arguments),
+        };
+        let states = IN_DOUBT_STATES.map(RowState::name).join(",");
         let mut commands =
             vec![command(words.say("run.settle-list"), format!("results {name} --state {states} --out -"))];
-        if self.run().live && !self.run().is_of_questions() {
+        if self.run().live && !self.run().is_lookup_run() {
             commands.push(command(words.say("run.settle-ask"), format!("reconcile {name}")));
         }
         commands.push(command(words.say("run.settle-sent"), format!("resolve {name} --rows N --as sent")));

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::RunPage;
-use crate::ledger::State;
-use crate::web::charts::{Bar, bars};
-use crate::web::words::Words;
+use crate::ledger::RowState;
+use crate::web::charts::{Bar, scale_bars};
+use crate::web::words::PageWords;
 
 /// How many reasons are named.
-const NAMED: usize = 10;
+const MAX_REASONS: usize = 10;
 /// The states that this is about.
-const FAILED: [State; 3] = [State::Failed, State::Rejected, State::NotSent];
+const FAILED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
 
 /// What did not arrive.
 #[derive(Clone, Debug, Serialize)]
@@ -31,15 +31,15 @@ struct RowsOfState {
 }
 
 impl RunPage<'_> {
-    pub(super) fn failures(&self, words: &Words) -> FailuresView {
-        let all = self.sum(&FAILED);
-        let reasons = self.figures().map(|figures| figures.failures.most()).unwrap_or_default();
+    pub(super) fn failures_view(&self, words: &PageWords) -> FailuresView {
+        let all = self.sum_states(&FAILED_STATES);
+        let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
         let mut drawn: Vec<Bar> = Vec::new();
-        for reason in reasons.iter().take(NAMED) {
+        for reason in reasons.iter().take(MAX_REASONS) {
             let state = words.kind("state", reason.state.name()).map(str::to_owned);
-            drawn.push(match reason.words {
-                "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").noted(state),
-                said => Bar::new(said, reason.rows, "bad").in_foreign_words().noted(state),
+            drawn.push(match reason.text {
+                "" => Bar::new(words.say("run.no-reason"), reason.rows, "bad").with_note(state),
+                said => Bar::new(said, reason.rows, "bad").with_foreign_label().with_note(state),
             });
         }
         let others = all.saturating_sub(drawn.iter().map(|bar| bar.value).sum());
@@ -48,12 +48,13 @@ impl RunPage<'_> {
             drawn.push(Bar::new(word, others, "bad"));
         }
         let states: Vec<&'static str> =
-            FAILED.into_iter().filter(|state| self.counts().get(*state) > 0).map(State::name).collect();
-        let command = self.command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
+            FAILED_STATES.into_iter().filter(|state| self.counts().get(*state) > 0).map(RowState::name).collect();
+        let command =
+            self.format_command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
         let rows = states
             .iter()
             .filter_map(|state| Some(RowsOfState { state, path: format!("{}?state={state}", self.rows?) }))
             .collect();
-        FailuresView { all, bars: bars(drawn, None), rows, command }
+        FailuresView { all, bars: scale_bars(drawn, None), rows, command }
     }
 }

@@ -25,18 +25,18 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 #[cfg(test)]
-pub(in crate::web) use samples::told;
+pub(in crate::web) use samples::sample_with_text;
 
-use crate::ledger::{Run, State, StateCounts};
-use crate::report::{RunFigures, RunStanding};
+use crate::ledger::{RowState, Run, StateCounts};
+use crate::report::{RunFigures, RunReport};
 use crate::web::charts::Bar;
 use crate::web::html::{TemplateError, render_part};
-use crate::web::words::{Language, Words, zone_name};
+use crate::web::words::{PageLanguage, PageWords, zone_name};
 
 /// What a run's page is made of.
 pub struct RunPage<'p> {
     /// The run and its figures.
-    pub standing: &'p RunStanding,
+    pub standing: &'p RunReport,
     /// When it was read.
     pub now: Timestamp,
     /// How long the rest takes, for who has watched it; else it is judged by the points of its pace.
@@ -51,7 +51,7 @@ pub struct RunPage<'p> {
 
 /// A part of a run's page, by which it can be made anew alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum RunPagePart {
     /// Where it stands, in a sentence.
     Sentence,
     /// Its numbers.
@@ -70,31 +70,31 @@ pub enum Part {
     Pace,
 }
 
-impl Part {
+impl RunPagePart {
     /// Every part, in the order of the page.
-    pub const ALL: [Part; 8] = [
-        Part::Sentence,
-        Part::Numbers,
-        Part::Funnel,
-        Part::Arrivals,
-        Part::Failures,
-        Part::Doubt,
-        Part::Money,
-        Part::Pace,
+    pub const ALL: [RunPagePart; 8] = [
+        RunPagePart::Sentence,
+        RunPagePart::Numbers,
+        RunPagePart::Funnel,
+        RunPagePart::Arrivals,
+        RunPagePart::Failures,
+        RunPagePart::Doubt,
+        RunPagePart::Money,
+        RunPagePart::Pace,
     ];
 
     /// Its name: the `id` of its element is `run-NAME`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Part::Sentence => "sentence",
-            Part::Numbers => "numbers",
-            Part::Funnel => "funnel",
-            Part::Arrivals => "arrivals",
-            Part::Failures => "failures",
-            Part::Doubt => "doubt",
-            Part::Money => "money",
-            Part::Pace => "pace",
+            RunPagePart::Sentence => "sentence",
+            RunPagePart::Numbers => "numbers",
+            RunPagePart::Funnel => "funnel",
+            RunPagePart::Arrivals => "arrivals",
+            RunPagePart::Failures => "failures",
+            RunPagePart::Doubt => "doubt",
+            RunPagePart::Money => "money",
+            RunPagePart::Pace => "pace",
         }
     }
 }
@@ -133,27 +133,27 @@ struct NumberView {
 impl RunPage<'_> {
     /// The run in a language.
     #[must_use]
-    pub fn view(&self, language: Language) -> RunPageView {
-        let (words, run) = (Words::of(language), self.run());
+    pub fn to_view(&self, language: PageLanguage) -> RunPageView {
+        let (words, run) = (PageWords::in_language(language), self.run());
         let figures = self.standing.figures.as_ref();
         RunPageView {
             name: run.name(),
             campaign: run.campaign.clone(),
-            way: self.way(words),
-            began: self.moment(words, run.began_at),
-            read: words.moment_in_zone(&self.now.to_zoned(self.zone.clone())),
+            way: self.describe_destination(words),
+            began: self.format_moment(words, run.began_at),
+            read: words.format_moment_in_zone(&self.now.to_zoned(self.zone.clone())),
             zone: zone_name(self.zone).to_owned(),
             whole: figures.is_some(),
-            purged: run.purged_at.map(|at| self.moment(words, at)),
-            approved: self.approved(words),
-            sentence: self.sentence(words),
-            numbers: self.numbers(words),
-            funnel: self.funnel(words),
-            arrivals: figures.and_then(|figures| self.arrivals(words, figures)),
-            failures: self.failures(words),
-            doubt: self.doubt(words),
-            money: figures.and_then(|figures| pace::money(words, figures, self.standing.budget_left)),
-            pace: figures.and_then(|figures| self.pace(words, figures)),
+            purged: run.purged_at.map(|at| self.format_moment(words, at)),
+            approved: self.describe_approvals(words),
+            sentence: self.sentence_view(words),
+            numbers: self.number_views(words),
+            funnel: self.funnel_bars(words),
+            arrivals: figures.and_then(|figures| self.arrivals_view(words, figures)),
+            failures: self.failures_view(words),
+            doubt: self.doubt_view(words),
+            money: figures.and_then(|figures| pace::money_view(words, figures, self.standing.budget_left)),
+            pace: figures.and_then(|figures| self.pace_view(words, figures)),
         }
     }
 
@@ -169,11 +169,11 @@ impl RunPage<'_> {
         self.standing.figures.as_ref()
     }
 
-    fn sum(&self, states: &[State]) -> u64 {
+    fn sum_states(&self, states: &[RowState]) -> u64 {
         states.iter().map(|state| self.counts().get(*state)).sum()
     }
 
-    fn way(&self, words: &Words) -> String {
+    fn describe_destination(&self, words: &PageWords) -> String {
         let run = self.run();
         match run.live {
             true => words.say_with("run.way", &[("gateway", &run.gateway)]),
@@ -181,37 +181,37 @@ impl RunPage<'_> {
         }
     }
 
-    fn approved(&self, words: &Words) -> Vec<String> {
+    fn describe_approvals(&self, words: &PageWords) -> Vec<String> {
         let approved = self.standing.approvals.iter().map(|approval| {
-            words.say_with("run.approved", &[("by", &approval.by), ("at", &self.moment(words, approval.at))])
+            words.say_with("run.approved", &[("by", &approval.by), ("at", &self.format_moment(words, approval.at))])
         });
         approved.collect()
     }
 
-    fn moment(&self, words: &Words, at: Timestamp) -> String {
-        words.moment(&at.to_zoned(self.zone.clone()))
+    fn format_moment(&self, words: &PageWords, at: Timestamp) -> String {
+        words.format_moment(&at.to_zoned(self.zone.clone()))
     }
 
-    fn command(&self, arguments: String) -> String {
+    fn format_command(&self, arguments: String) -> String {
         (self.command)(arguments)
     }
 
-    fn numbers(&self, words: &Words) -> Vec<NumberView> {
+    fn number_views(&self, words: &PageWords) -> Vec<NumberView> {
         let number = |label: &str, value| NumberView { label: label.to_owned(), value };
         let mut numbers = vec![
             number(words.say("figure.rows"), self.run().recipients),
-            number(words.say("run.taken"), self.sum(&funnel::TAKEN)),
-            number(words.say("run.delivered"), self.counts().delivered()),
-            number(words.say("run.read"), self.counts().get(State::Read)),
-            number(words.say("run.failed"), self.sum(&[State::Failed, State::Rejected])),
+            number(words.say("run.taken"), self.sum_states(&funnel::ACCEPTED_STATES)),
+            number(words.say("run.delivered"), self.counts().count_delivered()),
+            number(words.say("run.read"), self.counts().get(RowState::Read)),
+            number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),
         ];
         let others = [
-            number(words.say("run.in-part"), self.standing.in_part()),
-            number(words.say("run.waiting"), self.sum(&funnel::NO_WORD)),
-            number(words.say("run.in-doubt"), self.sum(&crate::report::DOUBTFUL)),
+            number(words.say("run.in-part"), self.standing.count_partial()),
+            number(words.say("run.waiting"), self.sum_states(&funnel::WAITING_STATES)),
+            number(words.say("run.in-doubt"), self.sum_states(&crate::report::IN_DOUBT_STATES)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
-        let least = self.standing.parts_at_least();
+        let least = self.standing.has_unreported_parts();
         let parts = if least { words.say("run.parts-at-least") } else { words.say("run.parts") };
         // Some channels have none.
         numbers.extend(Some(number(parts, self.standing.view.parts)).filter(|number| number.value > 0));
@@ -223,7 +223,7 @@ impl RunPage<'_> {
 ///
 /// # Errors
 /// When the template cannot be filled, which is a bug.
-pub fn part(language: Language, view: &RunPageView, part: Part) -> Result<String, TemplateError> {
+pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPagePart) -> Result<String, TemplateError> {
     #[derive(Serialize)]
     struct One<'v> {
         run: &'v RunPageView,
@@ -233,13 +233,13 @@ pub fn part(language: Language, view: &RunPageView, part: Part) -> Result<String
 }
 
 /// A share in words, to the nearest tenth but all or nothing only where it is: `96.4 %`.
-fn share(words: &Words, part: u64, whole: u64) -> Option<String> {
+fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;
     }
     let tenths = (u128::from(part) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
     let tenths = if part < whole { tenths.min(999) } else { tenths };
-    let point = if words.language() == Language::Ukrainian { ',' } else { '.' };
+    let point = if words.language() == PageLanguage::Ukrainian { ',' } else { '.' };
     Some(match (tenths / 10, tenths % 10) {
         (0, 0) if part > 0 => format!("<0{point}1\u{a0}%"),
         (percent, 0) => format!("{percent}\u{a0}%"),
@@ -252,8 +252,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_all_or_nothing_only_where_it_is() {
-        let english = Words::of(Language::English);
+    fn share_is_all_or_nothing_only_if_exact() {
+        let english = PageWords::in_language(PageLanguage::English);
         let table = [
             (0, 7, "0\u{a0}%"),
             (7, 7, "100\u{a0}%"),
@@ -263,9 +263,9 @@ mod tests {
             (1, 1_000_000, "<0.1\u{a0}%"),
         ];
         for (part, whole, told) in table {
-            assert_eq!(share(english, part, whole).as_deref(), Some(told));
+            assert_eq!(format_share(english, part, whole).as_deref(), Some(told));
         }
-        assert_eq!(share(Words::of(Language::Ukrainian), 1, 8).as_deref(), Some("12,5\u{a0}%"));
-        assert_eq!(share(english, 0, 0), None);
+        assert_eq!(format_share(PageWords::in_language(PageLanguage::Ukrainian), 1, 8).as_deref(), Some("12,5\u{a0}%"));
+        assert_eq!(format_share(english, 0, 0), None);
     }
 }

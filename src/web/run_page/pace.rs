@@ -6,7 +6,7 @@ use super::arrivals::TimedView;
 use super::{NumberView, RunPage};
 use crate::domain::{Amount, Spending};
 use crate::report::RunFigures;
-use crate::web::words::Words;
+use crate::web::words::PageWords;
 
 /// How fast it went.
 #[derive(Clone, Debug, Serialize)]
@@ -31,19 +31,19 @@ pub(super) struct MoneyView {
 }
 
 impl RunPage<'_> {
-    pub(super) fn pace(&self, words: &Words, figures: &RunFigures) -> Option<PaceView> {
+    pub(super) fn pace_view(&self, words: &PageWords, figures: &RunFigures) -> Option<PaceView> {
         let requests = &figures.requests;
         if requests.requests == 0 {
             return None;
         }
         let rate = figures.terms.as_ref().and_then(|terms| terms.rate);
-        let most = rate.map(|rate| (rate * requests.sent.seconds() as f64).ceil() as u64);
+        let most = rate.map(|rate| (rate * requests.sent.point_seconds() as f64).ceil() as u64);
         let named = |()| (words.say("run.sent").to_owned(), "c-sent".to_owned());
         let number = |label: &str, value| NumberView { label: label.to_owned(), value };
-        let time = |of_100| requests.answered_within(of_100).map(|time| words.duration(time));
+        let time = |of_100| requests.answer_quantile(of_100).map(|time| words.format_duration(time));
         Some(PaceView {
-            chart: self.timed(words, &requests.sent, (named, |()| false), most, words.say("run.pace-chart")),
-            allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.decimal(rate))])),
+            chart: self.timed_view(words, &requests.sent, (named, |()| false), most, words.say("run.pace-chart")),
+            allowed: rate.map(|rate| words.say_with("run.allowed", &[("rate", &words.format_decimal(rate))])),
             numbers: vec![
                 number(words.say("run.requests"), requests.requests),
                 number(words.say("run.operations"), requests.messages),
@@ -57,7 +57,7 @@ impl RunPage<'_> {
 }
 
 /// What a run cost at most; nothing where the price of a message is not known.
-pub(super) fn money(words: &Words, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
+pub(super) fn money_view(words: &PageWords, figures: &RunFigures, left: Option<Amount>) -> Option<MoneyView> {
     let requests = &figures.requests;
     if !requests.priced || requests.requests == 0 {
         return None;
@@ -66,10 +66,10 @@ pub(super) fn money(words: &Words, figures: &RunFigures, left: Option<Amount>) -
     let terms = figures.terms.as_ref();
     let currency = terms.and_then(|terms| terms.currency.as_deref());
     Some(MoneyView {
-        used: words.money(cost, currency),
-        given_back: words.money(requests.given_back, currency),
-        budget: terms.and_then(|terms| terms.budget.cost).map(|budget| words.money(budget, currency)),
-        left: left.map(|left| words.money(left, currency)),
+        used: words.format_money(cost, currency),
+        given_back: words.format_money(requests.given_back, currency),
+        budget: terms.and_then(|terms| terms.budget.cost).map(|budget| words.format_money(budget, currency)),
+        left: left.map(|left| words.format_money(left, currency)),
         most: terms.and_then(|terms| terms.budget.recipients),
         messages: recipients,
     })

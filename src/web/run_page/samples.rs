@@ -7,35 +7,39 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
-use super::{Part, RunPage, RunPageView, part};
-use crate::domain::{Channel, Outcome, Status};
-use crate::report::{Fate, RunStanding, RunStatus, fate, scene};
+use super::{RunPage, RunPagePart, RunPageView, render_run_part};
+use crate::domain::{Channel, OperationOutcome, Status};
+use crate::report::{RowCase, RunReport, RunStatus, build_run, row_case};
 use crate::web::html::read_html::Html;
-use crate::web::words::Language;
+use crate::web::words::PageLanguage;
 
-fn view(fates: &[Fate], language: Language) -> RunPageView {
+fn sample_view(fates: &[RowCase], language: PageLanguage) -> RunPageView {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let standing = runtime.block_on(async {
-        let (ledger, run) = scene(fates).await;
-        RunStanding::whole(&ledger, run).await.unwrap()
+        let (ledger, run) = build_run(fates).await;
+        RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
     let (now, command) = (Timestamp::UNIX_EPOCH, |arguments: String| format!("campaign {arguments}"));
-    RunPage { standing: &standing, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }.view(language)
+    RunPage { standing: &standing, now, left: None, zone: &TimeZone::UTC, command: &command, rows: None }
+        .to_view(language)
 }
 
 /// A run whose gateway answered with these words.
-pub(in crate::web) fn told(words: &str) -> RunPageView {
-    let refused = Fate::Sent(Outcome::Rejected { error: words.into() }, Vec::new());
+pub(in crate::web) fn sample_with_text(words: &str) -> RunPageView {
+    let refused = RowCase::Sent(OperationOutcome::Rejected { error: words.into() }, Vec::new());
     let failed = vec![(Some(Channel::Viber), Status::Other(words.into()), Some(words.into()))];
-    let taken = Fate::Sent(Outcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
-    view(&[Fate::Out(words.into()), Fate::Waits, Fate::Silent, refused, taken], Language::English)
+    let taken = RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, failed);
+    sample_view(
+        &[RowCase::Skipped(words.into()), RowCase::Planned, RowCase::Unanswered, refused, taken],
+        PageLanguage::English,
+    )
 }
 
 /// The elements of all parts and the names of their attributes, and what can be read.
-fn parts(view: &RunPageView, language: Language) -> (BTreeSet<(String, Vec<String>)>, String) {
+fn read_parts(view: &RunPageView, language: PageLanguage) -> (BTreeSet<(String, Vec<String>)>, String) {
     let (mut shapes, mut text) = (BTreeSet::new(), String::new());
-    for one in Part::ALL {
-        let html = part(language, view, one).unwrap();
+    for one in RunPagePart::ALL {
+        let html = render_run_part(language, view, one).unwrap();
         assert!(html.trim_start().contains(&format!("id=\"run-{}\"", one.name())), "{html}");
         let html = Html::read(&format!("<!doctype html>{html}"));
         let first = html.elements.first().expect("an element");
@@ -47,22 +51,28 @@ fn parts(view: &RunPageView, language: Language) -> (BTreeSet<(String, Vec<Strin
 }
 
 /// The shapes of a run's parts.
-fn shapes(fates: &[Fate]) -> BTreeSet<(String, Vec<String>)> {
-    parts(&view(fates, Language::English), Language::English).0
+fn element_shapes(fates: &[RowCase]) -> BTreeSet<(String, Vec<String>)> {
+    read_parts(&sample_view(fates, PageLanguage::English), PageLanguage::English).0
 }
 
 /// A run with something in each of its parts, and one with nothing.
-fn ordinary() -> [Vec<Fate>; 2] {
-    let taken = |told| Fate::Sent(Outcome::Accepted { msg_id: None, parts: Some(1), answer: None }, told);
-    let refused = |error: &str| Fate::Sent(Outcome::Rejected { error: error.into() }, Vec::new());
+fn ordinary_fates() -> [Vec<RowCase>; 2] {
+    let taken = |told| RowCase::Sent(OperationOutcome::Accepted { msg_id: None, parts: Some(1), answer: None }, told);
+    let refused = |error: &str| RowCase::Sent(OperationOutcome::Rejected { error: error.into() }, Vec::new());
     let fell = |status| {
         taken(vec![(Some(Channel::Viber), Status::Expired, None), (Some(Channel::Sms), status, Some("no".into()))])
     };
-    let mut all = vec![Fate::Out("x".into()), Fate::Out("filtered".into()), Fate::Waits, refused("no"), refused("")];
-    all.extend((0..24).map(|_| Fate::Silent));
-    all.extend(Status::KNOWN.map(fell));
+    let mut all = vec![
+        RowCase::Skipped("x".into()),
+        RowCase::Skipped("filtered".into()),
+        RowCase::Planned,
+        refused("no"),
+        refused(""),
+    ];
+    all.extend((0..24).map(|_| RowCase::Unanswered));
+    all.extend(Status::KNOWN_STATUSES.map(fell));
     all.extend([Some(Channel::Viber), None].map(|channel| taken(vec![(channel, Status::Delivered, None)])));
-    [all, vec![Fate::Out("filtered".into())]]
+    [all, vec![RowCase::Skipped("filtered".into())]]
 }
 
 const HOSTILE: &str = "(<script>alert\\(1\\)</script>|<img src=x onerror=y>|\" onclick=\"z|' style='|</svg>|</table>|<!--|&lt;|\\{\\{ x \\}\\}|\u{0}|\u{202e}| |a)*";
@@ -71,13 +81,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_anybody_says_is_text_and_every_number_stands_where_it_adds_up(
-        fates in proptest::collection::vec(fate(HOSTILE), 1..20),
+    fn foreign_text_is_escaped_and_numbers_add_up(
+        fates in proptest::collection::vec(row_case(HOSTILE), 1..20),
     ) {
-        let known: BTreeSet<_> = ordinary().iter().flat_map(|fates| shapes(fates)).collect();
-        for language in Language::ALL {
-            let view = view(&fates, language);
-            let (shapes, text) = parts(&view, language);
+        let known: BTreeSet<_> = ordinary_fates().iter().flat_map(|fates| element_shapes(fates)).collect();
+        for language in PageLanguage::ALL {
+            let view = sample_view(&fates, language);
+            let (shapes, text) = read_parts(&view, language);
             let foreign: Vec<_> = shapes.difference(&known).collect();
             prop_assert!(foreign.is_empty(), "{:?}", foreign);
             for missing in ["run.", "state.", "standing.", "NaN", "inf%"] {
@@ -102,11 +112,12 @@ proptest! {
 }
 
 #[test]
-fn a_rest_is_told_by_its_length_while_it_is_short_and_by_its_end_where_it_is_long() {
+fn remaining_time_is_a_duration_or_a_finish_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let mut standing = runtime.block_on(async {
-        let (ledger, run) = scene(&[Fate::Out("filtered".into()), Fate::Waits, Fate::Silent]).await;
-        RunStanding::whole(&ledger, run).await.unwrap()
+        let (ledger, run) =
+            build_run(&[RowCase::Skipped("filtered".into()), RowCase::Planned, RowCase::Unanswered]).await;
+        RunReport::load_with_figures(&ledger, run).await.unwrap()
     });
     standing.view.status = RunStatus::Sending;
     let command = |arguments: String| arguments;
@@ -120,7 +131,8 @@ fn a_rest_is_told_by_its_length_while_it_is_short_and_by_its_end_where_it_is_lon
         let left = Some(Duration::from_secs(seconds));
         let (now, zone) = (Timestamp::UNIX_EPOCH, &TimeZone::UTC);
         let page = RunPage { standing: &standing, now, left, zone, command: &command, rows: None };
-        let html = part(Language::English, &page.view(Language::English), Part::Sentence).unwrap();
+        let html = render_run_part(PageLanguage::English, &page.to_view(PageLanguage::English), RunPagePart::Sentence)
+            .unwrap();
         let words = Html::read(&format!("<!doctype html>{html}")).elements[0].words().replace('\u{a0}', " ");
         assert!(words.contains(said), "{said}: {words}");
     }

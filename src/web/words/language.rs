@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A language of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Language {
+pub enum PageLanguage {
     /// English, where nobody says otherwise.
     #[default]
     English,
@@ -12,23 +12,23 @@ pub enum Language {
     Ukrainian,
 }
 
-impl Language {
+impl PageLanguage {
     /// Every language.
-    pub const ALL: [Language; 2] = [Language::English, Language::Ukrainian];
+    pub const ALL: [PageLanguage; 2] = [PageLanguage::English, PageLanguage::Ukrainian];
 
     /// Its code, as `lang` of a page has it.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
-            Language::English => "en",
-            Language::Ukrainian => "uk",
+            PageLanguage::English => "en",
+            PageLanguage::Ukrainian => "uk",
         }
     }
 
     /// The one that a browser wants most, by its `Accept-Language` (RFC 9110, 12.5.4); English where it wants none of ours.
     #[must_use]
-    pub fn of_accept_language(header: &str) -> Self {
-        let wanted = |language: &Self| weight(header, language.code());
+    pub fn from_accept_language(header: &str) -> Self {
+        let wanted = |language: &Self| language_weight(header, language.code());
         let ranked = Self::ALL.into_iter().map(|language| (language, wanted(&language)));
         // The first one that nothing is wanted more than.
         let best = ranked.reduce(|best, next| match next.1.total_cmp(&best.1) {
@@ -40,15 +40,15 @@ impl Language {
 
     /// The one of a locale such as `uk_UA.UTF-8`, as systems name it; English where it is none of ours.
     #[must_use]
-    pub fn of_locale(locale: &str) -> Self {
+    pub fn from_locale(locale: &str) -> Self {
         let code = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
         Self::ALL.into_iter().find(|language| code.eq_ignore_ascii_case(language.code())).unwrap_or_default()
     }
 }
 
 /// How much a language is wanted, from 0 to 1: by the range of the header that names it, else by `*`.
-fn weight(header: &str, code: &str) -> f32 {
-    let ranges = header.split(',').filter_map(range);
+fn language_weight(header: &str, code: &str) -> f32 {
+    let ranges = header.split(',').filter_map(parse_range);
     let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
     let (mut own, mut any) = (None, 0.0_f32);
     for (tag, quality) in ranges {
@@ -62,7 +62,7 @@ fn weight(header: &str, code: &str) -> f32 {
 }
 
 /// A range of the header with its quality; nothing where that is no number from 0 to 1.
-fn range(text: &str) -> Option<(&str, f32)> {
+fn parse_range(text: &str) -> Option<(&str, f32)> {
     let mut pieces = text.split(';').map(str::trim);
     let tag = pieces.next().filter(|tag| !tag.is_empty())?;
     let quality = pieces.find_map(|piece| piece.strip_prefix("q=").or_else(|| piece.strip_prefix("Q=")));
@@ -77,8 +77,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_gets_the_language_that_it_wants_most() {
-        use Language::{English, Ukrainian};
+    fn accept_language_selects_the_preferred_language() {
+        use PageLanguage::{English, Ukrainian};
         let table = [
             ("", English),
             ("uk", Ukrainian),
@@ -98,24 +98,24 @@ mod tests {
             ("ukr", English),
         ];
         for (header, language) in table {
-            assert_eq!(Language::of_accept_language(header), language, "{header}");
+            assert_eq!(PageLanguage::from_accept_language(header), language, "{header}");
         }
     }
 
     #[test]
-    fn a_system_gets_the_language_of_its_locale() {
+    fn locale_selects_its_language() {
         let table = [("uk_UA.UTF-8", "uk"), ("uk", "uk"), ("UK@euro", "uk"), ("en_GB", "en"), ("C", "en"), ("", "en")];
         for (locale, code) in table {
-            assert_eq!(Language::of_locale(locale).code(), code, "{locale}");
+            assert_eq!(PageLanguage::from_locale(locale).code(), code, "{locale}");
         }
     }
 
     proptest! {
         #[test]
-        fn any_header_gives_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
+        fn any_header_selects_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
             for header in [header, likely] {
-                let of = [Language::of_accept_language(&header), Language::of_locale(&header)];
-                prop_assert!(of.iter().all(|language| Language::ALL.contains(language)));
+                let of = [PageLanguage::from_accept_language(&header), PageLanguage::from_locale(&header)];
+                prop_assert!(of.iter().all(|language| PageLanguage::ALL.contains(language)));
             }
         }
     }

@@ -12,6 +12,6 @@ mod table;
 #[cfg(test)]
 mod whole;
 
-pub use language::Language;
+pub use language::PageLanguage;
 pub use moments::zone_name;
-pub use table::Words;
+pub use table::PageWords;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Sent, reference};
+use super::{SentRequest, reference};
 use crate::domain::{Endpoint, OperationKind};
 
 /// Members of an answer as they may be; nothing is a member that is missing.
@@ -71,17 +71,17 @@ fn item(success: Option<&str>, error: Option<&str>, data: &str) -> String {
 }
 
 /// A message that was taken.
-fn taken(id: u32) -> String {
+fn accepted_item(id: u32) -> String {
     item(Some("true"), None, &format!(r#"{{"id":{id},"msg_id":7{id},"data":1,"parts":1}}"#))
 }
 
-fn listed(items: &[String]) -> String {
+fn list_answer(items: &[String]) -> String {
     object(&[("success", Some("true")), ("data", Some(&format!("[{}]", items.join(","))))])
 }
 
 /// All answers that speak of the whole envelope.
-fn tops() -> Vec<String> {
-    let good = format!("[{},{},{}]", taken(101), taken(102), taken(103));
+fn whole_answers() -> Vec<String> {
+    let good = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
     let buried = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
     let datas = [None, Some("null"), Some("{}"), Some("[]"), Some(good.as_str()), Some(buried)];
     let mut bodies = Vec::new();
@@ -102,13 +102,13 @@ fn tops() -> Vec<String> {
 }
 
 /// All lists in which the second of three items is not like the others.
-fn lists() -> Vec<String> {
+fn list_answers() -> Vec<String> {
     let mut bodies = Vec::new();
     for success in [Some("true"), Some("false"), Some("1"), Some(r#""true""#), Some("null"), None] {
         for id in IDS {
             for msg_id in MSG_IDS {
                 let odd = item(success, Some(r#""No route""#), &object(&[("id", id), ("msg_id", msg_id)]));
-                bodies.push(listed(&[taken(101), odd, taken(103)]));
+                bodies.push(list_answer(&[accepted_item(101), odd, accepted_item(103)]));
             }
         }
     }
@@ -116,9 +116,10 @@ fn lists() -> Vec<String> {
 }
 
 /// All lists of another length or order, and of what is no item.
-fn shapes() -> Vec<String> {
+fn odd_lists() -> Vec<String> {
     let refused = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
-    let items = [taken(101), taken(102), taken(103), taken(999), refused(r#""No route""#)];
+    let items =
+        [accepted_item(101), accepted_item(102), accepted_item(103), accepted_item(999), refused(r#""No route""#)];
     let nameless = |success| item(Some(success), Some(r#""No route""#), r#"{"msg_id":null}"#);
     let others = [
         nameless("true"),
@@ -135,22 +136,22 @@ fn shapes() -> Vec<String> {
         "[true,[102,7,1]]".to_owned(),
     ];
     let all: Vec<&String> = items.iter().chain(&others).collect();
-    let mut bodies = vec![listed(&[])];
+    let mut bodies = vec![list_answer(&[])];
     for first in &all {
-        bodies.push(listed(&[(*first).clone()]));
+        bodies.push(list_answer(&[(*first).clone()]));
         for second in &all {
-            bodies.push(listed(&[(*first).clone(), (*second).clone()]));
-            bodies.extend(items.iter().map(|third| listed(&[(*first).clone(), (*second).clone(), third.clone()])));
+            bodies.push(list_answer(&[(*first).clone(), (*second).clone()]));
+            bodies.extend(items.iter().map(|third| list_answer(&[(*first).clone(), (*second).clone(), third.clone()])));
         }
     }
-    bodies.push(listed(&vec![taken(102); 4]));
+    bodies.push(list_answer(&vec![accepted_item(102); 4]));
     bodies
 }
 
 /// Bodies that are no answer at all.
-fn strangers() -> Vec<String> {
-    let whole = listed(&[taken(101), taken(102), taken(103)]);
-    let items = format!("[{},{},{}]", taken(101), taken(102), taken(103));
+fn foreign_bodies() -> Vec<String> {
+    let whole = list_answer(&[accepted_item(101), accepted_item(102), accepted_item(103)]);
+    let items = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
     let mut bodies: Vec<String> =
         ["", " ", "<html>", "OK", "true", "null", "[]", "\u{feff}{}", "{"].map(Into::into).into();
     bodies.push(format!("{whole}{whole}"));
@@ -163,7 +164,7 @@ fn strangers() -> Vec<String> {
 }
 
 #[test]
-fn hundreds_of_answers_prove_exactly_what_the_promise_says() {
+fn answers_prove_exactly_what_the_contract_says() {
     let ways = [
         (Endpoint::Sync, OperationKind::Sms, 3),
         (Endpoint::Sync, OperationKind::Hlr, 3),
@@ -171,14 +172,15 @@ fn hundreds_of_answers_prove_exactly_what_the_promise_says() {
         (Endpoint::Sync, OperationKind::CallOtp, 1),
         (Endpoint::Async, OperationKind::Viber, 3),
     ];
-    let bodies: BTreeSet<String> = [tops(), lists(), shapes(), strangers()].into_iter().flatten().collect();
+    let bodies: BTreeSet<String> =
+        [whole_answers(), list_answers(), odd_lists(), foreign_bodies()].into_iter().flatten().collect();
     assert!(bodies.len() > 1_500, "{} answers", bodies.len());
     let mut seen = BTreeMap::new();
     for (endpoint, kind, count) in ways {
         for body in &bodies {
-            let sent = Sent { endpoint, kind, count };
+            let sent = SentRequest { endpoint, kind, count };
             let expected = reference::judge(sent, 200, body.as_bytes());
-            assert_eq!(sent.read(200, body.as_bytes()), expected, "{sent:?} answered with {body}");
+            assert_eq!(sent.read_answer(200, body.as_bytes()), expected, "{sent:?} answered with {body}");
             for letter in expected.0.chars() {
                 *seen.entry((letter, expected.1)).or_insert(0) += 1;
             }
@@ -208,13 +210,14 @@ fn hundreds_of_answers_prove_exactly_what_the_promise_says() {
 }
 
 #[test]
-fn every_status_but_200_proves_nothing_that_the_profile_does_not_vouch_for() {
-    let sent = Sent::messages(3);
-    for body in
-        [listed(&[taken(101), taken(102), taken(103)]), r#"{"success":false,"error":"Access denied"}"#.to_owned()]
-    {
+fn untrusted_status_other_than_200_proves_nothing() {
+    let sent = SentRequest::messages(3);
+    for body in [
+        list_answer(&[accepted_item(101), accepted_item(102), accepted_item(103)]),
+        r#"{"success":false,"error":"Access denied"}"#.to_owned(),
+    ] {
         for status in (100..=999).filter(|status| *status != 200) {
-            let judged = sent.read(status, body.as_bytes());
+            let judged = sent.read_answer(status, body.as_bytes());
             assert_eq!(judged, reference::judge(sent, status, body.as_bytes()), "HTTP {status}");
             assert_eq!(judged.0, if [503, 520].contains(&status) { "nnn" } else { "???" }, "HTTP {status}");
         }

@@ -1,16 +1,16 @@
 //! Answers that end early.
 
-use super::Sent;
+use super::SentRequest;
 use crate::domain::{Endpoint, OperationKind};
 
 #[test]
-fn an_answer_that_is_cut_at_any_byte_proves_nothing() {
+fn truncated_answer_proves_nothing() {
     let message = r#"{"success":true,"data":{"id":101,"msg_id":7,"data":1,"parts":1}}"#;
     let odd = r#"{"data":{"msg_id":"8","id":"102"},"error":null,"success":true}"#;
     let lookup = r#"{"success":true,"data":{"phone":380501234500,"status":"DELIVERED"}}"#;
     let call = r#"{"success":true,"data":{"code":"0042","price":0.5}}"#;
     let listed = |items: &str| format!(r#"{{"success":true,"data":[{items}]}}"#);
-    let way = |endpoint, kind, count| Sent { endpoint, kind, count };
+    let way = |endpoint, kind, count| SentRequest { endpoint, kind, count };
     let table = [
         (way(Endpoint::Sync, OperationKind::Sms, 2), listed(&format!("{message},{odd}")), "aa"),
         (way(Endpoint::Sync, OperationKind::Hlr, 1), listed(lookup), "a"),
@@ -19,13 +19,13 @@ fn an_answer_that_is_cut_at_any_byte_proves_nothing() {
         (way(Endpoint::Async, OperationKind::Viber, 2), r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(), "qq"),
     ];
     for (sent, body, whole) in table {
-        assert_eq!(sent.read(200, body.as_bytes()).0, whole, "{body}");
+        assert_eq!(sent.read_answer(200, body.as_bytes()).0, whole, "{body}");
         for cut in 0..body.len() {
-            let (letters, _) = sent.read(200, &body.as_bytes()[..cut]);
+            let (letters, _) = sent.read_answer(200, &body.as_bytes()[..cut]);
             assert_eq!(letters, "?".repeat(whole.len()), "{}", &body[..cut]);
         }
         for start in 1..body.len() {
-            let (letters, _) = sent.read(200, &body.as_bytes()[start..]);
+            let (letters, _) = sent.read_answer(200, &body.as_bytes()[start..]);
             assert_eq!(letters, "?".repeat(whole.len()), "{}", &body[start..]);
         }
     }

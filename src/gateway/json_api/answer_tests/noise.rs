@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::{Sent, reference};
+use super::{SentRequest, reference};
 use crate::domain::{Endpoint, OperationKind};
 
 /// Pieces of which answers are made.
-fn value() -> impl Strategy<Value = String> {
+fn any_value() -> impl Strategy<Value = String> {
     let words = [
         "true",
         "false",
@@ -48,35 +48,35 @@ fn value() -> impl Strategy<Value = String> {
 }
 
 /// An item that is nearly right.
-fn item() -> impl Strategy<Value = String> {
+fn any_item() -> impl Strategy<Value = String> {
     let success = prop::sample::select(vec!["true", "true", "true", "false", "1"]);
     let id = prop::sample::select(vec!["101", "102", r#""101""#, "102.0", "null", "999"]);
-    (success, id, value()).prop_map(|(success, id, extra)| {
+    (success, id, any_value()).prop_map(|(success, id, extra)| {
         format!(r#"{{"success":{success},"error":"No route","data":{{"id":{id},"msg_id":{extra}}}}}"#)
     })
 }
 
-fn answer() -> impl Strategy<Value = String> {
-    let items = prop::collection::vec(prop_oneof![3 => item(), 1 => value()], 0..4);
+fn any_answer() -> impl Strategy<Value = String> {
+    let items = prop::collection::vec(prop_oneof![3 => any_item(), 1 => any_value()], 0..4);
     let top = prop::sample::select(vec!["true", "true", "false", "1"]);
     prop_oneof![
         4 => (top.clone(), items).prop_map(|(success, items)| {
             format!(r#"{{"success":{success},"data":[{}]}}"#, items.join(","))
         }),
-        2 => (top, value(), value()).prop_map(|(success, error, data)| {
+        2 => (top, any_value(), any_value()).prop_map(|(success, error, data)| {
             format!(r#"{{"success":{success},"error":{error},"request_id":{error},"data":{data}}}"#)
         }),
-        1 => value(),
+        1 => any_value(),
     ]
 }
 
 /// A change of one byte: put in the place of another, put in between, or taken out.
-fn change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
+fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
     let bytes = prop_oneof![2 => prop::sample::select(b"{}[],:\"0179tf n\\".to_vec()), 1 => any::<u8>()];
     (any::<usize>(), 0_u8..3, prop::option::of(bytes))
 }
 
-fn changed(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
+fn apply_changes(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
     let mut body = body.into_bytes();
     for (at, how, byte) in changes {
         let at = at % (body.len() + 1);
@@ -91,27 +91,31 @@ fn changed(body: String, changes: Vec<(usize, u8, Option<u8>)>) -> Vec<u8> {
     body
 }
 
-fn way() -> impl Strategy<Value = Sent> {
+fn any_request() -> impl Strategy<Value = SentRequest> {
     let ways = [
         (Endpoint::Sync, OperationKind::Sms),
         (Endpoint::Sync, OperationKind::Hlr),
         (Endpoint::Sync, OperationKind::CallOtp),
         (Endpoint::Async, OperationKind::Viber),
     ];
-    (prop::sample::select(ways.to_vec()), 1_u32..4).prop_map(|((endpoint, kind), count)| Sent { endpoint, kind, count })
+    (prop::sample::select(ways.to_vec()), 1_u32..4).prop_map(|((endpoint, kind), count)| SentRequest {
+        endpoint,
+        kind,
+        count,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
     #[test]
-    fn nothing_is_claimed_without_its_proof(
-        sent in way(),
-        body in answer(),
-        changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(change(), 1..4)],
+    fn no_outcome_is_claimed_without_proof(
+        sent in any_request(),
+        body in any_answer(),
+        changes in prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(any_change(), 1..4)],
     ) {
-        let body = changed(body, changes);
+        let body = apply_changes(body, changes);
         prop_assume!(!reference::holds_too_large_a_number(&body));
-        let (letters, _) = sent.read(200, &body);
+        let (letters, _) = sent.read_answer(200, &body);
         let (proven, _) = reference::judge(sent, 200, &body);
         prop_assert_eq!(letters.len(), sent.count as usize);
         for (claimed, proven) in letters.chars().zip(proven.chars()) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Sent;
+use super::SentRequest;
 use crate::domain::{Endpoint, OperationKind};
 
 /// The first identifier and the first number; the others follow.
@@ -11,7 +11,7 @@ const FIRST: (u64, u64) = (101, 380_501_234_500);
 const TRUSTED: [u16; 2] = [503, 520];
 
 /// The letters of the outcomes and the word of the signal.
-pub(super) fn judge(sent: Sent, status: u16, body: &[u8]) -> (String, &'static str) {
+pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };
     match status {
@@ -23,9 +23,9 @@ pub(super) fn judge(sent: Sent, status: u16, body: &[u8]) -> (String, &'static s
     }
     let Ok(Value::Object(top)) = serde_json::from_slice(body) else { return all("?", "strange") };
     match (top.get("success"), sent.endpoint) {
-        (Some(Value::Bool(false)), _) => refusal(sent, &top),
+        (Some(Value::Bool(false)), _) => judge_rejection(sent, &top),
         (Some(Value::Bool(true)), Endpoint::Sync) => match top.get("data") {
-            Some(Value::Array(items)) => list(sent, items),
+            Some(Value::Array(items)) => judge_list(sent, items),
             _ => all("?", "stop: off contract"),
         },
         (Some(Value::Bool(true)), Endpoint::Async) => match top.get("request_id") {
@@ -43,7 +43,7 @@ pub(super) fn holds_too_large_a_number(body: &[u8]) -> bool {
     read.is_err_and(|error| error.to_string().starts_with("number out of range"))
 }
 
-fn refusal(sent: Sent, top: &Map<String, Value>) -> (String, &'static str) {
+fn judge_rejection(sent: SentRequest, top: &Map<String, Value>) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let error = top.get("error").and_then(Value::as_str).unwrap_or_default().trim();
     if error.is_empty() || top.values().any(holds_msg_id) || top.contains_key("msg_id") {
@@ -67,41 +67,41 @@ fn holds_msg_id(value: &Value) -> bool {
 
 /// What an item says of whom it is about.
 #[derive(PartialEq)]
-enum Named {
+enum ItemReference {
     Nobody,
     /// Something that is no whole number.
     Nonsense,
     Number(u64),
 }
 
-fn named(item: &Value, member: &str) -> Named {
+fn item_reference(item: &Value, member: &str) -> ItemReference {
     match &item["data"][member] {
-        Value::Null => Named::Nobody,
+        Value::Null => ItemReference::Nobody,
         Value::String(text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => {
-            text.parse().map_or(Named::Nonsense, Named::Number)
+            text.parse().map_or(ItemReference::Nonsense, ItemReference::Number)
         }
         Value::Number(number) => match (number.as_u64(), number.as_f64()) {
-            (Some(whole), _) => Named::Number(whole),
+            (Some(whole), _) => ItemReference::Number(whole),
             (None, Some(float)) if float >= 0.0 && float < 2_f64.powi(53) && float.trunc() == float => {
-                Named::Number(float as u64)
+                ItemReference::Number(float as u64)
             }
-            _ => Named::Nonsense,
+            _ => ItemReference::Nonsense,
         },
-        _ => Named::Nonsense,
+        _ => ItemReference::Nonsense,
     }
 }
 
-fn list(sent: Sent, items: &[Value]) -> (String, &'static str) {
+fn judge_list(sent: SentRequest, items: &[Value]) -> (String, &'static str) {
     let count = sent.count as usize;
     let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
-    let is = |item: &Value, member, number| named(item, member) == Named::Number(number);
+    let is = |item: &Value, member, number| item_reference(item, member) == ItemReference::Number(number);
     let phone_fits = |item: &Value, row: usize| {
-        !asks || named(item, "phone") == Named::Nobody || is(item, "phone", FIRST.1 + row as u64)
+        !asks || item_reference(item, "phone") == ItemReference::Nobody || is(item, "phone", FIRST.1 + row as u64)
     };
     let about = |item: &&Value, row: usize| is(item, "id", FIRST.0 + row as u64);
     let by_id = |row: usize| -> Vec<&Value> { items.iter().filter(|item| about(item, row)).collect() };
     let of_one = |row: usize| match by_id(row)[..] {
-        [item] if phone_fits(item, row) => letter(sent, item),
+        [item] if phone_fits(item, row) => item_letter(sent, item),
         _ => '?',
     };
     if items.len() != count {
@@ -109,30 +109,31 @@ fn list(sent: Sent, items: &[Value]) -> (String, &'static str) {
         return ((0..count).map(proven).collect(), "stop: off contract");
     }
     let in_order = items.iter().enumerate().all(|(row, item)| {
-        (named(item, "id") == Named::Nobody || is(item, "id", FIRST.0 + row as u64)) && phone_fits(item, row)
+        (item_reference(item, "id") == ItemReference::Nobody || is(item, "id", FIRST.0 + row as u64))
+            && phone_fits(item, row)
     });
     if in_order {
-        let letters: String = items.iter().map(|item| letter(sent, item)).collect();
-        return (letters.clone(), if fatal(items) { "stop: fatal" } else { warned(&letters, "go") });
+        let letters: String = items.iter().map(|item| item_letter(sent, item)).collect();
+        return (letters.clone(), if is_fatal(items) { "stop: fatal" } else { warn_if_unclear(&letters, "go") });
     }
     let letters: String = (0..count).map(of_one).collect();
-    let strange = |item: &Value| match named(item, "id") {
-        Named::Nobody => asks && named(item, "phone") != Named::Nobody,
+    let strange = |item: &Value| match item_reference(item, "id") {
+        ItemReference::Nobody => asks && item_reference(item, "phone") != ItemReference::Nobody,
         _ => !(0..count).any(|row| about(&item, row) && phone_fits(item, row)),
     };
     if items.iter().any(strange) || (0..count).any(|row| by_id(row).len() > 1) {
         return (letters, "stop: off contract");
     }
     let settled: Vec<Value> = (0..count).flat_map(by_id).cloned().collect();
-    (letters, if fatal(&settled) { "stop: fatal" } else { "warn" })
+    (letters, if is_fatal(&settled) { "stop: fatal" } else { "warn" })
 }
 
-fn warned(letters: &str, otherwise: &'static str) -> &'static str {
+fn warn_if_unclear(letters: &str, otherwise: &'static str) -> &'static str {
     if letters.contains('?') { "warn" } else { otherwise }
 }
 
 /// Whether a message was refused with an error after which a run must stop.
-fn fatal(items: &[Value]) -> bool {
+fn is_fatal(items: &[Value]) -> bool {
     let poor = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
     items.iter().any(|item| item["success"] == false && poor(item) && !has_msg_id(item))
 }
@@ -145,7 +146,7 @@ fn has_msg_id(item: &Value) -> bool {
     }
 }
 
-fn letter(sent: Sent, item: &Value) -> char {
+fn item_letter(sent: SentRequest, item: &Value) -> char {
     let asks = matches!(sent.kind, OperationKind::Hlr | OperationKind::CallOtp);
     match item.get("success") {
         Some(Value::Bool(true)) if asks && item["data"].is_object() => 'a',

@@ -5,14 +5,14 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use serde_json::value::RawValue;
 
-use super::{FailureCause, Inquiry, InquiryFailure, Words};
+use super::{FailureCause, Inquiry, InquiryFailure, RedactingReader};
 use crate::gateway::JsonApi;
-use crate::gateway::json_api::exchange::Exchange;
-use crate::gateway::json_api::loose::{Success, present};
-use crate::gateway::json_api::members::{Item, Top};
+use crate::gateway::json_api::exchange::HttpExchange;
+use crate::gateway::json_api::loose::{SuccessFlag, non_null};
+use crate::gateway::json_api::members::{AnswerBody, AnswerItem};
 
 /// The payload of an item that succeeded, if it has one.
-type Payload = Option<Box<RawValue>>;
+type InquiryPayload = Option<Box<RawValue>>;
 
 impl JsonApi {
     /// Asks for one thing, or orders one.
@@ -32,9 +32,9 @@ impl JsonApi {
         &self,
         inquiries: &[I],
     ) -> Result<Vec<Result<I::Answer, InquiryFailure>>, InquiryFailure> {
-        let items = self.items(inquiries.iter().map(Inquiry::operation).collect()).await?;
-        let words = self.words();
-        Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read(inquiry, item, &words)).collect())
+        let items = self.ask_items(inquiries.iter().map(Inquiry::to_operation).collect()).await?;
+        let words = self.text_reader();
+        Ok(inquiries.iter().zip(items).map(|(inquiry, item)| read_answer(inquiry, item, &words)).collect())
     }
 
     /// Asks for two things of different kinds in one envelope.
@@ -45,55 +45,57 @@ impl JsonApi {
         &self,
         (first, second): (&A, &B),
     ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
-        let items = self.items(vec![first.operation(), second.operation()]).await?;
+        let items = self.ask_items(vec![first.to_operation(), second.to_operation()]).await?;
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {
             return Err(InquiryFailure::unclear("the number of results differs from the number of queries"));
         };
-        let words = self.words();
-        Ok((read(first, one, &words), read(second, other, &words)))
+        let words = self.text_reader();
+        Ok((read_answer(first, one, &words), read_answer(second, other, &words)))
     }
 
-    async fn items(
+    async fn ask_items(
         &self,
         operations: Vec<serde_json::Value>,
-    ) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
+    ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
         let operations: Vec<Vec<u8>> = operations.iter().map(|operation| operation.to_string().into_bytes()).collect();
-        let exchange = self.post(&self.sync_url, operations.iter().map(Vec::as_slice)).await;
-        read_items(&self.rules.trust_status, operations.len(), &exchange, &self.words())
+        let exchange = self.post_operations(&self.sync_url, operations.iter().map(Vec::as_slice)).await;
+        read_exchange(&self.rules.trust_status, operations.len(), &exchange, &self.text_reader())
     }
 
-    fn words(&self) -> Words<'_> {
-        Words::new(self.key.expose_secret())
+    fn text_reader(&self) -> RedactingReader<'_> {
+        RedactingReader::new(self.key.expose_secret())
     }
 }
 
-fn read<I: Inquiry>(
+fn read_answer<I: Inquiry>(
     inquiry: &I,
-    item: Result<Payload, InquiryFailure>,
-    words: &Words<'_>,
+    item: Result<InquiryPayload, InquiryFailure>,
+    words: &RedactingReader<'_>,
 ) -> Result<I::Answer, InquiryFailure> {
     let payload = item?;
-    inquiry.read(payload.as_deref(), words).map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
+    inquiry
+        .read_answer(payload.as_deref(), words)
+        .map_err(|what| InquiryFailure::unclear(format!("the response {what}")))
 }
 
 /// Reads the end of an exchange in which `count` operations were asked: one item for each (contract 2.2).
-fn read_items(
+fn read_exchange(
     trust_status: &[u16],
     count: usize,
-    seen: &Exchange,
-    words: &Words<'_>,
-) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
+    seen: &HttpExchange,
+    words: &RedactingReader<'_>,
+) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
     match seen {
-        Exchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
-        Exchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
-        Exchange::TimedOut(after) => {
+        HttpExchange::NotConnected(why) => Err(InquiryFailure::undone(FailureCause::NotConnected, why)),
+        HttpExchange::Handshake(why) => Err(InquiryFailure::undone(FailureCause::Unclear, why)),
+        HttpExchange::TimedOut(after) => {
             let unclear = InquiryFailure::unclear(format!("no answer within {} s", after.as_secs_f64()));
             Err(InquiryFailure { cause: FailureCause::TimedOut, ..unclear })
         }
-        Exchange::Broken(why) => Err(InquiryFailure::unclear(why)),
-        Exchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
-        Exchange::Answer { status: 200, body, .. } => read_body(count, body, words),
-        Exchange::Answer { status, retry_after, .. } => {
+        HttpExchange::Broken(why) => Err(InquiryFailure::unclear(why)),
+        HttpExchange::TooLong { .. } => Err(InquiryFailure::unclear("the response is too long")),
+        HttpExchange::Answer { status: 200, body, .. } => read_body(count, body, words),
+        HttpExchange::Answer { status, retry_after, .. } => {
             Err(InquiryFailure { undone: trust_status.contains(status), ..read_status(*status, *retry_after) })
         }
     }
@@ -114,20 +116,20 @@ fn read_status(status: u16, retry_after: Option<Duration>) -> InquiryFailure {
 fn read_body(
     count: usize,
     body: &[u8],
-    words: &Words<'_>,
-) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
-    let Some(top) = Top::read(body) else { return Err(InquiryFailure::unclear(no_json(body))) };
-    match (Success::of(top.success), words.text(top.error)) {
-        (Success::True, _) => {}
-        (Success::False, Some(error)) if error.trim() == "Access denied" => {
+    words: &RedactingReader<'_>,
+) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
+    let Some(top) = AnswerBody::read(body) else { return Err(InquiryFailure::unclear(explain_body(body))) };
+    match (SuccessFlag::read(top.success), words.read_text(top.error)) {
+        (SuccessFlag::True, _) => {}
+        (SuccessFlag::False, Some(error)) if error.trim() == "Access denied" => {
             let reason = "the gateway refused the API key: `Access denied`";
             return Err(InquiryFailure::undone(FailureCause::KeyRefused, reason));
         }
-        (Success::False, Some(error)) => return Err(refused(&error)),
-        (Success::False, None) => {
+        (SuccessFlag::False, Some(error)) => return Err(rejected_failure(&error)),
+        (SuccessFlag::False, None) => {
             return Err(InquiryFailure::unclear("the response reports a failure without an error message"));
         }
-        (Success::Unclear, _) => {
+        (SuccessFlag::Unclear, _) => {
             return Err(InquiryFailure::unclear("`success` in the response is neither true nor false"));
         }
     }
@@ -139,27 +141,29 @@ fn read_body(
     }
 }
 
-fn read_item(item: &RawValue, words: &Words<'_>) -> Result<Payload, InquiryFailure> {
-    let Some(item) = Item::read(item) else {
+fn read_item(item: &RawValue, words: &RedactingReader<'_>) -> Result<InquiryPayload, InquiryFailure> {
+    let Some(item) = AnswerItem::read(item) else {
         return Err(InquiryFailure::unclear("an item in the response is not an object"));
     };
-    match Success::of(item.success) {
-        Success::True => Ok(present(item.data).map(ToOwned::to_owned)),
-        Success::False => Err(refused(&words.text(item.error).unwrap_or_else(|| "no reason given".to_owned()))),
-        Success::Unclear => {
+    match SuccessFlag::read(item.success) {
+        SuccessFlag::True => Ok(non_null(item.data).map(ToOwned::to_owned)),
+        SuccessFlag::False => {
+            Err(rejected_failure(&words.read_text(item.error).unwrap_or_else(|| "no reason given".to_owned())))
+        }
+        SuccessFlag::Unclear => {
             Err(InquiryFailure::unclear("an item in the response has a `success` that is neither true nor false"))
         }
     }
 }
 
-fn refused(error: &str) -> InquiryFailure {
+fn rejected_failure(error: &str) -> InquiryFailure {
     let (said, reason) =
         (Some(error.trim().to_owned()), format!("the gateway rejected the request: `{}`", error.trim()));
-    InquiryFailure { said, ..InquiryFailure::undone(FailureCause::Refused, reason) }
+    InquiryFailure { gateway_text: said, ..InquiryFailure::undone(FailureCause::Refused, reason) }
 }
 
 /// What a body is that is not the contract's JSON.
-fn no_json(body: &[u8]) -> &'static str {
+fn explain_body(body: &[u8]) -> &'static str {
     match body.trim_ascii_start().first() {
         None => "the response is empty",
         Some(b'<') => "the gateway returned a web page instead of JSON",
@@ -174,59 +178,62 @@ pub(super) mod tests {
 
     const KEY: &str = "s3cret/key";
 
-    fn seen(body: &str) -> Exchange {
-        Exchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() }
+    fn answer_exchange(body: &str) -> HttpExchange {
+        HttpExchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() }
     }
 
-    fn items(count: usize, exchange: &Exchange) -> Result<Vec<Result<Payload, InquiryFailure>>, InquiryFailure> {
-        read_items(&[429], count, exchange, &Words::new(KEY))
+    fn read_test_items(
+        count: usize,
+        exchange: &HttpExchange,
+    ) -> Result<Vec<Result<InquiryPayload, InquiryFailure>>, InquiryFailure> {
+        read_exchange(&[429], count, exchange, &RedactingReader::new(KEY))
     }
 
     /// What an inquiry makes of a payload, for the tests of each kind.
-    pub(in super::super) fn answer<I: Inquiry>(inquiry: &I, payload: &str) -> Result<I::Answer, InquiryFailure> {
+    pub(in super::super) fn read_payload<I: Inquiry>(inquiry: &I, payload: &str) -> Result<I::Answer, InquiryFailure> {
         let body = format!(r#"{{"success":true,"data":[{{"success":true,"data":{payload}}}]}}"#);
-        let item = items(1, &seen(&body))?.remove(0);
-        read(inquiry, item, &Words::new(KEY))
+        let item = read_test_items(1, &answer_exchange(&body))?.remove(0);
+        read_answer(inquiry, item, &RedactingReader::new(KEY))
     }
 
     #[test]
-    fn each_end_of_an_exchange_has_its_cause_and_says_whether_something_may_have_been_done() {
+    fn each_failure_has_a_cause_and_says_if_undone() {
         use FailureCause::{KeyRefused, NotConnected, Refused, SlowDown, TimedOut, Unclear};
-        let http = |status, wait| Exchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
+        let http = |status, wait| HttpExchange::Answer { status, retry_after: wait, body: b"<html>".to_vec() };
         let minute = Some(Duration::from_secs(60));
         let table = [
-            (Exchange::NotConnected("refused".into()), NotConnected, true),
-            (Exchange::Handshake("no certificate".into()), Unclear, true),
-            (Exchange::TimedOut(Duration::from_secs(30)), TimedOut, false),
-            (Exchange::Broken("reset".into()), Unclear, false),
-            (Exchange::TooLong { status: 200 }, Unclear, false),
+            (HttpExchange::NotConnected("refused".into()), NotConnected, true),
+            (HttpExchange::Handshake("no certificate".into()), Unclear, true),
+            (HttpExchange::TimedOut(Duration::from_secs(30)), TimedOut, false),
+            (HttpExchange::Broken("reset".into()), Unclear, false),
+            (HttpExchange::TooLong { status: 200 }, Unclear, false),
             (http(302, None), Unclear, false),
             (http(503, minute), SlowDown(minute), false),
             (http(429, None), SlowDown(None), true),
             (http(500, None), Unclear, false),
             (http(200, None), Unclear, false),
-            (seen(""), Unclear, false),
-            (seen("[]"), Unclear, false),
-            (seen("{}"), Unclear, false),
-            (seen(r#"{"success":1,"data":[]}"#), Unclear, false),
-            (seen(r#"{"success":true}"#), Unclear, false),
-            (seen(r#"{"success":true,"data":[]}"#), Unclear, false),
-            (seen(r#"{"success":true,"data":[{},{}]}"#), Unclear, false),
-            (seen(r#"{"success":false}"#), Unclear, false),
-            (seen(r#"{"success":false,"error":"Access denied"}"#), KeyRefused, true),
-            (seen(r#"{"success":false,"error":"Invalid message type"}"#), Refused, true),
+            (answer_exchange(""), Unclear, false),
+            (answer_exchange("[]"), Unclear, false),
+            (answer_exchange("{}"), Unclear, false),
+            (answer_exchange(r#"{"success":1,"data":[]}"#), Unclear, false),
+            (answer_exchange(r#"{"success":true}"#), Unclear, false),
+            (answer_exchange(r#"{"success":true,"data":[]}"#), Unclear, false),
+            (answer_exchange(r#"{"success":true,"data":[{},{}]}"#), Unclear, false),
+            (answer_exchange(r#"{"success":false}"#), Unclear, false),
+            (answer_exchange(r#"{"success":false,"error":"Access denied"}"#), KeyRefused, true),
+            (answer_exchange(r#"{"success":false,"error":"Invalid message type"}"#), Refused, true),
         ];
         for (exchange, cause, undone) in table {
-            let failure = items(1, &exchange).unwrap_err();
+            let failure = read_test_items(1, &exchange).unwrap_err();
             assert_eq!((failure.cause, failure.undone), (cause, undone), "{exchange:?}");
         }
     }
 
     #[test]
-    fn one_item_that_fails_hides_no_other() {
+    fn failed_item_does_not_hide_others() {
         let body = r#"{"success":true,"data":[{"success":false,"error":"No route"},{"success":"yes"},
             {"success":true,"data":null},{"success":true,"data":[]}]}"#;
-        let items = items(4, &seen(body)).unwrap();
+        let items = read_test_items(4, &answer_exchange(body)).unwrap();
         let refusal = items[0].as_ref().unwrap_err();
         assert_eq!((refusal.cause, refusal.undone), (FailureCause::Refused, true));
         assert_eq!(refusal.reason, "the gateway rejected the request: `No route`");
@@ -235,14 +242,17 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn no_words_of_the_gateway_keep_the_key() {
+    fn gateway_texts_never_contain_the_key() {
         for spelling in ["s3cret/key", r"s3cret\/key"] {
             let top = format!(r#"{{"success":false,"error":"wrong `{spelling}`"}}"#);
             let item = format!(r#"{{"success":true,"data":[{{"success":false,"error":{{"auth":"{spelling}"}}}}]}}"#);
-            let failures = [items(1, &seen(&top)).unwrap_err(), items(1, &seen(&item)).unwrap().remove(0).unwrap_err()];
-            let balance = answer(&AskBalance, &format!(r#"{{"amount":1,"currency":"{spelling}"}}"#)).unwrap();
+            let failures = [
+                read_test_items(1, &answer_exchange(&top)).unwrap_err(),
+                read_test_items(1, &answer_exchange(&item)).unwrap().remove(0).unwrap_err(),
+            ];
+            let balance = read_payload(&AskBalance, &format!(r#"{{"amount":1,"currency":"{spelling}"}}"#)).unwrap();
             let senders =
-                answer(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
+                read_payload(&AskSenders, &format!(r#"[{{"name":"{spelling}","status":["{spelling}"]}}]"#)).unwrap();
             let told = format!("{failures:?} {balance:?} {senders:?}");
             assert!(!told.contains("s3cret"), "{told}");
             assert_eq!(told.matches("[key]").count(), 7, "{told}");

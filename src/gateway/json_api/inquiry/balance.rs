@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Inquiry;
 use crate::domain::Amount;
-use crate::gateway::json_api::words::{Words, record};
+use crate::gateway::json_api::words::{RedactingReader, read_record};
 
 /// What is left on the account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,17 +29,17 @@ impl Inquiry for CheckKey {
     type Answer = ();
     const READS_ONLY: bool = true;
 
-    fn operation(&self) -> Value {
-        AskBalance.operation()
+    fn to_operation(&self) -> Value {
+        AskBalance.to_operation()
     }
 
-    fn read(&self, _payload: Option<&RawValue>, _words: &Words<'_>) -> Result<(), &'static str> {
+    fn read_answer(&self, _payload: Option<&RawValue>, _words: &RedactingReader<'_>) -> Result<(), &'static str> {
         Ok(())
     }
 }
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct BalancePayload<'a> {
     #[serde(borrow)]
     amount: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -50,26 +50,26 @@ impl Inquiry for AskBalance {
     type Answer = Balance;
     const READS_ONLY: bool = true;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "balance" })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Balance, &'static str> {
-        let record: Record<'_> = record(payload)?;
+    fn read_answer(&self, payload: Option<&RawValue>, words: &RedactingReader<'_>) -> Result<Balance, &'static str> {
+        let record: BalancePayload<'_> = read_record(payload)?;
         // The number's own text: a float would round it. A string is read the same way.
         let amount = record.amount.and_then(|raw| raw.get().trim_matches('"').trim().parse().ok());
         let amount = amount.ok_or("has no numeric `amount`")?;
-        Ok(Balance { amount, currency: words.text(record.currency).unwrap_or_default() })
+        Ok(Balance { amount, currency: words.read_text(record.currency).unwrap_or_default() })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::answer;
+    use super::super::ask::tests::read_payload;
     use super::*;
 
     #[test]
-    fn the_amount_keeps_the_digits_of_the_gateway() {
+    fn amount_keeps_the_digits_of_the_gateway() {
         let table = [
             (r#"{"amount":1234.10,"currency":"UAH"}"#, "1234.10", "UAH"),
             (r#"{"amount":"0.30","currency":"EUR"}"#, "0.30", "EUR"),
@@ -77,15 +77,19 @@ mod tests {
             (r#"{"amount":-5,"currency":null}"#, "-5", ""),
         ];
         for (data, digits, currency) in table {
-            let balance = answer(&AskBalance, data).unwrap();
-            assert_eq!((balance.amount.digits().as_str(), balance.currency.as_str()), (digits, currency), "{data}");
+            let balance = read_payload(&AskBalance, data).unwrap();
+            assert_eq!(
+                (balance.amount.to_json_digits().as_str(), balance.currency.as_str()),
+                (digits, currency),
+                "{data}"
+            );
         }
     }
 
     #[test]
-    fn a_balance_without_a_number_is_no_balance() {
+    fn balance_without_a_number_is_rejected() {
         for data in ["{}", "[]", "null", "5", r#"{"amount":null}"#, r#"{"amount":"much"}"#, r#"{"amount":[1]}"#] {
-            assert!(!answer(&AskBalance, data).unwrap_err().undone, "{data}");
+            assert!(!read_payload(&AskBalance, data).unwrap_err().undone, "{data}");
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct InquiryFailure {
     /// What was seen, as a lowercase fragment in plain words.
     pub reason: String,
     /// The gateway's own words, where it said any.
-    pub said: Option<String>,
+    pub gateway_text: Option<String>,
     /// Whether it is proven that the gateway did not execute it.
     pub undone: bool,
 }
@@ -36,11 +36,11 @@ pub enum FailureCause {
 impl InquiryFailure {
     /// A failure that proves that nothing was done.
     pub(super) fn undone(cause: FailureCause, reason: impl Into<String>) -> Self {
-        Self { cause, reason: reason.into(), said: None, undone: true }
+        Self { cause, reason: reason.into(), gateway_text: None, undone: true }
     }
 
     /// A failure that proves nothing.
     pub(super) fn unclear(reason: impl Into<String>) -> Self {
-        Self { cause: FailureCause::Unclear, reason: reason.into(), said: None, undone: false }
+        Self { cause: FailureCause::Unclear, reason: reason.into(), gateway_text: None, undone: false }
     }
 }

@@ -15,11 +15,11 @@ mod viber_templates;
 
 use serde_json::value::RawValue;
 
-use super::Words;
+use super::RedactingReader;
 
 pub use balance::{AskBalance, Balance, CheckKey};
 pub use failure::{FailureCause, InquiryFailure};
-pub use senders::{AskSenders, Sender};
+pub use senders::{AskSenders, SenderName};
 pub use sms_templates::{CreateSmsTemplate, DeleteSmsTemplate, ListSmsTemplates, SmsTemplate};
 pub use status::{AskStatus, MessageRecord};
 pub use viber_templates::{CreateViberTemplate, DeleteViberTemplate, ListViberTemplates, ViberTemplate};
@@ -33,11 +33,15 @@ pub trait Inquiry {
     const READS_ONLY: bool;
 
     /// The operation as it stands in `data[]` (contract 4.3).
-    fn operation(&self) -> serde_json::Value;
+    fn to_operation(&self) -> serde_json::Value;
 
     /// Reads the payload of an item whose `success` is true.
     ///
     /// # Errors
     /// What the payload is instead of the contract's, as a fragment that reads after "the answer".
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Self::Answer, &'static str>;
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<Self::Answer, &'static str>;
 }

@@ -5,11 +5,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use crate::gateway::json_api::words::{Words, records};
+use crate::gateway::json_api::words::{RedactingReader, read_records};
 
 /// A sender name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sender {
+pub struct SenderName {
     /// The name.
     pub name: String,
     /// The gateway's word for its state; empty when it tells none. The set is open (contract 2.5).
@@ -21,7 +21,7 @@ pub struct Sender {
 pub struct AskSenders;
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct SenderPayload<'a> {
     #[serde(borrow)]
     name: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -29,39 +29,43 @@ struct Record<'a> {
 }
 
 impl Inquiry for AskSenders {
-    type Answer = Vec<Sender>;
+    type Answer = Vec<SenderName>;
     const READS_ONLY: bool = true;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "sender" })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Vec<Sender>, &'static str> {
-        let records: Vec<Record<'_>> = records(payload)?;
-        let text = |raw| words.text(raw).unwrap_or_default();
-        Ok(records.iter().map(|record| Sender { name: text(record.name), status: text(record.status) }).collect())
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<Vec<SenderName>, &'static str> {
+        let records: Vec<SenderPayload<'_>> = read_records(payload)?;
+        let text = |raw| words.read_text(raw).unwrap_or_default();
+        Ok(records.iter().map(|record| SenderName { name: text(record.name), status: text(record.status) }).collect())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::answer;
+    use super::super::ask::tests::read_payload;
     use super::*;
 
     #[test]
-    fn names_come_with_their_states_and_a_missing_member_is_empty() {
+    fn sender_names_have_states_and_missing_members_are_empty() {
         let data = r#"[{"name":"OlenaCo","status":"Checked"},{"name":"New Shop"},{"name":365,"status":null}]"#;
         let told: Vec<(String, String)> =
-            answer(&AskSenders, data).unwrap().into_iter().map(|sender| (sender.name, sender.status)).collect();
+            read_payload(&AskSenders, data).unwrap().into_iter().map(|sender| (sender.name, sender.status)).collect();
         let expected = [("OlenaCo", "Checked"), ("New Shop", ""), ("365", "")];
         assert_eq!(told, expected.map(|(name, status)| (name.to_owned(), status.to_owned())));
-        assert_eq!(answer(&AskSenders, "[]").unwrap(), []);
+        assert_eq!(read_payload(&AskSenders, "[]").unwrap(), []);
     }
 
     #[test]
-    fn anything_but_a_list_of_records_is_no_list_of_names() {
+    fn only_a_list_of_records_is_a_list_of_senders() {
         for data in ["null", "{}", r#"["OlenaCo"]"#, r#"[["OlenaCo","Checked"]]"#, r#""OlenaCo""#] {
-            assert!(answer(&AskSenders, data).is_err(), "{data}");
+            assert!(read_payload(&AskSenders, data).is_err(), "{data}");
         }
     }
 }

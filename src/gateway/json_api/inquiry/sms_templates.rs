@@ -5,15 +5,15 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use crate::domain::MsgId;
-use crate::gateway::json_api::loose::whole;
-use crate::gateway::json_api::words::{Words, record, records};
+use crate::domain::GatewayMessageId;
+use crate::gateway::json_api::loose::read_whole_number;
+use crate::gateway::json_api::words::{RedactingReader, read_record, read_records};
 
 /// An SMS template; members that the gateway does not tell are nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SmsTemplate {
     /// The gateway's identifier of the template.
-    pub id: Option<MsgId>,
+    pub id: Option<GatewayMessageId>,
     /// Its name.
     pub name: Option<String>,
     /// Its text.
@@ -45,7 +45,7 @@ pub struct DeleteSmsTemplate {
 }
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct SmsTemplatePayload<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -71,17 +71,17 @@ impl Deletion<'_> {
     /// # Errors
     /// When the payload is no object, and so proves nothing.
     pub(super) fn read(payload: Option<&RawValue>) -> Result<Option<u64>, &'static str> {
-        Ok(record::<Deletion<'_>>(payload)?.deleted.and_then(whole))
+        Ok(read_record::<Deletion<'_>>(payload)?.deleted.and_then(read_whole_number))
     }
 }
 
-fn template(record: &Record<'_>, words: &Words<'_>) -> SmsTemplate {
+fn to_template(record: &SmsTemplatePayload<'_>, words: &RedactingReader<'_>) -> SmsTemplate {
     SmsTemplate {
-        id: words.id(record.id),
-        name: words.text(record.name),
-        text: words.whole(record.template),
-        count: words.text(record.count),
-        created: words.text(record.datetime),
+        id: words.read_id(record.id),
+        name: words.read_text(record.name),
+        text: words.read_whole_text(record.template),
+        count: words.read_text(record.count),
+        created: words.read_text(record.datetime),
     }
 }
 
@@ -89,13 +89,17 @@ impl Inquiry for ListSmsTemplates {
     type Answer = Vec<SmsTemplate>;
     const READS_ONLY: bool = true;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/list" })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Vec<SmsTemplate>, &'static str> {
-        let records: Vec<Record<'_>> = records(payload)?;
-        Ok(records.iter().map(|record| template(record, words)).collect())
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<Vec<SmsTemplate>, &'static str> {
+        let records: Vec<SmsTemplatePayload<'_>> = read_records(payload)?;
+        Ok(records.iter().map(|record| to_template(record, words)).collect())
     }
 }
 
@@ -103,12 +107,16 @@ impl Inquiry for CreateSmsTemplate {
     type Answer = SmsTemplate;
     const READS_ONLY: bool = false;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/create", "name": self.name, "template": self.text })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<SmsTemplate, &'static str> {
-        let created = template(&record(payload)?, words);
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<SmsTemplate, &'static str> {
+        let created = to_template(&read_record(payload)?, words);
         if created.id.is_some() { Ok(created) } else { Err("has no identifier") }
     }
 }
@@ -118,41 +126,44 @@ impl Inquiry for DeleteSmsTemplate {
     type Answer = Option<u64>;
     const READS_ONLY: bool = false;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/delete", "id": self.id })
     }
 
-    fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
+    fn read_answer(&self, payload: Option<&RawValue>, _: &RedactingReader<'_>) -> Result<Option<u64>, &'static str> {
         Deletion::read(payload)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::answer;
+    use super::super::ask::tests::read_payload;
     use super::*;
 
     #[test]
-    fn templates_are_read_with_what_the_gateway_tells() {
+    fn templates_are_read_with_the_reported_members() {
         let data = r#"[{"id":5,"name":"Sale","template":"Hi, %name%","count":"8 / 1",
             "datetime":"2026-11-21T10:00:00+02:00"},{"id":"6","template":"Bye"}]"#;
-        let templates = answer(&ListSmsTemplates, data).unwrap();
-        assert_eq!((templates[0].id.clone(), templates[0].count.as_deref()), (Some(MsgId::Number(5)), Some("8 / 1")));
+        let templates = read_payload(&ListSmsTemplates, data).unwrap();
+        assert_eq!(
+            (templates[0].id.clone(), templates[0].count.as_deref()),
+            (Some(GatewayMessageId::Number(5)), Some("8 / 1"))
+        );
         assert_eq!((templates[1].name.as_deref(), templates[1].text.as_deref()), (None, Some("Bye")));
         let create = CreateSmsTemplate { name: "Sale".into(), text: "Hi".into() };
-        assert_eq!(answer(&create, r#"{"id":7,"count":"2 / 1"}"#).unwrap().id, Some(MsgId::Number(7)));
+        assert_eq!(read_payload(&create, r#"{"id":7,"count":"2 / 1"}"#).unwrap().id, Some(GatewayMessageId::Number(7)));
         for nothing in ["[]", "null", "{}", "7", r#"{"id":""}"#] {
-            assert!(answer(&create, nothing).is_err(), "{nothing} names no template");
+            assert!(read_payload(&create, nothing).is_err(), "{nothing} names no template");
         }
     }
 
     #[test]
-    fn a_deletion_tells_its_number_or_nothing() {
+    fn deletion_reports_its_number_or_nothing() {
         for (data, expected) in [(r#"{"deleted":1}"#, Some(1)), (r#"{"deleted":"0"}"#, Some(0)), ("{}", None)] {
-            assert_eq!(answer(&DeleteSmsTemplate { id: 5 }, data).unwrap(), expected, "{data}");
+            assert_eq!(read_payload(&DeleteSmsTemplate { id: 5 }, data).unwrap(), expected, "{data}");
         }
         for nothing in ["[]", "null", "1"] {
-            assert!(answer(&DeleteSmsTemplate { id: 5 }, nothing).is_err(), "{nothing}");
+            assert!(read_payload(&DeleteSmsTemplate { id: 5 }, nothing).is_err(), "{nothing}");
         }
     }
 }

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::Inquiry;
 use super::sms_templates::Deletion;
-use crate::domain::MsgId;
-use crate::gateway::json_api::words::{Words, record, records};
+use crate::domain::GatewayMessageId;
+use crate::gateway::json_api::words::{RedactingReader, read_record, read_records};
 
 /// A Viber template; members that the gateway does not tell are nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViberTemplate {
     /// The gateway's identifier of the template.
-    pub id: Option<MsgId>,
+    pub id: Option<GatewayMessageId>,
     /// The sender name that it is for.
     pub signature: Option<String>,
     /// Its text.
@@ -45,7 +45,7 @@ pub struct DeleteViberTemplate {
 }
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct ViberTemplatePayload<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -56,12 +56,12 @@ struct Record<'a> {
     status: Option<&'a RawValue>,
 }
 
-fn template(record: &Record<'_>, words: &Words<'_>) -> ViberTemplate {
+fn to_template(record: &ViberTemplatePayload<'_>, words: &RedactingReader<'_>) -> ViberTemplate {
     ViberTemplate {
-        id: words.id(record.id),
-        signature: words.text(record.signature),
-        text: words.whole(record.template),
-        status: words.text(record.status),
+        id: words.read_id(record.id),
+        signature: words.read_text(record.signature),
+        text: words.read_whole_text(record.template),
+        status: words.read_text(record.status),
     }
 }
 
@@ -69,13 +69,17 @@ impl Inquiry for ListViberTemplates {
     type Answer = Vec<ViberTemplate>;
     const READS_ONLY: bool = true;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/viber/list" })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<Vec<ViberTemplate>, &'static str> {
-        let records: Vec<Record<'_>> = records(payload)?;
-        Ok(records.iter().map(|record| template(record, words)).collect())
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<Vec<ViberTemplate>, &'static str> {
+        let records: Vec<ViberTemplatePayload<'_>> = read_records(payload)?;
+        Ok(records.iter().map(|record| to_template(record, words)).collect())
     }
 }
 
@@ -83,12 +87,16 @@ impl Inquiry for CreateViberTemplate {
     type Answer = ViberTemplate;
     const READS_ONLY: bool = false;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/viber/create", "signature": self.signature, "template": self.text })
     }
 
-    fn read(&self, payload: Option<&RawValue>, words: &Words<'_>) -> Result<ViberTemplate, &'static str> {
-        let created = template(&record(payload)?, words);
+    fn read_answer(
+        &self,
+        payload: Option<&RawValue>,
+        words: &RedactingReader<'_>,
+    ) -> Result<ViberTemplate, &'static str> {
+        let created = to_template(&read_record(payload)?, words);
         if created.id.is_some() { Ok(created) } else { Err("has no identifier") }
     }
 }
@@ -98,34 +106,34 @@ impl Inquiry for DeleteViberTemplate {
     type Answer = Option<u64>;
     const READS_ONLY: bool = false;
 
-    fn operation(&self) -> Value {
+    fn to_operation(&self) -> Value {
         json!({ "type": "template/viber/delete", "id": self.id, "template": self.text })
     }
 
-    fn read(&self, payload: Option<&RawValue>, _: &Words<'_>) -> Result<Option<u64>, &'static str> {
+    fn read_answer(&self, payload: Option<&RawValue>, _: &RedactingReader<'_>) -> Result<Option<u64>, &'static str> {
         Deletion::read(payload)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::answer;
+    use super::super::ask::tests::read_payload;
     use super::*;
 
     #[test]
-    fn templates_are_read_with_what_the_gateway_tells() {
+    fn templates_are_read_with_the_reported_members() {
         let data = r#"[{"id":"3","template":"Hi","signature":"OlenaCo","status":"approved"},{"id":4}]"#;
-        let templates = answer(&ListViberTemplates, data).unwrap();
+        let templates = read_payload(&ListViberTemplates, data).unwrap();
         let told = |at: usize| (templates[at].signature.as_deref(), templates[at].status.as_deref());
         assert_eq!((told(0), told(1)), ((Some("OlenaCo"), Some("approved")), (None, None)));
         let create = CreateViberTemplate { signature: "OlenaCo".into(), text: "Hi".into() };
-        assert_eq!(answer(&create, r#"{"id":5,"status":"new"}"#).unwrap().status.as_deref(), Some("new"));
+        assert_eq!(read_payload(&create, r#"{"id":5,"status":"new"}"#).unwrap().status.as_deref(), Some("new"));
     }
 
     #[test]
-    fn a_template_is_deleted_by_its_number_and_its_text() {
+    fn template_is_deleted_by_number_and_text() {
         let delete = DeleteViberTemplate { id: 3, text: "Hi".into() };
-        assert_eq!(delete.operation(), json!({ "type": "template/viber/delete", "id": 3, "template": "Hi" }));
-        assert_eq!(answer(&delete, r#"{"deleted":1}"#).unwrap(), Some(1));
+        assert_eq!(delete.to_operation(), json!({ "type": "template/viber/delete", "id": 3, "template": "Hi" }));
+        assert_eq!(read_payload(&delete, r#"{"deleted":1}"#).unwrap(), Some(1));
     }
 }

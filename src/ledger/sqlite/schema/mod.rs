@@ -46,7 +46,7 @@ pub(super) fn migrations() -> Vec<Migration> {
 
 /// How the schema of a database stands to the newest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Age {
+pub(super) enum SchemaAge {
     /// There is nothing to do.
     Newest,
     /// It has to be brought to it first; a database without tables is the oldest.
@@ -59,7 +59,7 @@ pub(super) enum Age {
 pub(super) const WITH_CHAINS: i64 = 24;
 
 /// The version of the schema of a database; 0 if it has no tables. Takes no turn to write.
-pub(super) async fn version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
+pub(super) async fn load_version(connection: &mut SqliteConnection) -> sqlx::Result<i64> {
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name = '_sqlx_migrations'")
         .fetch_one(&mut *connection)
         .await?;
@@ -72,12 +72,12 @@ pub(super) async fn version(connection: &mut SqliteConnection) -> sqlx::Result<i
 }
 
 /// How old the schema of a database is; takes no turn to write.
-pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> {
+pub(super) async fn load_schema_age(connection: &mut SqliteConnection) -> sqlx::Result<SchemaAge> {
     let newest = i64::try_from(migrations().len()).unwrap_or(i64::MAX);
-    Ok(match version(connection).await?.cmp(&newest) {
-        Ordering::Less => Age::Older,
-        Ordering::Equal => Age::Newest,
-        Ordering::Greater => Age::Newer,
+    Ok(match load_version(connection).await?.cmp(&newest) {
+        Ordering::Less => SchemaAge::Older,
+        Ordering::Equal => SchemaAge::Newest,
+        Ordering::Greater => SchemaAge::Newer,
     })
 }
 
@@ -85,6 +85,6 @@ pub(super) async fn age(connection: &mut SqliteConnection) -> sqlx::Result<Age> 
 ///
 /// The turn to write is taken before anything is looked at: of two processes that open a new ledger at once
 /// the second waits, and finds the first one's tables.
-pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
+pub(super) async fn run_migrations(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
     Migrator::with_migrations(migrations()).run(connection).await
 }

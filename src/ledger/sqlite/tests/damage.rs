@@ -7,20 +7,20 @@ use sqlx::Row as _;
 use super::*;
 use crate::domain::Chain;
 use crate::ledger::sqlite::schema::migrations;
-use crate::ledger::{Author, Change, NewRowEvent};
+use crate::ledger::{Author, NewRowEvent, RowChange};
 
-async fn connect(path: &Path) -> sqlx::SqliteConnection {
+async fn open_file(path: &Path) -> sqlx::SqliteConnection {
     sqlx::sqlite::SqliteConnectOptions::new().filename(path).connect().await.unwrap()
 }
 
-impl Scene {
-    fn path(&self) -> std::path::PathBuf {
+impl SqliteScene {
+    fn ledger_path(&self) -> std::path::PathBuf {
         self.folder.path().join("ledger")
     }
 
     /// Turns one bit of a blob around, behind the ledger's back.
-    async fn flip(&self, table: &str, column: &str) {
-        let mut other = connect(&self.path()).await;
+    async fn flip_bit(&self, table: &str, column: &str) {
+        let mut other = open_file(&self.ledger_path()).await;
         let read = sqlx::AssertSqlSafe(format!("SELECT {column} FROM {table} LIMIT 1"));
         let mut bytes: Vec<u8> = sqlx::query_scalar(read).fetch_one(&mut other).await.unwrap();
         let last = bytes.len() - 1;
@@ -31,50 +31,50 @@ impl Scene {
     }
 }
 
-async fn hold(ledger: &SqliteLedger) -> Hold {
-    ledger.hold("sale", "account").await.unwrap().expect("nobody has it")
+async fn hold_campaign(ledger: &SqliteLedger) -> CampaignLock {
+    ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it")
 }
 
-fn damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
+fn assert_damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
     assert!(matches!(result, Err(LedgerError::Damaged { .. } | LedgerError::DamagedFile { .. })), "{result:?}");
 }
 
 #[tokio::test]
-async fn a_row_whose_outcome_is_damaged_is_in_doubt() {
-    let scene = Scene::new().await;
-    scene.begin(1, scene.mine).await;
-    scene.settle(1, [not_sent(), not_sent()]).await;
-    assert_eq!(scene.states(1).await, [State::Planned, State::Planned]);
-    scene.flip("envelopes", "outcomes").await;
-    assert_eq!(scene.states(1).await, [State::InDoubt, State::InDoubt]);
+async fn row_with_damaged_outcome_is_in_doubt() {
+    let scene = SqliteScene::new().await;
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [not_sent(), not_sent()]).await;
+    assert_eq!(scene.outcome_states(1).await, [RowState::Planned, RowState::Planned]);
+    scene.flip_bit("envelopes", "outcomes").await;
+    assert_eq!(scene.outcome_states(1).await, [RowState::InDoubt, RowState::InDoubt]);
 }
 
 #[tokio::test]
-async fn a_damaged_record_of_rows_of_events_of_the_run_or_of_who_is_left_out_stops_everything() {
-    let scene = Scene::new().await;
-    scene.begin(1, scene.mine).await;
-    scene.settle(1, [doubt(), doubt()]).await;
-    let change = Change::AssumedSent { by: Author::Person("olena".into()), why: None };
-    scene.ledger.record(scene.mine, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
-    scene.flip("events", "change").await;
-    damaged(scene.ledger.events(scene.run.key).await);
-    damaged(scene.ledger.numbers_sent_to(&[scene.run.key]).await);
-    scene.flip("envelopes", "rows").await;
-    damaged(scene.ledger.envelopes(scene.run.key, 1..=1).await);
-    scene.flip("left_out", "rows").await;
-    damaged(scene.ledger.left_out(scene.run.key).await);
-    let mut other = connect(&scene.path()).await;
+async fn damaged_record_blocks_reading_the_run() {
+    let scene = SqliteScene::new().await;
+    scene.begin_envelope(1, scene.mine).await;
+    scene.settle_envelope(1, [doubt(), doubt()]).await;
+    let change = RowChange::AssumedSent { by: Author::Person("olena".into()), why: None };
+    scene.ledger.record_events(scene.mine, vec![NewRowEvent { row: Row::new(2), envelope: 1, change }]).await.unwrap();
+    scene.flip_bit("events", "change").await;
+    assert_damaged(scene.ledger.load_events(scene.run.key).await);
+    assert_damaged(scene.ledger.load_sent_numbers(&[scene.run.key]).await);
+    scene.flip_bit("envelopes", "rows").await;
+    assert_damaged(scene.ledger.load_envelopes(scene.run.key, 1..=1).await);
+    scene.flip_bit("left_out", "rows").await;
+    assert_damaged(scene.ledger.load_excluded_rows(scene.run.key).await);
+    let mut other = open_file(&scene.ledger_path()).await;
     sqlx::query("UPDATE runs SET first_id = first_id + 1").execute(&mut other).await.unwrap();
-    damaged(scene.ledger.runs(RunFilter::all()).await);
+    assert_damaged(scene.ledger.list_runs(RunFilter::all()).await);
 }
 
 #[tokio::test]
-async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_at_once_per_state_of_the_file() {
-    let Scene { scene: Parts { ledger, .. }, folder } = Scene::new().await;
-    assert!(ledger.unsound().await.is_none());
+async fn quick_check_finds_lost_records_once_per_file_state() {
+    let SqliteScene { scene: Parts { ledger, .. }, folder } = SqliteScene::new().await;
+    assert!(ledger.find_defect().await.is_none());
     ledger.close().await;
     let path = folder.path().join("ledger");
-    let mut other = connect(&path).await;
+    let mut other = open_file(&path).await;
     let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
         .fetch_one(&mut other)
         .await
@@ -87,7 +87,7 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
     lossy[usize::try_from((page - 1) * size + 4).unwrap()] = 0;
     let judge = async || {
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-        let judged = ledger.unsound().await;
+        let judged = ledger.find_defect().await;
         ledger.close().await;
         judged
     };
@@ -101,8 +101,8 @@ async fn a_table_that_lost_records_is_told_to_whoever_only_looks_and_is_looked_a
 }
 
 #[tokio::test]
-async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
-    let Scene { scene: Parts { ledger, mine, .. }, folder } = Scene::new().await;
+async fn incomplete_index_is_found_before_sending() {
+    let SqliteScene { scene: Parts { ledger, mine, .. }, folder } = SqliteScene::new().await;
     for envelope in 1..=3 {
         let row =
             SentRow { row: Row::new(envelope + 1), to: phone(envelope).into(), digest: [0; 8], chain: Chain::UNKNOWN };
@@ -116,11 +116,11 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
             bounds: None,
             leave_by: None,
         };
-        ledger.begin(intent).await.unwrap();
+        ledger.begin_envelope(intent).await.unwrap();
     }
     ledger.close().await;
     let path = folder.path().join("ledger");
-    let mut other = connect(&path).await;
+    let mut other = open_file(&path).await;
     let page: i64 = sqlx::query_scalar("SELECT rootpage FROM sqlite_schema WHERE name = 'envelopes_by_run'")
         .fetch_one(&mut other)
         .await
@@ -135,20 +135,20 @@ async fn an_index_that_misses_an_envelope_is_found_before_anything_is_sent() {
     bytes[at] = 2;
     std::fs::write(&path, bytes).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    damaged(ledger.claim(&hold(&ledger).await, mine.run).await);
-    damaged(ledger.create_run(&new_run(9)).await);
+    assert_damaged(ledger.claim_run(&hold_campaign(&ledger).await, mine.run).await);
+    assert_damaged(ledger.create_run(&new_run(9)).await);
 }
 
 #[tokio::test]
-async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing() {
-    let Scene { scene: Parts { ledger, run, hold, mine }, folder } = Scene::new().await;
+async fn deleted_or_outdated_ledger_sends_nothing() {
+    let SqliteScene { scene: Parts { ledger, run, hold, mine }, folder } = SqliteScene::new().await;
     let path = folder.path().join("ledger");
     let copy = folder.path().join("copy");
-    let mut other = connect(&path).await;
+    let mut other = open_file(&path).await;
     sqlx::query("VACUUM INTO ?").bind(copy.display().to_string()).execute(&mut other).await.unwrap();
     other.close().await.unwrap();
     ledger.request_stop(run.key, false).await.unwrap();
-    ledger.end(mine, run_end()).await.unwrap();
+    ledger.end_run(mine, run_end()).await.unwrap();
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
@@ -162,14 +162,14 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
         for _ in 0..20 {
             // A change that sends nothing must not make it look newer either.
             let refused = ledger.request_stop(run.key, false).await;
-            assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
         }
         ledger.close().await;
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
-        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
-        let refused = ledger.claim(&hold, run.key).await;
-        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
+        let refused = ledger.claim_run(&hold, run.key).await;
+        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
     }
     for mark in [None, Some("half a mark")] {
         std::fs::remove_file(folder.path().join("ledger.mark")).unwrap();
@@ -178,16 +178,16 @@ async fn a_ledger_that_was_deleted_or_put_back_from_an_older_copy_sends_nothing(
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         let refused = ledger.create_run(&new_run(9)).await;
-        assert!(matches!(refused, Err(LedgerError::NotNewest { .. })), "{mark:?}: {refused:?}");
+        assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{mark:?}: {refused:?}");
         std::fs::write(folder.path().join("ledger.mark"), "").unwrap();
     }
-    let (ledger, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
-    assert!(matches!(refused, Some(LedgerError::NotNewest { .. })), "{refused:?}");
-    let progress = ledger.runs(RunFilter::all()).await.unwrap()[0].progress;
-    assert_eq!(progress, Progress::Replaced, "nobody knows what was sent of it meanwhile");
+    let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
+    assert!(matches!(refused, Some(LedgerError::Outdated { .. })), "{refused:?}");
+    let progress = ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress;
+    assert_eq!(progress, RunProgress::Replaced, "nobody knows what was sent of it meanwhile");
     assert!(ledger.create_run(&new_run(9)).await.is_ok());
     ledger.close().await;
-    let (_, refused) = SqliteLedger::accept(&path, Timestamp::now).await.unwrap();
+    let (_, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_none(), "it is remembered: {refused:?}");
 }
 
@@ -240,7 +240,7 @@ async fn write_first_version(other: &mut sqlx::SqliteConnection) {
 }
 
 #[tokio::test]
-async fn a_ledger_of_the_first_version_is_read_and_continued() {
+async fn first_version_ledger_is_read_and_continued() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
     let mut other =
@@ -248,25 +248,25 @@ async fn a_ledger_of_the_first_version_is_read_and_continued() {
     write_first_version(&mut other).await;
     other.close().await.unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    let runs = ledger.runs(RunFilter::all()).await.unwrap();
+    let runs = ledger.list_runs(RunFilter::all()).await.unwrap();
     let [run] = runs.as_slice() else { panic!("one run") };
     assert_eq!((run.name().as_str(), run.recipients), ("sale@1", 10));
-    let envelopes = ledger.envelopes(run.key, 1..=9).await.unwrap();
+    let envelopes = ledger.load_envelopes(run.key, 1..=9).await.unwrap();
     let numbers: Vec<(Row, crate::domain::Addressee)> =
         envelopes.iter().flat_map(|envelope| envelope.rows.iter().map(|sent| (sent.row, sent.to))).collect();
     assert_eq!(numbers, (2..8).map(|row| (Row::new(row), phone(row).into())).collect::<Vec<_>>());
-    let outcomes: Vec<Option<Vec<Outcome>>> =
+    let outcomes: Vec<Option<Vec<OperationOutcome>>> =
         envelopes.into_iter().map(|envelope| envelope.settled.map(|(_, outcomes)| outcomes)).collect();
     assert_eq!(outcomes, [Some(vec![accepted(), rejected()]), Some(vec![doubt(), not_sent()]), None]);
-    let left_out = ledger.left_out(run.key).await.unwrap();
-    let left_out: Vec<(Row, State, &str)> = left_out.in_order().collect();
-    assert_eq!(left_out, [(Row::new(9), State::Invalid, "too short")]);
-    assert_eq!(ledger.claim(&hold(&ledger).await, run.key).await.unwrap().doubtful, 1);
-    assert_eq!(ledger.numbers_sent_to(&[run.key]).await.unwrap().len(), 4);
+    let left_out = ledger.load_excluded_rows(run.key).await.unwrap();
+    let left_out: Vec<(Row, RowState, &str)> = left_out.iter_by_row().collect();
+    assert_eq!(left_out, [(Row::new(9), RowState::Invalid, "too short")]);
+    assert_eq!(ledger.claim_run(&hold_campaign(&ledger).await, run.key).await.unwrap().in_doubt, 1);
+    assert_eq!(ledger.load_sent_numbers(&[run.key]).await.unwrap().len(), 4);
 }
 
 #[tokio::test]
-async fn a_ledger_whose_making_was_interrupted_is_made_anew() {
+async fn ledger_with_interrupted_creation_is_recreated() {
     let folder = tempfile::tempdir().unwrap();
     let (half, path) = (folder.path().join("half"), folder.path().join("ledger"));
     let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&half).create_if_missing(true);

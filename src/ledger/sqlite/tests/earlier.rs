@@ -7,7 +7,7 @@ use super::*;
 use crate::ledger::sqlite::schema;
 
 /// A ledger of the schema before the reasons, with a run for each of these codes and words.
-async fn of_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
+async fn write_exit_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut connection = options.connect().await.unwrap();
     Migrator::with_migrations(schema::migrations().into_iter().take(4).collect()).run(&mut connection).await.unwrap();
@@ -28,24 +28,27 @@ async fn of_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Opt
 }
 
 #[tokio::test]
-async fn a_ledger_is_not_brought_up_to_date_while_an_earlier_version_sends_with_it() {
+async fn ledger_is_not_upgraded_while_an_earlier_version_sends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    of_codes(&path, &[(None, None, None)]).await;
+    write_exit_codes(&path, &[(None, None, None)]).await;
     std::fs::create_dir(folder.path().join("locks")).unwrap();
     let lock = std::fs::File::create(folder.path().join("locks/sale.main")).unwrap();
     lock.lock().unwrap();
     let refused = SqliteLedger::open(&path, Timestamp::now).await.err();
     assert!(matches!(refused, Some(LedgerError::Busy { .. })), "{refused:?}");
     drop(lock);
-    assert_eq!(SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap().len(), 1);
+    assert_eq!(
+        SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap().len(),
+        1
+    );
 }
 
 #[tokio::test]
-async fn open_process_of_an_earlier_version_commits_nothing_after_the_upgrade() {
+async fn earlier_version_commits_nothing_after_upgrade() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    of_codes(&path, &[(None, None, None)]).await;
+    write_exit_codes(&path, &[(None, None, None)]).await;
     let mut earlier = SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     let commit = "UPDATE meta SET generation = generation + 1 RETURNING id, generation";
     assert!(sqlx::query(commit).execute(&mut earlier).await.is_ok());
@@ -54,10 +57,10 @@ async fn open_process_of_an_earlier_version_commits_nothing_after_the_upgrade() 
 }
 
 #[tokio::test]
-async fn what_was_left_open_of_single_messages_is_over_and_a_campaigns_run_goes_on() {
+async fn upgrade_ends_open_single_messages_but_not_campaigns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    of_codes(&path, &[(None, None, None)]).await;
+    write_exit_codes(&path, &[(None, None, None)]).await;
     let options = SqliteConnectOptions::new().filename(&path);
     let mut connection = options.connect().await.unwrap();
     let renamed = "INSERT INTO runs SELECT key + 1, 'gateway.lookup', number, edition, gateway, account, endpoint, kind, live, round,
@@ -65,13 +68,16 @@ async fn what_was_left_open_of_single_messages_is_over_and_a_campaigns_run_goes_
         lag FROM runs";
     sqlx::query(renamed).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap();
+    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
     let told: Vec<_> = runs.iter().map(|run| (run.name(), run.progress, run.epoch)).collect();
-    assert_eq!(told, [("sale@1".into(), Progress::Open, None), ("gateway.lookup@1".into(), Progress::Finished, None)]);
+    assert_eq!(
+        told,
+        [("sale@1".into(), RunProgress::Open, None), ("gateway.lookup@1".into(), RunProgress::Finished, None)]
+    );
 }
 
 #[tokio::test]
-async fn the_code_that_a_run_was_kept_with_becomes_the_reason_that_it_followed_from() {
+async fn stored_exit_code_becomes_the_stop_reason() {
     let limit = Some("the rows that were asked for are through");
     let ends: Vec<(Option<u8>, Option<&str>, Option<StopKind>)> = vec![
         (None, None, None),
@@ -90,9 +96,9 @@ async fn the_code_that_a_run_was_kept_with_becomes_the_reason_that_it_followed_f
     ];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger");
-    of_codes(&path, &ends).await;
-    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().runs(RunFilter::all()).await.unwrap();
-    let told: Vec<_> = runs.iter().map(|run| (run.stopped.as_deref(), run.stop)).collect();
+    write_exit_codes(&path, &ends).await;
+    let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
+    let told: Vec<_> = runs.iter().map(|run| (run.stop_reason.as_deref(), run.stop)).collect();
     let expected: Vec<_> = ends.into_iter().map(|(_, stopped, stop)| (stopped, stop)).collect();
     assert_eq!(told, expected);
 }

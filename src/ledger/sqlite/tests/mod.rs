@@ -12,22 +12,22 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sqlx::{ConnectOptions, Connection};
 
-use crate::domain::{MsgId, OperationKind, Outcome, Row};
+use crate::domain::{GatewayMessageId, OperationKind, OperationOutcome, Row};
 use crate::ledger::conformance::scene::{
     Scene as Parts, accepted, doubt, granted, new_run, not_sent, phone, rejected, run_end,
 };
 use crate::ledger::{
-    Allowance, Hold, Intent, Ledger, LedgerError, NewRun, Progress, RunFilter, SentRow, SqliteLedger, State, StopKind,
-    Upkeep as _,
+    Allowance, CampaignLock, Intent, Ledger, LedgerError, LedgerMaintenance as _, NewRun, RowState, RunFilter,
+    RunProgress, SentRow, SqliteLedger, StopKind,
 };
 
 /// The scene in a folder that goes away.
-struct Scene {
+struct SqliteScene {
     scene: Parts<SqliteLedger>,
     folder: tempfile::TempDir,
 }
 
-impl std::ops::Deref for Scene {
+impl std::ops::Deref for SqliteScene {
     type Target = Parts<SqliteLedger>;
 
     fn deref(&self) -> &Self::Target {
@@ -35,17 +35,17 @@ impl std::ops::Deref for Scene {
     }
 }
 
-impl Scene {
+impl SqliteScene {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
-        Self { scene: Parts::on(ledger).await, folder }
+        Self { scene: Parts::new(ledger).await, folder }
     }
 }
 
 #[tokio::test]
-async fn a_commit_waits_for_the_disk() {
-    let scene = Scene::new().await;
+async fn commit_waits_for_the_disk() {
+    let scene = SqliteScene::new().await;
     let told = scene.ledger.write(|connection, _| {
         Box::pin(async move {
             let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
@@ -57,43 +57,43 @@ async fn a_commit_waits_for_the_disk() {
 }
 
 #[tokio::test]
-async fn after_a_failed_write_nothing_is_written_any_more() {
-    let scene = Scene::new().await;
+async fn failed_write_stops_all_later_writes() {
+    let scene = SqliteScene::new().await;
     let path = scene.folder.path().join("ledger");
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("DROP TABLE envelopes").execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    let failed = scene.ledger.begin(scene.intent(1, scene.mine)).await;
+    let failed = scene.ledger.begin_envelope(scene.new_intent(1, scene.mine)).await;
     assert!(matches!(failed, Err(LedgerError::Storage { .. })), "{failed:?}");
     let later = scene.ledger.request_stop(scene.run.key, true).await;
     assert!(matches!(later, Err(LedgerError::Closed)), "{later:?}");
 }
 
 #[tokio::test]
-async fn while_another_process_has_the_turn_that_is_told_and_afterwards_it_is_written_again() {
-    let mut scene = Scene::new().await;
+async fn busy_ledger_is_reported_and_written_afterwards() {
+    let mut scene = SqliteScene::new().await;
     let path = scene.folder.path().join("ledger");
     let mut hasty = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     hasty.patience.working = std::time::Duration::from_millis(1);
     scene.scene.ledger = hasty;
-    scene.ledger.prove_writable().await.unwrap();
+    scene.ledger.check_writable().await.unwrap();
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
-    let asked = futures_util::future::join_all((0..3).map(|_| scene.ledger.prove_writable())).await;
+    let asked = futures_util::future::join_all((0..3).map(|_| scene.ledger.check_writable())).await;
     assert!(asked.iter().all(|told| matches!(told, Err(LedgerError::Busy { .. }))), "{asked:?}");
     sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
-    scene.ledger.prove_writable().await.unwrap();
+    scene.ledger.check_writable().await.unwrap();
 }
 
 #[tokio::test]
-async fn changes_that_wait_together_are_all_written() {
-    let scene = Arc::new(Scene::new().await);
+async fn concurrent_changes_are_all_written() {
+    let scene = Arc::new(SqliteScene::new().await);
     let begun = (1..=200).map(|rows| {
         let scene = Arc::clone(&scene);
-        tokio::spawn(async move { scene.begin(rows, scene.mine).await })
+        tokio::spawn(async move { scene.begin_envelope(rows, scene.mine).await })
     });
     let begun = futures_util::future::join_all(begun).await;
-    let summaries = scene.ledger.envelope_summaries(scene.run.key).await.unwrap();
+    let summaries = scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);
     // Whichever came first: each has a number of its own, and under it its own rows.
     for (rows, begun) in (1..).zip(begun) {
@@ -105,9 +105,9 @@ async fn changes_that_wait_together_are_all_written() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_its_owner_can_read_the_ledger() {
+async fn ledger_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
-    let scene = Scene::new().await;
+    let scene = SqliteScene::new().await;
     for file in ["ledger", "ledger-wal", "ledger-shm"] {
         let mode = std::fs::metadata(scene.folder.path().join(file)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
@@ -115,8 +115,8 @@ async fn only_its_owner_can_read_the_ledger() {
 }
 
 #[tokio::test]
-async fn a_ledger_of_a_newer_version_is_refused() {
-    let Scene { scene: Parts { ledger, .. }, folder } = Scene::new().await;
+async fn ledger_of_a_newer_version_is_refused() {
+    let SqliteScene { scene: Parts { ledger, .. }, folder } = SqliteScene::new().await;
     drop(ledger);
     let path = folder.path().join("ledger");
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
@@ -129,15 +129,15 @@ async fn a_ledger_of_a_newer_version_is_refused() {
 }
 
 #[tokio::test]
-async fn an_account_that_had_its_profiles_name_before_it_is_the_host_alone() {
+async fn profile_name_is_stripped_from_stored_account() {
     for (account, known_as) in [("main@gateway.example", "gateway.example"), ("main", "main"), ("a@b", "a@b")] {
         let folder = tempfile::tempdir().unwrap();
         let ledger = SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.unwrap();
         let run = ledger.create_run(&NewRun { account: account.into(), ..new_run(1) }).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let run = ledger.runs(RunFilter::all()).await.unwrap().remove(0);
+        let run = ledger.list_runs(RunFilter::all()).await.unwrap().remove(0);
         assert_eq!(run.account, known_as);
-        assert!(run.went_through("renamed", known_as) && run.went_through("main", "moved.example"));
-        assert!(!run.went_through("renamed", "elsewhere.example"));
+        assert!(run.uses_gateway("renamed", known_as) && run.uses_gateway("main", "moved.example"));
+        assert!(!run.uses_gateway("renamed", "elsewhere.example"));
     }
 }

@@ -3,14 +3,14 @@
 use super::*;
 
 /// The rules of the findings, each with its message and its help.
-fn words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
+fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
     let words = |finding: &Finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default());
     loaded.findings.iter().map(|finding| (finding.rule.id, words(finding))).collect()
 }
 
 #[track_caller]
-fn has_words(yaml: &str, expected: &[(&str, &str)]) {
-    let told = words(&House::new().load(yaml));
+fn contains_words(yaml: &str, expected: &[(&str, &str)]) {
+    let told = count_words(&CampaignFixture::new().load_text(yaml));
     assert_eq!(told.len(), expected.len(), "{yaml}{told:#?}");
     for ((rule, words), (expected_rule, expected_words)) in told.iter().zip(expected) {
         assert_eq!(rule, expected_rule, "{yaml}");
@@ -19,58 +19,61 @@ fn has_words(yaml: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn texts_without_by_are_one_finding_with_their_form() {
+fn texts_without_by_give_one_finding_with_the_form() {
     let unnamed = "write `message: { by: language, texts: { uk: …, en: … } }`";
-    has_words(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
-    has_words(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
+    contains_words(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
+    contains_words(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
     let named = "write `message: { by: lang, texts: { uk: …, en: … } }`";
-    has_words(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
+    contains_words(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
 }
 
 #[test]
 fn other_maps_of_a_message_keep_their_findings() {
-    let message = |map: &str| told(&House::new().load(with_message(map)));
+    let message = |map: &str| list_findings(&CampaignFixture::new().load_text(with_message(map)));
     assert_eq!(message("{ fil: a.txt }"), [("unknown-key", 5, 16)]);
     assert_eq!(message("{ first_name }"), [("wrong-type", 5, 16)]);
 }
 
 #[test]
-fn variants_in_a_list_are_told_with_their_names() {
+fn variants_in_a_list_are_reported_with_their_names() {
     let campaign =
         |variants: &str| format!("{}variants: {variants}\n", with_channels("- sms: { signature: Co, message: Hi }\n"));
     let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
-    has_words(
+    contains_words(
         &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
         &[("wrong-type", form), ("unknown-key", "move `message` under a channel, for example `- sms: ")],
     );
-    has_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
-    has_words(&campaign("[{ share: 50% }, { share: 50% }]"), &[("wrong-type", "write, for example, `variants: { a: ")]);
+    contains_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
+    contains_words(
+        &campaign("[{ share: 50% }, { share: 50% }]"),
+        &[("wrong-type", "write, for example, `variants: { a: ")],
+    );
 }
 
 #[test]
-fn order_of_channels_is_one_finding_if_another_carries_all() {
+fn channel_order_gives_one_finding_if_another_works() {
     let sms = "- sms: { signature: A, message: B }\n";
     let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
     let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
     let order = "with `sms` before `viber`, the channels do not support `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
-    has_words(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
+    contains_words(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
     let order = "put `rcs` first, then `viber`, then `sms`";
     let plain = "- viber: { signature: A, message: B }\n";
-    has_words(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
+    contains_words(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
     let voice = "- voice: { message: B }\n";
-    let told = words(&House::new().load(with_channels(&format!("{voice}{viber}"))));
+    let told = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
     assert!(told.len() > 1 && told.iter().all(|(_, words)| !words.contains("first, then")), "{told:#?}");
 }
 
 #[test]
-fn swapped_columns_are_one_finding_with_the_right_line() {
+fn swapped_columns_give_one_finding_with_the_fix() {
     let campaign = |columns: &str| {
         with_channels("- sms: { signature: Co, message: \"{{ code }}\" }\n")
             .replace("file: a.csv", &format!("file: a.csv, columns: {{ {columns} }}"))
     };
     let right = "write the names first: `columns: { phone: \"Телефон\", code: \"Код\" }`";
-    has_words(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
-    has_words(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
+    contains_words(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
+    contains_words(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
     // Here only one name is wrong.
     for columns in [
         "phone: mobile, \"Код\": code",
@@ -78,7 +81,7 @@ fn swapped_columns_are_one_finding_with_the_right_line() {
         "\"Код\": code",
         "\"Код\": Code, \"Ім'я\": Name",
     ] {
-        let told = words(&House::new().load(campaign(columns)));
+        let told = count_words(&CampaignFixture::new().load_text(campaign(columns)));
         assert!(told.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")), "{told:#?}");
     }
 }
@@ -89,11 +92,11 @@ fn misplaced_timezone_is_not_missing_as_well() {
     let with = |lines: &str| with_channels(sms) + lines;
     let place = "move `timezone` to the top level";
     let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
-    has_words(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
-    has_words(
+    contains_words(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
+    contains_words(
         &with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
         &[("unknown-key", place)],
     );
-    has_words(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
-    has_words(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
+    contains_words(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
+    contains_words(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
 }

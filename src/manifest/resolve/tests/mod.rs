@@ -11,7 +11,7 @@ use jiff::civil::date;
 use proptest::prelude::*;
 
 use super::*;
-use crate::finding::show;
+use crate::finding::render_findings;
 
 const FULL: &str = r#"name: autumn-sale
 edition: "{{ today }}"
@@ -45,9 +45,9 @@ results: out/sale.csv
 "#;
 
 /// A folder with a campaign file and the texts that the tables use.
-struct House(tempfile::TempDir);
+struct CampaignFixture(tempfile::TempDir);
 
-impl House {
+impl CampaignFixture {
     fn new() -> Self {
         let house = tempfile::tempdir().unwrap();
         fs::create_dir_all(house.path().join("campaigns")).unwrap();
@@ -59,28 +59,29 @@ impl House {
         Self(house)
     }
 
-    fn load(&self, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
+    fn load_text(&self, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
         self.load_as("autumn-sale.yaml", yaml)
     }
 
     fn load_as(&self, name: &str, yaml: impl AsRef<[u8]>) -> LoadedFile<Campaign> {
         let path = self.folder().join(name);
         fs::write(&path, yaml).unwrap();
-        load_campaign(&path, Day::Is(date(2026, 12, 1)))
+        load_campaign(&path, CampaignDay::Is(date(2026, 12, 1)))
     }
 
     fn folder(&self) -> PathBuf {
         self.0.path().join("campaigns")
     }
 
-    fn campaign(&self, yaml: &str) -> Campaign {
-        let loaded = self.load(yaml);
-        loaded.value.unwrap_or_else(|| panic!("{}", show(&loaded.findings, false)))
+    fn load_valid(&self, yaml: &str) -> Campaign {
+        let loaded = self.load_text(yaml);
+        loaded.value.unwrap_or_else(|| panic!("{}", render_findings(&loaded.findings, false)))
     }
 }
 
-fn told(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, usize, usize)> {
-    let place = |finding: &Finding| finding.place.as_ref().map_or((0, 0), |place| (place.line(), place.column()));
+fn list_findings(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, usize, usize)> {
+    let place =
+        |finding: &Finding| finding.place.as_ref().map_or((0, 0), |place| (place.line_number(), place.column_number()));
     loaded.findings.iter().map(|finding| (finding.rule.id, place(finding).0, place(finding).1)).collect()
 }
 
@@ -98,21 +99,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn no_bytes_panic(bytes: Vec<u8>) {
-        let house = House::new();
-        let loaded = house.load(&bytes);
+    fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
+        let house = CampaignFixture::new();
+        let loaded = house.load_text(&bytes);
         prop_assert!(loaded.value.is_some() || !loaded.findings.is_empty());
-        prop_assert_eq!(show(&loaded.findings, true).is_empty(), loaded.findings.is_empty());
+        prop_assert_eq!(render_findings(&loaded.findings, true).is_empty(), loaded.findings.is_empty());
     }
 
     #[test]
-    fn no_slip_in_a_good_file_panics(at in 0..FULL.len(), remove in 0..40_usize, insert in "[-:#{}\\[\\]\"'|>&*!%@` \n\ta-zї]{0,6}") {
+    fn mistakes_in_a_valid_file_never_panic(at in 0..FULL.len(), remove in 0..40_usize, insert in "[-:#{}\\[\\]\"'|>&*!%@` \n\ta-zї]{0,6}") {
         let chars: Vec<char> = FULL.chars().collect();
         let at = at.min(chars.len());
         let end = (at + remove).min(chars.len());
         let yaml: String = chars[..at].iter().chain(insert.chars().collect::<Vec<_>>().iter()).chain(&chars[end..]).collect();
-        let loaded = House::new().load(&yaml);
+        let loaded = CampaignFixture::new().load_text(&yaml);
         let refused = loaded.findings.iter().any(Finding::is_error);
-        prop_assert_eq!(loaded.value.is_none(), refused, "{}", show(&loaded.findings, false));
+        prop_assert_eq!(loaded.value.is_none(), refused, "{}", render_findings(&loaded.findings, false));
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn slips_in_a_message_are_told_before_garbage_is_sent() {
+fn mistakes_in_a_message_are_reported() {
     let long = format!("\"{}\"", "x ".repeat(33_000));
     let cases = [
         ("Sale #1 today", "cut-text", 5, 18),
@@ -41,17 +41,21 @@ fn slips_in_a_message_are_told_before_garbage_is_sent() {
         ("| text", "yaml-quote", 5, 14),
         ("\"50\\% off\"", "yaml-quote", 5, 14),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (message, rule, line, column) in cases {
-        let loaded = house.load(with_message(message));
-        assert!(told(&loaded).contains(&(rule, line, column)), "{message}: {}", show(&loaded.findings, false));
+        let loaded = house.load_text(with_message(message));
+        assert!(
+            list_findings(&loaded).contains(&(rule, line, column)),
+            "{message}: {}",
+            render_findings(&loaded.findings, false)
+        );
         let warns = matches!(rule, "single-braces" | "foreign-placeholder" | "typographic-quotes");
         assert_eq!(loaded.value.is_some(), warns && message != "“Hi: there”", "{message}");
     }
 }
 
 #[test]
-fn what_the_contract_refuses_is_told_with_its_key() {
+fn contract_violations_are_reported_with_their_key() {
     let cases = [
         ("- rcs: { signature: Co, message: Hi }\n", vec![("missing-key", 3, 3)]),
         (
@@ -79,15 +83,15 @@ fn what_the_contract_refuses_is_told_with_its_key() {
         ("- voice: { message: Hi, gender: robot, language: l, name: n }\n", vec![("unknown-value", 3, 33)]),
         ("- whatsapp: { message: Hi }\n", vec![("missing-key", 3, 3)]),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load(with_channels(channels));
-        assert_eq!(told(&loaded), expected, "{channels}{}", show(&loaded.findings, false));
+        let loaded = house.load_text(with_channels(channels));
+        assert_eq!(list_findings(&loaded), expected, "{channels}{}", render_findings(&loaded.findings, false));
     }
 }
 
 #[test]
-fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
+fn keys_an_operation_cannot_carry_are_reported() {
     let sms = "- sms: { signature: A, message: B, lifetime: 1h }\n";
     let viber = "- viber: { signature: A, message: B, lifetime: 1h }\n";
     let full_rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l, short_link: true }\n";
@@ -111,15 +115,15 @@ fn what_an_operation_cannot_carry_is_never_dropped_in_silence() {
             vec![("not-carried", 3, 24)],
         ),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load(with_channels(&channels));
-        assert_eq!(told(&loaded), expected, "{channels}{}", show(&loaded.findings, false));
+        let loaded = house.load_text(with_channels(&channels));
+        assert_eq!(list_findings(&loaded), expected, "{channels}{}", render_findings(&loaded.findings, false));
     }
 }
 
 #[test]
-fn extra_properties_may_not_hide_known_ones() {
+fn extra_properties_cannot_replace_known_ones() {
     let fields =
         |channel: &str, fields: &str| format!("- {channel}: {{ signature: A, message: B, fields: {{ {fields} }} }}\n");
     let sms = fields("sms", "y: 1");
@@ -133,16 +137,21 @@ fn extra_properties_may_not_hide_known_ones() {
         (format!("{}operation: pipeline\n", fields("sms", "message: x")), 1),
         (format!("{}operation: pipeline\n", fields("sms", "phone: 1")), 0),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (channels, count) in cases {
-        let loaded = house.load(with_channels(&channels));
-        let collisions = told(&loaded).iter().filter(|(rule, ..)| *rule == "field-collision").count();
-        assert_eq!((collisions, loaded.findings.len()), (count, count), "{channels}{}", show(&loaded.findings, false));
+        let loaded = house.load_text(with_channels(&channels));
+        let collisions = list_findings(&loaded).iter().filter(|(rule, ..)| *rule == "field-collision").count();
+        assert_eq!(
+            (collisions, loaded.findings.len()),
+            (count, count),
+            "{channels}{}",
+            render_findings(&loaded.findings, false)
+        );
     }
 }
 
 #[test]
-fn a_list_of_channels_that_is_not_one_says_how_to_write_it() {
+fn malformed_channel_list_shows_the_correct_form() {
     let cases = [
         ("channels:\n  sms: { signature: A, message: B }\n", ("wrong-type", 2, 1)),
         ("channels: sms\n", ("wrong-type", 2, 11)),
@@ -158,16 +167,16 @@ fn a_list_of_channels_that_is_not_one_says_how_to_write_it() {
         ("channels:\n  - sms\n", ("missing-key", 3, 5)),
         ("channels:\n  - [sms]\n", ("wrong-type", 3, 6)),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (channels, expected) in cases {
-        let loaded = house.load(format!("recipients: {{ file: a.csv }}\n{channels}"));
-        assert!(told(&loaded).contains(&expected), "{channels}{}", show(&loaded.findings, false));
+        let loaded = house.load_text(format!("recipients: {{ file: a.csv }}\n{channels}"));
+        assert!(list_findings(&loaded).contains(&expected), "{channels}{}", render_findings(&loaded.findings, false));
         assert!(loaded.value.is_none(), "{channels}");
     }
 }
 
 #[test]
-fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
+fn wrong_keys_and_values_are_reported_in_place() {
     let rest = "channels: [hlr]\n";
     let list = "recipients: { file: a.csv }\n";
     let cases = [
@@ -250,10 +259,10 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
         ("- a\n".to_owned(), ("wrong-type", 1, 3)),
         (format!("{}{}", "[".repeat(40), "]".repeat(40)), ("file-too-complex", 1, 33)),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (yaml, expected) in cases {
-        let loaded = house.load(&yaml);
-        assert!(told(&loaded).contains(&expected), "{yaml}{}", show(&loaded.findings, false));
+        let loaded = house.load_text(&yaml);
+        assert!(list_findings(&loaded).contains(&expected), "{yaml}{}", render_findings(&loaded.findings, false));
         assert!(loaded.value.is_none(), "{yaml}");
         assert!(
             loaded.findings.iter().all(|finding| finding.help.is_some() || finding.rule.id == "out-of-range"),
@@ -263,30 +272,30 @@ fn keys_and_values_that_do_not_fit_are_told_where_they_stand() {
 }
 
 #[test]
-fn a_file_whose_name_cannot_be_the_campaigns_is_told_what_to_write() {
-    let loaded = House::new().load_as("Autumn Sale.yaml", with_message("Hi"));
-    assert_eq!(told(&loaded), [("campaign-name", 1, 1)]);
+fn unusable_file_name_asks_for_a_name_key() {
+    let loaded = CampaignFixture::new().load_as("Autumn Sale.yaml", with_message("Hi"));
+    assert_eq!(list_findings(&loaded), [("campaign-name", 1, 1)]);
     assert!(loaded.findings[0].help.as_ref().unwrap().contains("`name: autumn-sale`"));
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_together() {
     let yaml = "nam: x\nrecipients: { file: a.csv, region: UK }\nchannels:\n  - sms: { signatur: A, message: B }\ndelivery: { batch: 0 }\n";
-    let loaded = House::new().load(yaml);
-    let rules: Vec<&str> = told(&loaded).iter().map(|(rule, ..)| *rule).collect();
+    let loaded = CampaignFixture::new().load_text(yaml);
+    let rules: Vec<&str> = list_findings(&loaded).iter().map(|(rule, ..)| *rule).collect();
     assert_eq!(rules, ["unknown-key", "unknown-region", "unknown-key", "out-of-range"]);
 }
 
 #[test]
-fn a_great_many_problems_are_cut_short_and_still_refuse() {
+fn many_problems_are_truncated_and_still_refuse() {
     let yaml: String = (0..500).map(|number| format!("unknown{number}: x\n")).collect();
-    let loaded = House::new().load(yaml);
+    let loaded = CampaignFixture::new().load_text(yaml);
     assert_eq!(loaded.findings.len(), 101);
     assert!(loaded.findings[100].message.starts_with("402 more") && loaded.value.is_none());
 }
 
 #[test]
-fn a_slip_of_the_keyboard_is_told_where_it_is_and_nothing_that_follows_from_it() {
+fn typing_error_hides_findings_that_follow_from_it() {
     let rest = "channels:\n  - sms:\n      signature: Co\n      message: Hi\n";
     let cases = [
         (format!("recipients:\n  file:list.csv\n{rest}"), "yaml-syntax", 2, 7),
@@ -294,17 +303,17 @@ fn a_slip_of_the_keyboard_is_told_where_it_is_and_nothing_that_follows_from_it()
         (format!("recipients:\n\u{a0}\u{a0}file: list.csv\n{rest}"), "yaml-indentation", 2, 1),
         (format!("recipients: {{ file: x }}\n{}", rest.replace("- sms", "– sms")), "yaml-syntax", 3, 3),
     ];
-    let house = House::new();
+    let house = CampaignFixture::new();
     for (yaml, rule, line, column) in cases {
-        assert_eq!(told(&house.load(&yaml)), [(rule, line, column)], "{yaml}");
+        assert_eq!(list_findings(&house.load_text(&yaml)), [(rule, line, column)], "{yaml}");
     }
     let sound = format!("recipients: {{ file: x }}\n{}", rest.replace("Hi", "\"file:x, – and so on\""));
-    assert_eq!(told(&house.load(&sound)), []);
+    assert_eq!(list_findings(&house.load_text(&sound)), []);
 }
 
 #[test]
-fn a_list_in_the_place_of_a_campaign_leads_to_a_campaign_for_it() {
-    let house = House::new();
+fn list_instead_of_campaign_suggests_init() {
+    let house = CampaignFixture::new();
     for (name, ending) in [("Clients.CSV", "Clients.CSV`"), ("база 2026.csv", "база 2026.csv'`")] {
         let loaded = house.load_as(name, "phone,name\n+380501234567,Olena\n");
         let help = loaded.findings[0].help.as_deref().unwrap_or_default();
@@ -313,9 +322,9 @@ fn a_list_in_the_place_of_a_campaign_leads_to_a_campaign_for_it() {
 }
 
 #[test]
-fn a_key_of_a_channel_that_stands_elsewhere_is_told_where_it_belongs() {
-    let loaded = House::new()
-        .load("recipients: { file: a.csv }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
+fn misplaced_channel_key_suggests_its_place() {
+    let loaded = CampaignFixture::new()
+        .load_text("recipients: { file: a.csv }\nmessage: Hi\nchannels: [{ sms: { signature: Co, message: Hi } }]\n");
     let help = loaded.findings[0].help.as_ref().unwrap();
     assert_eq!(help, "move `message` under a channel, for example `- sms: { message: … }`");
 }

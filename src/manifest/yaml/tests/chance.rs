@@ -4,25 +4,25 @@ use rand::rngs::ChaCha8Rng;
 use rand::{Rng as _, SeedableRng as _};
 
 /// A generator whose draws are the same for the same seed.
-pub(super) struct Chance(ChaCha8Rng);
+pub(super) struct SeededRandom(ChaCha8Rng);
 
-impl Chance {
+impl SeededRandom {
     pub(super) fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
     /// A number below `end`.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(super) fn number_below(&mut self, end: usize) -> usize {
         (self.0.next_u64() % end.max(1) as u64) as usize
     }
 
     /// Whether something happens that does so once in `times` times.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
+        self.number_below(times) == 0
     }
 
     /// One of these.
-    pub(super) fn of<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.below(all.len())]
+    pub(super) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+        all[self.number_below(all.len())]
     }
 }

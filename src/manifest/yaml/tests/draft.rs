@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::chance::Chance;
+use super::chance::SeededRandom;
 
 /// Values of one word, among them everything that YAML takes for something else than a text.
 const WORDS: [&str; 48] = [
@@ -61,18 +61,18 @@ const PIECES: [&str; 16] =
     ["a", "ї", "😀", " ", "word", ": ", " #", "'", "{{ name }}", "%", "- ", "[x]", "&a", "*b", "!c", "0"];
 
 /// A file.
-pub(super) struct Draft {
-    chance: Chance,
+pub(super) struct YamlDraft {
+    chance: SeededRandom,
     text: String,
     anchors: usize,
 }
 
-impl Draft {
+impl YamlDraft {
     /// The text of the file of a seed.
-    pub(super) fn of(seed: u64) -> String {
-        let mut draft = Self { chance: Chance::new(seed), text: String::new(), anchors: 0 };
+    pub(super) fn random(seed: u64) -> String {
+        let mut draft = Self { chance: SeededRandom::new(seed), text: String::new(), anchors: 0 };
         if draft.chance.once_in(10) {
-            draft.text += draft.chance.of(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
+            draft.text += draft.chance.pick(&["---\n", "# a file\n---\n", "\n\n", "%YAML 1.1\n---\n"]);
         }
         draft.map(0, 0);
         if draft.chance.once_in(20) {
@@ -83,21 +83,21 @@ impl Draft {
 
     /// A map in lines of its own.
     fn map(&mut self, indent: usize, depth: usize) {
-        for number in 0..=self.chance.below(4) {
+        for number in 0..=self.chance.number_below(4) {
             self.between(indent);
-            let key = match self.chance.below(6) {
+            let key = match self.chance.number_below(6) {
                 0 => format!("\"ключ {number}\""),
                 1 => format!("'it''s {number}'"),
                 2 => format!("{number}"),
-                _ => format!("{}_{number}", self.chance.of(&["name", "ім'я", "a-b", "c d", "true"])),
+                _ => format!("{}_{number}", self.chance.pick(&["name", "ім'я", "a-b", "c d", "true"])),
             };
-            let _ = write!(self.text, "{:indent$}{key}{}:", "", self.chance.of(&["", "", " "]));
+            let _ = write!(self.text, "{:indent$}{key}{}:", "", self.chance.pick(&["", "", " "]));
             self.value(indent, depth);
         }
     }
 
     fn list(&mut self, indent: usize, depth: usize) {
-        for _ in 0..=self.chance.below(3) {
+        for _ in 0..=self.chance.number_below(3) {
             self.between(indent);
             let _ = write!(self.text, "{:indent$}-", "");
             self.value(indent, depth);
@@ -106,7 +106,7 @@ impl Draft {
 
     /// Empty lines and comments between two entries.
     fn between(&mut self, indent: usize) {
-        match self.chance.below(12) {
+        match self.chance.number_below(12) {
             0 => self.text.push('\n'),
             1 => {
                 let _ = writeln!(self.text, "{:indent$}# a comment: with \"things\" in it", "");
@@ -118,9 +118,9 @@ impl Draft {
 
     /// What stands behind a key or a dash, to the end of its lines.
     fn value(&mut self, indent: usize, depth: usize) {
-        let inner = indent + 1 + self.chance.below(4);
+        let inner = indent + 1 + self.chance.number_below(4);
         let nested = depth < 4;
-        match self.chance.below(12) {
+        match self.chance.number_below(12) {
             0 | 1 if nested => {
                 self.end();
                 self.map(inner, depth + 1);
@@ -152,14 +152,14 @@ impl Draft {
                     self.text,
                     " \"first\\\n{:inner$}  {}\n\n{:inner$}last\"",
                     "",
-                    self.chance.of(&PIECES[..4]),
+                    self.chance.pick(&PIECES[..4]),
                     ""
                 );
                 self.end();
             }
             9 => {
                 self.text.push(' ');
-                self.text += self.chance.of(&WORDS);
+                self.text += self.chance.pick(&WORDS);
                 self.end();
             }
             _ => {
@@ -172,36 +172,46 @@ impl Draft {
 
     /// The end of a line, maybe with a comment.
     fn end(&mut self) {
-        self.text += self.chance.of(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
+        self.text += self.chance.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
     }
 
     /// A scalar that may stand in brackets.
     fn inline(&mut self) {
-        match self.chance.below(3) {
+        match self.chance.number_below(3) {
             0 => {
                 let text = self.pieces().replace('\'', "''");
                 let _ = write!(self.text, "'{text}'");
             }
             1 => {
                 let text = self.pieces().replace('"', "\\\"");
-                let escape =
-                    self.chance.of(&["", "\\n", "\\t", "\\u0456", "\\x41", "\\U0001F600", "\\\\", "\\/", "\\e", "\\_"]);
+                let escape = self.chance.pick(&[
+                    "",
+                    "\\n",
+                    "\\t",
+                    "\\u0456",
+                    "\\x41",
+                    "\\U0001F600",
+                    "\\\\",
+                    "\\/",
+                    "\\e",
+                    "\\_",
+                ]);
                 let _ = write!(self.text, "\"{text}{escape}\"");
             }
-            _ => self.text += self.chance.of(&["sale", "true", "12", "0x1F", "знижки", "~", "-1.5", "007"]),
+            _ => self.text += self.chance.pick(&["sale", "true", "12", "0x1F", "знижки", "~", "-1.5", "007"]),
         }
     }
 
     fn pieces(&mut self) -> String {
-        (0..self.chance.below(6)).map(|_| self.chance.of(&PIECES)).collect()
+        (0..self.chance.number_below(6)).map(|_| self.chance.pick(&PIECES)).collect()
     }
 
     fn flow(&mut self, depth: usize) {
         let list = self.chance.once_in(2);
         self.text += if list { "[" } else { "{" };
-        for number in 0..self.chance.below(4) {
+        for number in 0..self.chance.number_below(4) {
             if number > 0 {
-                self.text += self.chance.of(&[", ", " , "]);
+                self.text += self.chance.pick(&[", ", " , "]);
             }
             if !list {
                 let _ = write!(self.text, "k{number}: ");
@@ -213,9 +223,9 @@ impl Draft {
 
     /// A text in lines of its own, literal or folded, with any of the ways to end.
     fn block(&mut self, inner: usize) {
-        let kind = self.chance.of(&["|", ">", "|-", ">-", "|+", ">+"]);
-        let _ = writeln!(self.text, " {kind}{}", self.chance.of(&["", " # why"]));
-        for line in 0..=self.chance.below(4) {
+        let kind = self.chance.pick(&["|", ">", "|-", ">-", "|+", ">+"]);
+        let _ = writeln!(self.text, " {kind}{}", self.chance.pick(&["", " # why"]));
+        for line in 0..=self.chance.number_below(4) {
             if line > 0 && self.chance.once_in(4) {
                 self.text.push('\n');
             }

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde_yaml::Value;
 
-use super::draft::Draft;
+use super::draft::YamlDraft;
 use super::*;
 
 /// Where the two differ, and why ours does what it does: the text, what we make of it, what the referee does.
@@ -34,20 +34,20 @@ const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
 ];
 
 /// What we make of a text: its JSON, or the rules that it breaks.
-fn ours(text: &str) -> String {
-    let (node, findings) = understood(text);
+fn parse_ours(text: &str) -> String {
+    let (node, findings) = parses(text);
     node.map_or_else(
         || findings.iter().map(|finding| finding.rule.id).collect::<Vec<_>>().join(" "),
-        |node| core_json(&node).to_string(),
+        |node| node_to_json(&node).to_string(),
     )
 }
 
 #[test]
-fn where_the_readers_differ_there_is_a_reason() {
+fn every_difference_to_the_referee_has_a_reason() {
     let mut wrong = Vec::new();
     for (text, expected, referee, why) in DIFFERENCES {
         let value = serde_yaml::from_str::<Value>(text).ok().and_then(|value| serde_json::to_value(value).ok());
-        let found = (ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
+        let found = (parse_ours(text), value.map_or("refused".to_owned(), |value| value.to_string()));
         if found != (expected.to_owned(), referee.to_owned()) {
             wrong.push(format!("{text:?} ({why}): {found:?}"));
         }
@@ -56,35 +56,38 @@ fn where_the_readers_differ_there_is_a_reason() {
 }
 
 /// Whether a value that we keep as text may be a number to the referee: see the table.
-fn kept_as_text(scalar: &Scalar) -> bool {
+fn is_kept_as_text(scalar: &Scalar) -> bool {
     let text = scalar.text.as_str();
     scalar.is_plain()
         && (["+", "0", "-0", ".inf", ".nan"].iter().any(|begin| text.starts_with(begin)) || text.len() > 15)
 }
 
 /// Whether both readers made the same of a value.
-fn same(ours: &Node, theirs: &Value) -> bool {
+fn is_same_value(ours: &Node, theirs: &Value) -> bool {
     match (&ours.content, theirs) {
-        (Content::List(ours), Value::Sequence(theirs)) => {
-            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| same(ours, theirs))
+        (NodeContent::List(ours), Value::Sequence(theirs)) => {
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(|(ours, theirs)| is_same_value(ours, theirs))
         }
-        (Content::Map(ours), Value::Mapping(theirs)) => {
+        (NodeContent::Map(ours), Value::Mapping(theirs)) => {
             let key = |text: &str, key: &Value| match key {
                 Value::String(key) => key == text,
                 Value::Number(number) => number.to_string() == text,
                 _ => false,
             };
             ours.len() == theirs.len()
-                && ours.iter().zip(theirs).all(|(ours, (name, value))| key(&ours.key, name) && same(&ours.value, value))
+                && ours
+                    .iter()
+                    .zip(theirs)
+                    .all(|(ours, (name, value))| key(&ours.key, name) && is_same_value(&ours.value, value))
         }
-        (Content::Scalar(scalar), theirs) => match (core_scalar(scalar), theirs) {
+        (NodeContent::Scalar(scalar), theirs) => match (scalar_to_json(scalar), theirs) {
             (serde_json::Value::Null, Value::Null) => true,
             (serde_json::Value::Bool(ours), Value::Bool(theirs)) => ours == *theirs,
             (serde_json::Value::Number(ours), Value::Number(theirs)) => {
                 (ours.as_i64(), ours.as_f64()) == (theirs.as_i64(), theirs.as_f64())
             }
             (serde_json::Value::String(ours), Value::String(theirs)) => ours == *theirs,
-            (serde_json::Value::String(_), Value::Number(_)) => kept_as_text(scalar),
+            (serde_json::Value::String(_), Value::Number(_)) => is_kept_as_text(scalar),
             _ => false,
         },
         _ => false,
@@ -92,11 +95,15 @@ fn same(ours: &Node, theirs: &Value) -> bool {
 }
 
 /// Whether both readers take a text, after seeing that they made the same of it.
-fn agreed(text: &str, told: &str) -> bool {
-    let ((ours, findings), theirs) = (understood(text), serde_yaml::from_str::<Value>(text));
+fn check_agreement(text: &str, told: &str) -> bool {
+    let ((ours, findings), theirs) = (parses(text), serde_yaml::from_str::<Value>(text));
     match (ours, theirs) {
         (Some(ours), Ok(theirs)) => {
-            assert!(same(&ours, &theirs), "{told}:\n{text}\nours: {}\nthe referee's: {theirs:?}", core_json(&ours));
+            assert!(
+                is_same_value(&ours, &theirs),
+                "{told}:\n{text}\nours: {}\nthe referee's: {theirs:?}",
+                node_to_json(&ours)
+            );
             true
         }
         (None, Err(_)) => false,
@@ -106,21 +113,21 @@ fn agreed(text: &str, told: &str) -> bool {
 }
 
 #[test]
-fn the_files_of_the_repository_are_read_as_the_referee_reads_them() {
+fn repository_files_match_the_referee() {
     // What containers are started by is no file of ours, and has anchors.
-    for (path, text) in files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
+    for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
         // The draft of a campaign has a word where its recipients will stand, and is no map yet.
         let draft = path.ends_with("draft/campaign.yaml");
-        assert_eq!(agreed(&text, &path.display().to_string()), !draft, "{}", path.display());
+        assert_eq!(check_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
     }
 }
 
 #[test]
-fn a_hundred_thousand_files_are_read_as_the_referee_reads_them() {
+fn generated_files_match_the_referee() {
     const FILES: u64 = 100_000;
     let half = |odd: u64| {
         let seeds = (0..FILES).filter(move |seed| seed % 2 == odd);
-        move || seeds.filter(|&seed| agreed(&Draft::of(seed), &format!("seed {seed}"))).count() as u64
+        move || seeds.filter(|&seed| check_agreement(&YamlDraft::random(seed), &format!("seed {seed}"))).count() as u64
     };
     let taken = thread::scope(|scope| {
         let other = scope.spawn(half(1));
