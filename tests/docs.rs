@@ -151,7 +151,7 @@ fn links_lead_to_files_and_headings_that_exist() {
     let link = regex::Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
     let mut dead = Vec::new();
     let mut pages = Page::all();
-    pages.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", COMMANDS].map(Page::read));
+    pages.extend(["ARCHITECTURE.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", COMMANDS].map(Page::read));
     let notes = files(&repository().join("docs/design"));
     let names = notes.iter().map(|note| note.file_name().expect("a name").to_string_lossy().into_owned());
     pages.extend(names.map(|name| Page::read(&format!("docs/design/{name}"))));

@@ -1,0 +1,70 @@
+# Commands for people who work on `campaign`. `just` lists them. CONTRIBUTING.md explains when to use which.
+
+_default:
+    @just --list --unsorted
+
+# Build and run the first example on the built-in sandbox
+run *ARGS='run campaigns/welcome.yaml':
+    cargo run -- {{ARGS}}
+
+# Run all tests, or those whose names contain NAME
+test NAME='':
+    cargo test -- {{NAME}}
+
+# Check the format and the lints
+lint:
+    cargo fmt --check
+    cargo clippy --locked --all-targets -- -D warnings
+
+# Run everything that must pass before a merge
+ci:
+    .ci/run
+
+# Run the stories that matter to a shared ledger over PostgreSQL
+test-postgres:
+    STORIES_OVER=postgres CAMPAIGN_NEEDS_POSTGRES=1 cargo test --test stories -- doubt once plans receipts recovery workers
+
+# Run a hundred thousand simulated worlds
+simulate:
+    cargo test --lib simulation -- --ignored
+
+# Repeat one simulated world
+simulate-seed SEED:
+    SIMULATION_SEED={{SEED}} cargo test --lib simulation
+
+# Kill runs at ten thousand random moments
+kill:
+    cargo test --test stories kills -- --ignored
+
+# Plant each mistake and see its test fail (takes about an hour)
+mistakes:
+    cargo test --test stories mistakes -- --ignored --nocapture
+
+# Feed mangled campaign files to the parser
+fuzz SECONDS='600':
+    FUZZ_SECONDS={{SECONDS}} cargo test --lib yaml_fuzz -- --ignored
+
+# Accept changed output, then review the difference
+accept:
+    INSTA_UPDATE=always INSTA_FORCE_PASS=1 cargo test --test stories looks::
+    git diff --stat tests/looks
+
+# Write docs/commands.md again
+docs-commands:
+    CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::
+
+# Build the API documentation and fail on broken links
+docs-api:
+    RUSTDOCFLAGS=-Dwarnings cargo doc --no-deps
+
+# Run a benchmark: throughput, commands, peers, receipts, shared, sandbox or connector
+bench NAME='throughput':
+    cargo bench --bench {{NAME}}
+
+# Measure the first build and the first test from a fresh clone
+build-cost:
+    tests/build-cost.sh
+
+# Build the program that packages contain
+dist:
+    cargo build --locked --profile dist
