@@ -214,7 +214,7 @@ fn pages_keep_their_form() {
 }
 
 #[test]
-fn commands_of_pages_work_and_print_what_is_shown() {
+fn commands_in_documents_work_and_print_what_is_shown() {
     let (mut run, mut compared) = (0, 0);
     let mut faults = String::new();
     for page in Page::all() {

@@ -103,7 +103,7 @@ fn every_example_passes_the_check_and_shows_each_row() {
 }
 
 #[test]
-fn every_scenario_plays_what_it_says() {
+fn scenario_behaves_as_written() {
     for (scenario, exit, said) in [
         ("fallback", 0, "delivered"),
         ("bad-day", 4, "in doubt"),
@@ -140,7 +140,7 @@ fn every_example_is_queued_on_the_asynchronous_endpoint() {
 }
 
 #[test]
-fn the_examples_use_every_kind_of_operation_that_they_promise() {
+fn examples_use_every_kind_of_operation() {
     let folder = with_examples();
     let kinds: Vec<String> = examples()
         .iter()
@@ -155,7 +155,7 @@ fn the_examples_use_every_kind_of_operation_that_they_promise() {
 }
 
 #[test]
-fn whoever_follows_the_next_command_gets_from_init_to_results() {
+fn suggested_commands_lead_from_init_to_results() {
     let folder = empty();
     let mut command = "campaign init demo".to_owned();
     for _ in 0..4 {
@@ -209,7 +209,7 @@ fn init_takes_only_names_that_a_campaign_can_have() {
 }
 
 #[test]
-fn the_profiles_shown_for_a_live_gateway_are_right() {
+fn profiles_shown_for_a_live_gateway_are_valid() {
     let folder = with_examples();
     let shown = fs::read_to_string(folder.path("gateways.yaml")).expect("profiles");
     let production = shown.split("# production:").nth(1).expect("a commented profile");

@@ -131,7 +131,7 @@ fn may_use(user: &str, used: &str) -> bool {
 }
 
 #[test]
-fn a_module_uses_only_what_is_below_it() {
+fn modules_use_only_lower_layers() {
     let mut broken = Vec::new();
     for file in files(&source()) {
         let user = module(&file);
@@ -149,7 +149,7 @@ fn a_module_uses_only_what_is_below_it() {
 }
 
 #[test]
-fn the_layers_are_read_from_every_form_of_a_path() {
+fn layers_are_found_in_every_form_of_a_path() {
     let text = "use crate::domain::{Phone, Row};\nuse crate::{gateway::{Reply, self}, ledger, report::Summary};\n\
                 fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
     let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
@@ -173,7 +173,7 @@ fn names_word(line: &str, word: &str) -> bool {
 }
 
 #[test]
-fn nothing_below_the_command_line_knows_arguments_exit_codes_terminals_or_signals() {
+fn only_the_command_line_uses_arguments_and_terminals() {
     let mut found = Vec::new();
     for file in files(&source()).into_iter().filter(|file| !matches!(module(file).as_str(), "cli" | "main" | "lib")) {
         let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
@@ -194,7 +194,7 @@ fn nothing_below_the_command_line_knows_arguments_exit_codes_terminals_or_signal
 }
 
 #[test]
-fn only_the_adapter_that_keeps_copies_in_files_knows_where_they_are() {
+fn only_the_file_adapter_of_copies_knows_their_paths() {
     let mut named = BTreeSet::new();
     for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
@@ -280,7 +280,7 @@ const SPECIAL: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn a_new_channel_touches_the_files_that_contributing_lists() {
+fn new_channel_touches_the_files_that_contributing_lists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let contributing = fs::read_to_string(root.join("CONTRIBUTING.md")).expect("CONTRIBUTING.md");
     let chapter =
@@ -315,7 +315,7 @@ fn a_new_channel_touches_the_files_that_contributing_lists() {
 const CHANNEL_FILE: &str = "src/domain/channel/NAME.rs";
 
 #[test]
-fn a_new_rule_is_a_file_and_a_line_in_the_list() {
+fn new_rule_is_a_file_and_a_line_in_the_list() {
     let folder = source().join("check/rules");
     let list = fs::read_to_string(folder.join("mod.rs")).expect("the list");
     let mut rules = 0;
@@ -357,7 +357,7 @@ fn every_operation_has_a_pair_of_request_and_answer() {
 }
 
 #[test]
-fn a_command_is_suggested_in_one_place_with_the_options_that_it_needs() {
+fn command_is_suggested_once_with_its_options() {
     // `init`, `schema` and `sandbox` have neither ledger nor gateways.
     const COMMANDS: [&str; 11] =
         ["check", "preview", "run", "stop", "status", "results", "reconcile", "resolve", "retry", "show", "gateway"];

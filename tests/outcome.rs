@@ -20,7 +20,7 @@ fn purchase(row: usize, hours: i64, total: &str) -> String {
 }
 
 #[test]
-fn purchases_count_for_whoever_made_them_in_time_and_amounts_are_exact() {
+fn purchases_count_exactly_for_their_buyers_and_period() {
     let (_gateway, folder) = sent();
     let rows = [
         purchase(2, 1, "1 234,50"),
@@ -52,7 +52,7 @@ fn purchases_count_for_whoever_made_them_in_time_and_amounts_are_exact() {
 }
 
 #[test]
-fn a_file_that_tells_nothing_is_refused_with_what_to_name() {
+fn empty_file_is_refused_with_advice() {
     let (_gateway, folder) = sent();
     folder.write("bought.csv", "Date,Phone\n2026-12-01,+380501000002\n");
     folder.write("cities.csv", "Date,City\n2026-12-01,Kyiv\n");

@@ -52,7 +52,7 @@ fn split() -> Value {
 }
 
 #[test]
-fn a_rehearsal_in_process_tells_the_split_over_channels_and_the_costs() {
+fn rehearsal_reports_channel_split_and_costs() {
     let folder = ten_thousand().write();
     folder.write("scenario.yaml", SCENARIO);
     let summary = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(3).json();
@@ -86,7 +86,7 @@ fn a_rehearsal_in_process_tells_the_split_over_channels_and_the_costs() {
 }
 
 #[test]
-fn a_sandbox_of_its_own_has_the_same_split_and_costs_in_its_balance_and_journal() {
+fn separate_sandbox_has_the_same_split_and_costs() {
     let scenario = Folder::new(false);
     scenario.write("scenario.yaml", SCENARIO);
     let sandbox = SandboxProcess::start_with(&["--scenario", &scenario.path("scenario.yaml").display().to_string()]);
@@ -142,7 +142,7 @@ fn rehearsed(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)>
 }
 
 #[test]
-fn a_rehearsal_ends_with_what_becomes_of_its_messages_whatever_becomes_of_the_webhooks() {
+fn rehearsal_ends_with_delivery_statuses_whatever_webhooks_do() {
     for channels in [VIBER_THEN_SMS, PIPELINE] {
         let drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
         for (plain, bad) in drafts().into_iter().zip(drafts()) {
@@ -163,7 +163,7 @@ fn a_rehearsal_ends_with_what_becomes_of_its_messages_whatever_becomes_of_the_we
 }
 
 #[test]
-fn who_opts_out_in_a_rehearsal_is_counted_and_put_on_no_list() {
+fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
     let folder = campaign().to(50).channels(VIBER_THEN_SMS).write();
     let stop = "channels: { viber: { reply: { share: 100%, after: 1m, message: \"STOP.\" } } }\n";
     folder.write("scenario.yaml", stop);
@@ -175,7 +175,7 @@ fn who_opts_out_in_a_rehearsal_is_counted_and_put_on_no_list() {
 }
 
 #[test]
-fn nothing_becomes_of_messages_where_nobody_says_what_or_wants_to_know() {
+fn messages_stay_accepted_without_receipts() {
     let folder = campaign().to(3).top("receipts: off").write();
     folder.write("scenario.yaml", FARES);
     assert_eq!(folder.run(&["--json"]).exits(0).json()["counts"], json!({ "accepted": 3 }));
@@ -184,7 +184,7 @@ fn nothing_becomes_of_messages_where_nobody_says_what_or_wants_to_know() {
 }
 
 #[test]
-fn a_rehearsal_in_real_time_stays_for_what_becomes_of_its_messages() {
+fn real_time_rehearsal_waits_for_delivery_statuses() {
     let folder = campaign().to(1).write();
     folder.write("scenario.yaml", "channels: { sms: { after: 1s } }\n");
     let told = folder.run(&["--scenario", "scenario.yaml", "--real-time", "--json"]).exits(0).json();

@@ -13,7 +13,7 @@ fn clients() -> Draft {
 }
 
 #[test]
-fn who_is_not_meant_is_left_out_wherever_a_campaign_is_looked_at_and_gets_nothing() {
+fn recipient_outside_the_condition_is_skipped_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = clients().recipients("where: plan == \"gold\" and (points | int) < 60").through(&gateway).write();
     let counts = json!({ "planned": 2, "skipped": 4 });
@@ -29,7 +29,7 @@ fn who_is_not_meant_is_left_out_wherever_a_campaign_is_looked_at_and_gets_nothin
 }
 
 #[test]
-fn a_run_keeps_who_was_meant_and_tells_a_condition_that_changed() {
+fn run_keeps_its_recipients_and_reports_a_changed_condition() {
     let gateway = Gateway::accepting();
     let draft = || clients().through(&gateway);
     let sale = draft().recipients("where: plan == \"gold\"").write();
@@ -42,7 +42,7 @@ fn a_run_keeps_who_was_meant_and_tells_a_condition_that_changed() {
 }
 
 #[test]
-fn a_plan_of_other_people_has_another_digest() {
+fn plan_of_other_recipients_has_another_digest() {
     let gateway = Gateway::accepting();
     let digest = |condition: &str| {
         let sale = clients().recipients(condition).through(&gateway).write();
@@ -52,7 +52,7 @@ fn a_plan_of_other_people_has_another_digest() {
 }
 
 #[test]
-fn a_condition_that_would_mean_everybody_or_nobody_is_refused_where_it_stands() {
+fn condition_that_matches_all_or_none_is_refused_at_its_place() {
     let gateway = Gateway::accepting();
     let cases = [
         ("where: plan", "condition", "sale.yaml:5:10", "compare it with a value from the list"),
@@ -71,7 +71,7 @@ fn a_condition_that_would_mean_everybody_or_nobody_is_refused_where_it_stands() 
 }
 
 #[test]
-fn nobody_may_be_meant_where_that_is_said() {
+fn empty_selection_is_fine_if_the_campaign_allows_it() {
     let gateway = Gateway::accepting();
     let sale = clients().recipients("where: plan == \"platinum\"").recipients("empty: ok").through(&gateway).write();
     let told = sale.run(&["--json"]).exits(0).json();
@@ -93,7 +93,7 @@ fn said(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn each_person_gets_the_text_that_a_column_names() {
+fn recipient_gets_the_text_that_a_column_names() {
     let gateway = Gateway::accepting();
     let message = "{ by: lang, texts: { uk: { file: promo.uk.txt }, en: \"Hello, {{ name }}\" }, else: uk }";
     let sale = readers(message).through(&gateway).write();
@@ -107,7 +107,7 @@ fn each_person_gets_the_text_that_a_column_names() {
 }
 
 #[test]
-fn a_value_without_a_text_makes_its_row_invalid_where_no_other_is_named() {
+fn missing_value_without_an_alternative_makes_its_row_invalid() {
     let gateway = Gateway::accepting();
     let sale = readers("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for what stands in lang, only for uk, en");
@@ -117,7 +117,7 @@ fn a_value_without_a_text_makes_its_row_invalid_where_no_other_is_named() {
 }
 
 #[test]
-fn what_is_wrong_with_a_chosen_text_is_told_where_it_stands() {
+fn mistake_in_a_selected_text_is_reported_at_its_place() {
     let gateway = Gateway::accepting();
     let cases = [
         ("{ by: lang, texts: { uk: \"{{ nme }}\", en: Hello } }", "unknown-variable", "sale.yaml:6:70"),
@@ -152,7 +152,7 @@ fn refusing_the_second() -> Gateway {
 }
 
 #[test]
-fn who_got_an_earlier_message_is_left_out_and_who_did_not_is_not() {
+fn recipient_of_an_earlier_message_is_skipped() {
     let gateway = refusing_the_second();
     let sale = after_a_teaser(&gateway, "{ run: teaser }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
@@ -166,7 +166,7 @@ fn who_got_an_earlier_message_is_left_out_and_who_did_not_is_not() {
 }
 
 #[test]
-fn a_state_says_more_closely_who_is_left_out() {
+fn state_explains_why_a_recipient_is_skipped() {
     let gateway = refusing_the_second();
     let sale = after_a_teaser(&gateway, "{ run: teaser@1, state: rejected }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
@@ -176,7 +176,7 @@ fn a_state_says_more_closely_who_is_left_out() {
 }
 
 #[test]
-fn an_earlier_run_of_which_nobody_knows_what_became_refuses_the_start() {
+fn earlier_run_with_an_unknown_end_refuses_the_start() {
     let gateway = Gateway::accepting();
     let sale = after_a_teaser(&gateway, "{ run: taeser }");
     for said in ["sale.yaml:", "there is no run `taeser` in this ledger"] {
@@ -193,7 +193,7 @@ fn an_earlier_run_of_which_nobody_knows_what_became_refuses_the_start() {
 }
 
 #[test]
-fn all_runs_of_the_latest_edition_count_and_those_of_earlier_ones_do_not() {
+fn runs_of_the_latest_edition_count_and_earlier_ones_do_not() {
     let gateway = Gateway::accepting();
     let sale = after_a_teaser(&gateway, "{ run: teaser }");
     let edition = |name: &str, rows: &str| {
@@ -213,7 +213,7 @@ fn all_runs_of_the_latest_edition_count_and_those_of_earlier_ones_do_not() {
 }
 
 #[test]
-fn who_is_left_out_is_part_of_what_a_run_is() {
+fn holdout_is_part_of_a_runs_identity() {
     let gateway = Gateway::accepting();
     let sale = after_a_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);

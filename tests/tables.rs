@@ -24,7 +24,7 @@ fn said(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn each_message_says_what_the_table_has_for_its_row() {
+fn message_uses_the_table_entry_of_its_row() {
     let gateway = Gateway::accepting();
     let sale = with_stores(shoppers(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}"), &gateway);
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Come to Rynok 2; yard");
@@ -33,7 +33,7 @@ fn each_message_says_what_the_table_has_for_its_row() {
 }
 
 #[test]
-fn who_is_in_no_row_of_the_table_gets_nothing_unless_the_text_says_what_else() {
+fn row_without_a_table_entry_is_skipped_without_a_default() {
     let gateway = Gateway::accepting();
     let sale = with_stores(shoppers(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
     let reason = "`stores[city]` has no value because the table has no row for this key";
@@ -48,7 +48,7 @@ fn who_is_in_no_row_of_the_table_gets_nothing_unless_the_text_says_what_else() {
 }
 
 #[test]
-fn a_run_keeps_its_table_and_tells_one_that_changed() {
+fn run_keeps_its_table_and_reports_a_changed_one() {
     let gateway = Gateway::accepting();
     let sale = with_stores(shoppers(&["Lviv", "Kyiv", "Lviv"], "{{ stores[city].address }}"), &gateway);
     let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
@@ -75,7 +75,7 @@ fn wide(columns: usize, name: usize, rows: usize) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_table_or_its_use_is_told_before_anything_is_sent() {
+fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
     let gateway = Gateway::accepting();
     let cases = [
         (

@@ -33,7 +33,7 @@ fn count(parts: &BTreeMap<String, String>, part: &str) -> usize {
 }
 
 #[test]
-fn each_person_gets_the_variant_of_the_number_or_nothing_and_everything_tells_which() {
+fn recipient_gets_the_variant_of_the_number_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = divided().through(&gateway).write();
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
@@ -60,7 +60,7 @@ fn each_person_gets_the_variant_of_the_number_or_nothing_and_everything_tells_wh
 }
 
 #[test]
-fn adding_people_moves_nobody_to_another_variant() {
+fn new_recipients_move_nobody_to_another_variant() {
     let gateway = Gateway::accepting();
     let few = divided().through(&gateway).write();
     let rest: String = (2..PEOPLE + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();
@@ -81,7 +81,7 @@ fn adding_people_moves_nobody_to_another_variant() {
 }
 
 #[test]
-fn variants_may_go_by_other_channels_and_each_envelope_is_of_one_kind() {
+fn variants_can_use_other_channels_in_separate_envelopes() {
     let gateway = Gateway::accepting();
     let viber = "[ viber: { signature: OlenaCo, message: Hello }, sms: { signature: OlenaCo, message: Hello } ]";
     let viber = viber.replace("[ viber", "[ { viber").replace("}, sms", "} }, { sms").replace("} ]", "} } ]");
@@ -102,7 +102,7 @@ fn variants_may_go_by_other_channels_and_each_envelope_is_of_one_kind() {
 }
 
 #[test]
-fn a_group_leaves_out_the_same_people_in_each_of_its_campaigns() {
+fn holdout_group_is_the_same_in_each_of_its_campaigns() {
     let held = |name: &str| {
         let sale = divided().top("results: results/sale.csv").write();
         sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: year }");
@@ -117,7 +117,7 @@ fn a_group_leaves_out_the_same_people_in_each_of_its_campaigns() {
 }
 
 #[test]
-fn outcome_tells_each_variant_against_who_was_held_out() {
+fn outcome_compares_each_variant_with_the_holdout_group() {
     let gateway = Gateway::accepting();
     let sale = divided().top("timezone: Europe/Kyiv").through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -167,7 +167,7 @@ fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
 }
 
 #[test]
-fn a_run_that_goes_on_keeps_its_variants_and_tells_that_they_changed() {
+fn resumed_run_keeps_its_variants_and_reports_changes() {
     let gateway = Gateway::accepting();
     let sale = divided().through(&gateway).write();
     sale.run(&["--limit", "50"]).exits(0);
@@ -179,7 +179,7 @@ fn a_run_that_goes_on_keeps_its_variants_and_tells_that_they_changed() {
 }
 
 #[test]
-fn what_is_wrong_with_the_channels_of_a_variant_is_told_at_the_variant() {
+fn mistake_in_variant_channels_is_reported_at_the_variant() {
     let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
     let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0);

@@ -30,7 +30,7 @@ fn cell<'s>(sheet: &'s [Vec<Data>], row: usize, header: &str) -> &'s Data {
 }
 
 #[test]
-fn a_run_writes_a_workbook_in_which_columns_keep_their_types() {
+fn workbook_of_results_keeps_column_types() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     sale.run(&[]).exits(0).says("results/sale.xlsx");
@@ -126,7 +126,7 @@ fn results_for_excel_have_the_separator_of_a_workbook_list() {
 }
 
 #[test]
-fn any_run_can_be_written_as_a_workbook_and_only_results_give_way_to_it() {
+fn any_run_is_written_as_a_workbook_that_replaces_only_results() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     sale.run(&[]).exits(0);
@@ -148,7 +148,7 @@ fn any_run_can_be_written_as_a_workbook_and_only_results_give_way_to_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_workbook_for_which_there_is_no_room_is_told_in_a_sentence_and_leaves_nothing_behind() {
+fn workbook_without_disk_space_leaves_nothing_behind() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3_000).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -160,7 +160,7 @@ fn a_workbook_for_which_there_is_no_room_is_told_in_a_sentence_and_leaves_nothin
 }
 
 #[test]
-fn who_is_forgotten_leaves_a_workbook_too() {
+fn forgotten_recipient_is_removed_from_a_workbook() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     sale.run(&[]).exits(0);
@@ -171,7 +171,7 @@ fn who_is_forgotten_leaves_a_workbook_too() {
 }
 
 #[test]
-fn a_workbook_tells_of_messages_that_a_ledger_lost() {
+fn workbook_shows_messages_that_a_ledger_lost() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);

@@ -36,7 +36,7 @@ fn text(folder: &Folder, name: &str) -> String {
 }
 
 #[test]
-fn a_gateway_is_tried_and_written_behind_the_profiles_that_there_are() {
+fn gateway_is_tested_and_appended_to_the_profiles() {
     let gateway = account(rich);
     let folder = folder(&gateway);
     let before = text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
@@ -55,7 +55,7 @@ fn a_gateway_is_tried_and_written_behind_the_profiles_that_there_are() {
 
 #[cfg(unix)]
 #[test]
-fn a_key_that_came_by_standard_input_stays_in_a_file_of_its_owner_alone() {
+fn key_from_standard_input_is_stored_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let gateway = account(rich);
@@ -77,7 +77,7 @@ fn a_key_that_came_by_standard_input_stays_in_a_file_of_its_owner_alone() {
 }
 
 #[test]
-fn what_cannot_be_tried_is_not_written_unless_that_is_said() {
+fn untested_profile_is_written_only_on_request() {
     let refusing = || Gateway::always(Answer::json(json!({ "success": false, "error": "Access denied" })));
     for (gateway, code, words) in [(refusing(), 7, "Access denied"), (Gateway::always(Answer::CloseRead), 5, "")] {
         let _case = telling(format!("case: {code}"));
@@ -94,7 +94,7 @@ fn what_cannot_be_tried_is_not_written_unless_that_is_said() {
 }
 
 #[test]
-fn a_wrong_answer_is_told_before_anything_is_asked_or_written() {
+fn wrong_answer_is_reported_before_anything_is_asked_or_written() {
     let https = "https://gateway.invalid";
     for (arguments, said) in [
         (&["Main", "--base-url", https][..], "`Main` is not a valid profile name"),
@@ -116,7 +116,7 @@ fn a_wrong_answer_is_told_before_anything_is_asked_or_written() {
 }
 
 #[test]
-fn a_person_is_asked_and_nobody_sees_the_key() {
+fn key_is_asked_for_and_not_shown() {
     let sandbox = SandboxProcess::start();
     let folder = Folder::new(true);
     let asked = Terminal::start(folder.command(&["gateway", "add", "main"]));
@@ -192,7 +192,7 @@ fn commands_lead_from_a_list_to_the_first_live_message() {
 
 /// A list as it is, with numbers that are wrong, is no dead end: its rehearsal tells of them first, and of the way on too.
 #[test]
-fn a_rehearsal_with_wrong_numbers_leads_on_to_people() {
+fn rehearsal_with_wrong_numbers_suggests_a_correction() {
     let folder = Folder::new(true);
     folder.write("clients.csv", "phone;name\n+380501000002;Olena\n+3805010;Ivan\n");
     folder.campaign(&["init", "spring", "--from", "clients.csv"]).exits(0);
@@ -201,7 +201,7 @@ fn a_rehearsal_with_wrong_numbers_leads_on_to_people() {
 }
 
 #[test]
-fn the_host_of_a_gateway_that_was_added_is_the_one_that_is_known() {
+fn host_of_an_added_gateway_is_trusted() {
     let folder = Folder::new(true);
     for host in ["https://first.invalid", "https://second.invalid"] {
         // Nothing is there at first.

@@ -8,7 +8,7 @@ use crate::support::{
 };
 
 #[test]
-fn the_balance_keeps_its_digits_and_is_readable() {
+fn balance_keeps_its_digits_and_is_readable() {
     // The number is written into the body as it stands: a float would have other digits.
     let body = r#"{"success":true,"data":[{"success":true,"data":{"amount":1234567.10000000001,"currency":"UAH"}}]}"#;
     let page = || Answer::Http { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
@@ -94,7 +94,7 @@ fn each_failure_has_its_code_says_why_and_shows_no_key() {
 }
 
 #[test]
-fn a_gateway_that_cannot_be_reached_is_5_and_says_that_nothing_was_asked() {
+fn unreachable_gateway_exits_5_and_asks_nothing() {
     let house = Folder::new(true);
     house.write("gateways.yaml", &profile("local", &nobody(), ""));
     house
@@ -106,7 +106,7 @@ fn a_gateway_that_cannot_be_reached_is_5_and_says_that_nothing_was_asked() {
 }
 
 #[test]
-fn the_gateway_is_the_one_that_was_named_or_the_only_one() {
+fn gateway_is_the_named_or_the_only_one() {
     let gateway = account(|_| json!({ "amount": 5, "currency": "UAH" }));
     let house = folder(&gateway);
     house.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
@@ -120,7 +120,7 @@ fn the_gateway_is_the_one_that_was_named_or_the_only_one() {
 }
 
 #[test]
-fn a_changed_host_is_refused_before_the_key_goes_there() {
+fn changed_host_is_refused_before_it_gets_the_key() {
     let gateway = Gateway::always(Answer::CloseRead);
     let house = live(&gateway);
     house.campaign(&["gateway", "balance"]).exits(5);
@@ -131,7 +131,7 @@ fn a_changed_host_is_refused_before_the_key_goes_there() {
 }
 
 #[test]
-fn a_sandbox_of_its_own_has_an_account_and_knows_what_was_sent() {
+fn separate_sandbox_has_an_account_and_knows_its_messages() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(1).through(&sandbox).write();
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);

@@ -21,7 +21,7 @@ fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
 }
 
 #[test]
-fn a_check_online_asks_once_and_tells_what_speaks_against_sending() {
+fn online_check_asks_once_and_reports_obstacles() {
     for (signature, prices, code, rule, words) in [
         ("OlenaCo", "{ sms: 0.60 }", 0, None, "1.80 UAH at most"),
         ("OlenaCo", "", 0, None, "has no `prices` for `sms`"),
@@ -46,7 +46,7 @@ fn a_check_online_asks_once_and_tells_what_speaks_against_sending() {
 }
 
 #[test]
-fn without_online_nobody_is_asked() {
+fn check_without_online_asks_nobody() {
     let gateway = account(poor);
     let sale = sale(&gateway, "olenaco", "");
     sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -54,7 +54,7 @@ fn without_online_nobody_is_asked() {
 }
 
 #[test]
-fn a_gateway_that_says_nothing_useful_refuses_nothing_and_one_that_refuses_the_key_does() {
+fn vague_answer_refuses_nothing_and_a_refused_key_does() {
     for (answer, code, rule) in [
         (Answer::CloseRead, 0, "online-unknown"),
         (Answer::status(200), 0, "online-unknown"),
@@ -69,7 +69,7 @@ fn a_gateway_that_says_nothing_useful_refuses_nothing_and_one_that_refuses_the_k
 }
 
 #[test]
-fn a_campaign_for_the_built_in_sandbox_needs_a_gateway_to_be_checked_online() {
+fn online_check_of_sandbox_campaign_needs_a_gateway() {
     let gateway = account(poor);
     let sale = sale(&gateway, "OlenaCo", "");
     sale.replace("sale.yaml", "gateway: local\n", "");
@@ -78,7 +78,7 @@ fn a_campaign_for_the_built_in_sandbox_needs_a_gateway_to_be_checked_online() {
 }
 
 #[test]
-fn a_live_run_asks_first_and_goes_on_without_an_answer() {
+fn live_run_asks_first_and_sends_nothing_without_an_answer() {
     let sale = live();
     for _ in ["it begins", "it goes on"] {
         sale.run(&["--yes"]).exits(5).says("online-unknown").says("campaign gateway balance");
@@ -90,7 +90,7 @@ fn a_live_run_asks_first_and_goes_on_without_an_answer() {
 }
 
 #[test]
-fn a_run_on_loopback_asks_nothing_first() {
+fn run_on_loopback_asks_no_confirmation() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway, "Stranger", "{ sms: 1000000 }");
     sale.run(&[]).exits(0);

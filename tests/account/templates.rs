@@ -38,7 +38,7 @@ fn templates_are_listed_for_people_and_programs() {
 }
 
 #[test]
-fn a_template_is_created_and_deleted_with_the_fields_of_the_contract() {
+fn template_is_created_and_deleted_with_contract_fields() {
     let gateway = account(payload);
     let house = folder(&gateway);
     house.write("text.txt", "\u{feff}Hi,\r\n%name%\n");
@@ -64,7 +64,7 @@ fn a_template_is_created_and_deleted_with_the_fields_of_the_contract() {
 }
 
 #[test]
-fn what_the_gateway_did_not_do_is_never_called_done() {
+fn unexecuted_change_is_never_reported_as_done() {
     for (answer, code, words) in [
         (Answer::items(|operation| rejected(operation, "Wrong name")), 3, "`Wrong name`"),
         (Answer::items(|_| json!({ "success": true, "data": { "deleted": 0 } })), 3, "deleted nothing"),
@@ -79,7 +79,7 @@ fn what_the_gateway_did_not_do_is_never_called_done() {
 }
 
 #[test]
-fn a_change_without_an_answer_may_have_been_made_and_is_not_repeated() {
+fn change_without_an_answer_is_not_repeated() {
     let create = ["gateway", "templates", "create", "Sale", "--text", "Hi"];
     let delete = ["gateway", "viber-templates", "delete", "3", "--text", "Hi"];
     for (arguments, list) in [(&create[..], "templates list"), (&delete, "viber-templates list")] {
@@ -95,7 +95,7 @@ fn a_change_without_an_answer_may_have_been_made_and_is_not_repeated() {
 }
 
 #[test]
-fn a_live_account_is_changed_only_with_a_yes_and_asked_nothing_without_one() {
+fn live_account_is_changed_only_after_confirmation() {
     let gateway = Gateway::always(Answer::CloseRead);
     let house = live(&gateway);
     let commands = [
@@ -114,7 +114,7 @@ fn a_live_account_is_changed_only_with_a_yes_and_asked_nothing_without_one() {
 }
 
 #[test]
-fn a_template_without_a_text_or_a_name_is_refused_before_anything_is_asked() {
+fn template_without_text_or_name_is_refused_before_any_request() {
     let gateway = account(payload);
     let house = folder(&gateway);
     house.write("blank.txt", " \n");

@@ -13,7 +13,7 @@ use super::{in_envelopes_of_four, states};
 const OK: &str = "HTTP/1.1 200 OK";
 
 #[test]
-fn a_request_is_never_repeated_by_itself_on_a_new_connection_or_a_kept_one() {
+fn request_is_never_repeated_on_any_connection() {
     // The first connection is kept; the second request on it is read, and the connection closed without an answer.
     let kept = act(|wire| {
         let request = wire.read()?;
@@ -33,7 +33,7 @@ fn a_request_is_never_repeated_by_itself_on_a_new_connection_or_a_kept_one() {
 }
 
 #[test]
-fn a_kept_connection_that_closed_before_anything_was_written_loses_nothing() {
+fn connection_closed_before_the_request_loses_nothing() {
     let once = act(|wire| {
         let request = wire.read()?;
         // It promises to keep the connection, and closes it.
@@ -50,7 +50,7 @@ fn a_kept_connection_that_closed_before_anything_was_written_loses_nothing() {
 }
 
 #[test]
-fn a_connection_that_was_idle_for_more_than_a_second_is_not_used_again() {
+fn idle_connection_is_not_reused_after_a_second() {
     let connections = |rate: &str| {
         let keeps = act(|wire| {
             while let Ok(request) = wire.read() {
@@ -67,7 +67,7 @@ fn a_connection_that_was_idle_for_more_than_a_second_is_not_used_again() {
 }
 
 #[test]
-fn a_request_is_plain_http_1_1_that_asks_for_nothing_special() {
+fn request_is_plain_http_1_1() {
     let line = Line::playing(vec![polite()]);
     let sale = campaign().to(1).through(&line).write();
     sale.run(&[]).exits(0);
@@ -80,7 +80,7 @@ fn a_request_is_plain_http_1_1_that_asks_for_nothing_special() {
 }
 
 #[test]
-fn an_answer_may_have_8_mib_and_not_a_byte_more() {
+fn answer_can_have_8_mib_and_no_byte_more() {
     for (over, code, expected) in [(0, 0, "a"), (1, 5, "d")] {
         let padded = act(move |wire| {
             let mut body = body(&wire.read()?);
@@ -129,7 +129,7 @@ impl Reachable for Blackhole {
 }
 
 #[test]
-fn a_connection_that_is_never_made_is_given_up_before_the_whole_time_and_proves_that_nothing_was_sent() {
+fn connection_timeout_proves_that_nothing_was_sent() {
     let blackhole = Blackhole::new();
     let sale =
         campaign().delivery("timeout: 3s").delivery("stop_after: { unreachable: 1s }").through(&blackhole).write();
@@ -140,7 +140,7 @@ fn a_connection_that_is_never_made_is_given_up_before_the_whole_time_and_proves_
 }
 
 #[test]
-fn a_listener_that_never_accepts_is_silence_and_leaves_doubt() {
+fn listener_that_never_accepts_leaves_doubt() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let deaf = Blackhole { listener, _waiting: Vec::new() };
     let sale = campaign().to(1).delivery("timeout: 1s").through(&deaf).write();

@@ -5,7 +5,7 @@ use crate::support::{Answer, Gateway, Process, Reachable as _, campaign, phone};
 use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
 
 #[test]
-fn a_connection_that_breaks_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
+fn broken_connection_leaves_doubt_and_the_run_continues() {
     judge([
         ("closed before it was read", Answer::CloseUnread, 4, "addddaaaaa"),
         ("read, then closed", Answer::CloseRead, 4, "addddaaaaa"),
@@ -25,7 +25,7 @@ fn three_doubtful_envelopes_in_a_row_stop_the_run() {
 }
 
 #[test]
-fn the_number_of_doubtful_envelopes_is_the_campaigns() {
+fn allowed_number_of_doubtful_envelopes_is_the_campaigns() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = in_envelopes_of_four().delivery("stop_after: { doubtful_envelopes: 1 }").through(&gateway).write();
     sale.run(&[]).exits(5);
@@ -33,7 +33,7 @@ fn the_number_of_doubtful_envelopes_is_the_campaigns() {
 }
 
 #[test]
-fn a_redirect_is_never_followed_and_stops_the_run() {
+fn redirect_is_never_followed_and_stops_the_run() {
     for status in [301, 302, 303, 307, 308] {
         let elsewhere = Gateway::accepting();
         let location = format!("Location: {}/api/json.php", elsewhere.base_url());
@@ -59,7 +59,7 @@ fn proxies_of_the_environment_see_nothing() {
 }
 
 #[test]
-fn the_profiles_proxy_is_used() {
+fn proxy_of_the_profile_is_used() {
     let (gateway, proxy) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(1).through(&gateway).profile(&format!("proxy: {}", proxy.base_url())).write();
     sale.run(&[]).exits(0);

@@ -16,7 +16,7 @@ fn items(request: &Request) -> Vec<Value> {
 }
 
 #[test]
-fn a_refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
+fn refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
     let gateway = Gateway::answering([Answer::refused("Access denied")]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     let run = sale.run(&["--json"]).exits(7);
@@ -28,7 +28,7 @@ fn a_refused_key_stops_the_run_and_proves_that_nothing_was_sent() {
 }
 
 #[test]
-fn a_key_that_is_refused_later_stops_the_run_too() {
+fn key_refused_later_stops_the_run_too() {
     let gateway = Gateway::answering([Answer::Accept, Answer::refused("Access denied")]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(7);
@@ -37,7 +37,7 @@ fn a_key_that_is_refused_later_stops_the_run_too() {
 }
 
 #[test]
-fn an_envelope_that_is_refused_stops_the_run_with_the_gateways_words() {
+fn rejected_envelope_stops_the_run_with_the_reason() {
     for error in ["Invalid message type", "Something else"] {
         let gateway = Gateway::answering([Answer::Accept, Answer::refused(error)]);
         let sale = in_envelopes_of_four().through(&gateway).write();
@@ -48,7 +48,7 @@ fn an_envelope_that_is_refused_stops_the_run_with_the_gateways_words() {
 }
 
 #[test]
-fn an_answer_whose_success_is_neither_true_nor_false_proves_nothing() {
+fn answer_with_success_neither_true_nor_false_proves_nothing() {
     let missing = Answer::with(|request| json!({ "data": items(request) }));
     judge([
         ("1", topped(json!(1)), 4, "addddaaaaa"),
@@ -59,7 +59,7 @@ fn an_answer_whose_success_is_neither_true_nor_false_proves_nothing() {
 }
 
 #[test]
-fn an_answer_that_contradicts_itself_stops_the_run() {
+fn contradictory_answer_stops_the_run() {
     let failed_with_ids = Answer::with(|request| json!({ "success": false, "error": "No", "data": items(request) }));
     judge([
         ("failed, with msg_ids", failed_with_ids, 5, "addddppppp"),
@@ -70,7 +70,7 @@ fn an_answer_that_contradicts_itself_stops_the_run() {
 }
 
 #[test]
-fn an_asynchronous_answer_without_a_request_id_proves_nothing() {
+fn asynchronous_answer_without_a_request_id_proves_nothing() {
     for body in [json!({ "success": true }), json!({ "success": true, "request_id": "" })] {
         let gateway = Gateway::answering([Answer::Accept, Answer::json(body)]);
         let sale = in_envelopes_of_four().asynchronous().through(&gateway).write();
@@ -81,7 +81,7 @@ fn an_asynchronous_answer_without_a_request_id_proves_nothing() {
 }
 
 #[test]
-fn four_first_messages_that_are_refused_after_they_were_queued_stop_a_start() {
+fn four_first_messages_rejected_after_queueing_stop_a_start() {
     let refused = |operation: &Value| json!({ "success": true, "data": { "id": operation["id"], "msg_id": 1, "type": "sms", "status": "REJECTED" } });
     let gateway = Gateway::accepting().with_statuses(refused);
     let sale = campaign().to(500).asynchronous().through(&gateway).write();
@@ -92,7 +92,7 @@ fn four_first_messages_that_are_refused_after_they_were_queued_stop_a_start() {
 }
 
 #[test]
-fn a_trusted_refusal_is_tried_again_for_as_long_as_the_campaign_says() {
+fn trusted_rejection_is_retried_as_long_as_the_campaign_says() {
     let gateway = Gateway::always(Answer::status(429));
     let sale = in_envelopes_of_four()
         .delivery("stop_after: { unreachable: 2s }")

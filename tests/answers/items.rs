@@ -27,7 +27,7 @@ fn drop_member(item: &mut Value, member: &str) {
 }
 
 #[test]
-fn a_wrong_number_of_items_proves_only_what_names_itself_and_stops_the_run() {
+fn wrong_number_of_items_proves_named_ones_and_stops_the_run() {
     let nameless = but(|items| {
         items.pop();
         items.iter_mut().for_each(|item| drop_member(item, "id"));
@@ -46,7 +46,7 @@ fn a_wrong_number_of_items_proves_only_what_names_itself_and_stops_the_run() {
 }
 
 #[test]
-fn an_id_that_was_not_sent_or_came_twice_stops_the_run() {
+fn unknown_or_repeated_id_in_an_answer_stops_the_run() {
     judge([
         ("a foreign id", but_the_second(|item| item["data"]["id"] = json!(5)), 5, "aadaappppp"),
         ("one id twice", but(|items| items[1] = items[0].clone()), 5, "addaappppp"),
@@ -83,7 +83,7 @@ fn ids_may_come_as_texts_whole_floats_or_not_at_all() {
 }
 
 #[test]
-fn an_item_that_is_unclear_is_in_doubt_alone() {
+fn unclear_item_is_in_doubt_alone() {
     judge([
         ("no msg_id", but_the_second(|item| drop_member(item, "msg_id")), 4, "aadaaaaaaa"),
         ("success 1", but_the_second(|item| item["success"] = json!(1)), 4, "aadaaaaaaa"),
@@ -94,7 +94,7 @@ fn an_item_that_is_unclear_is_in_doubt_alone() {
 }
 
 #[test]
-fn a_message_that_was_refused_is_rejected_alone() {
+fn rejected_message_is_rejected_alone() {
     let without_data = but_the_second(|item| *item = json!({ "success": false, "error": "No route" }));
     let with_data = but_the_second(|item| *item = rejected(&item["data"].clone(), "No route"));
     for answer in [without_data, with_data] {
@@ -107,7 +107,7 @@ fn a_message_that_was_refused_is_rejected_alone() {
 }
 
 #[test]
-fn an_empty_account_stops_the_run_once_the_envelope_is_settled() {
+fn empty_account_stops_the_run_after_the_envelope_is_settled() {
     let poor = but(|items| {
         for item in &mut items[2..] {
             *item = json!({ "success": false, "error": "Not enough money" });

@@ -21,7 +21,7 @@ fn words_of_any_length_are_kept_to_their_beginning_and_say_so() {
 }
 
 #[test]
-fn a_refusal_of_a_whole_envelope_and_identifiers_are_kept_short_too() {
+fn whole_rejection_and_identifiers_are_truncated() {
     let refusing = Gateway::always(Answer::refused(&"no ".repeat(1_000_000)));
     let sale = campaign().through(&refusing).write();
     let run = sale.run(&[]).exits(5).says("(cut, 3000000 characters)");
@@ -33,7 +33,7 @@ fn a_refusal_of_a_whole_envelope_and_identifiers_are_kept_short_too() {
 }
 
 #[test]
-fn identifiers_that_are_odd_count_and_are_warned_of_once_with_their_number() {
+fn odd_identifiers_count_and_cause_one_numbered_warning() {
     let numeric = Gateway::always(Answer::json(json!({ "success": true, "request_id": 17 })));
     let with_msg_id = |msg_id: Value| {
         Gateway::always(Answer::items(move |operation| {

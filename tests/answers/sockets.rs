@@ -58,7 +58,7 @@ fn chunks(body: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_connection_that_breaks_at_any_point_leaves_doubt() {
+fn connection_broken_at_any_point_leaves_doubt() {
     judge(&[
         ("read, then reset", |wire| wire.peek().map(drop), 4, "addddaaaaa"),
         (
@@ -111,7 +111,7 @@ fn a_connection_that_breaks_at_any_point_leaves_doubt() {
 }
 
 #[test]
-fn an_answer_whose_end_is_not_where_it_says_proves_nothing() {
+fn answer_with_a_wrong_length_proves_nothing() {
     judge(&[
         (
             "shorter than its length",
@@ -191,7 +191,7 @@ fn an_answer_whose_end_is_not_where_it_says_proves_nothing() {
 }
 
 #[test]
-fn an_answer_in_another_lawful_form_is_understood() {
+fn answer_in_another_valid_form_is_understood() {
     judge(&[
         (
             "continue first",
@@ -233,7 +233,7 @@ fn an_answer_in_another_lawful_form_is_understood() {
 }
 
 #[test]
-fn a_second_answer_in_the_packet_is_never_taken_for_that_of_the_next_envelope() {
+fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
     // The second answer refuses: taken for that of the next envelope, it would be a proof that nothing was sent.
     let twice: fn(&Wire<'_>) -> io::Result<()> = |wire| {
         let request = wire.read()?;
@@ -247,7 +247,7 @@ fn a_second_answer_in_the_packet_is_never_taken_for_that_of_the_next_envelope() 
 }
 
 #[test]
-fn an_answer_before_the_body_was_read_is_an_answer() {
+fn answer_before_the_body_was_read_counts() {
     let early = act(|wire: &Wire<'_>| {
         // The head is on its way, and nobody reads on.
         wire.stream.peek(&mut [0])?;
@@ -292,7 +292,7 @@ fn cut(bytes: usize, asynchronous: bool) -> bool {
 }
 
 #[test]
-fn an_answer_that_is_cut_on_the_wire_proves_nothing() {
+fn answer_cut_on_the_wire_proves_nothing() {
     for bytes in [0, 1, 12, 17, 40, 57, 58, 59, 90, 120] {
         assert!(!cut(bytes, false));
     }
@@ -301,7 +301,7 @@ fn an_answer_that_is_cut_on_the_wire_proves_nothing() {
 
 #[test]
 #[ignore = "a run of the program for every byte of two answers takes half a minute"]
-fn an_answer_that_is_cut_at_any_byte_on_the_wire_proves_nothing() {
+fn answer_cut_at_any_byte_proves_nothing() {
     for asynchronous in [false, true] {
         let last = (0..1_000).find(|&bytes| cut(bytes, asynchronous));
         assert!(last.is_some_and(|last| last > 80), "{last:?} bytes");

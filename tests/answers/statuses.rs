@@ -7,7 +7,7 @@ use crate::support::{Answer, Gateway};
 use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
 
 #[test]
-fn a_strange_status_or_body_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
+fn strange_status_or_body_leaves_doubt_and_the_run_continues() {
     let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
     let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };
@@ -22,7 +22,7 @@ fn a_strange_status_or_body_leaves_its_envelope_in_doubt_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_first_answer_that_is_not_the_gateways_stops_the_run() {
+fn foreign_first_answer_stops_the_run() {
     let page = Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     for answer in [Answer::status(500), Answer::status(404), page] {
         let gateway = Gateway::answering([answer]);
@@ -34,7 +34,7 @@ fn a_first_answer_that_is_not_the_gateways_stops_the_run() {
 }
 
 #[test]
-fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
+fn too_many_requests_slow_the_run_and_leave_doubt() {
     for status in [429, 503] {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
         let sale = in_envelopes_of_four().through(&gateway).write();
@@ -51,7 +51,7 @@ fn too_many_requests_slow_the_run_down_and_their_envelope_stays_in_doubt() {
 }
 
 #[test]
-fn a_status_that_the_provider_vouches_for_proves_that_nothing_was_sent() {
+fn trusted_provider_status_proves_that_nothing_was_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
     let sale = in_envelopes_of_four().through(&gateway).profile("trust_status: [429]").write();
     let told = sale.run(&[]).exits(0).says("before the next attempt: HTTP 429");
@@ -82,7 +82,7 @@ fn last_request_that_is_slowed_down_says_that_it_is_not_retried() {
 }
 
 #[test]
-fn a_wait_of_more_than_ten_minutes_stops_the_run() {
+fn wait_of_more_than_ten_minutes_stops_the_run() {
     let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 601"])]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(5).says("601 s");

@@ -27,7 +27,7 @@ impl Reachable for Nobody {
 }
 
 #[test]
-fn a_gateway_out_of_reach_is_tried_for_a_while_and_nothing_counts_as_sent() {
+fn unreachable_gateway_is_retried_and_nothing_counts_as_sent() {
     let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&Nobody::new()).write();
     let told = sale.run(&[]).exits(5).says("the gateway accepted no requests for ");
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
@@ -38,7 +38,7 @@ fn a_gateway_out_of_reach_is_tried_for_a_while_and_nothing_counts_as_sent() {
 }
 
 #[test]
-fn a_gateway_that_comes_back_gets_the_rest() {
+fn recovered_gateway_gets_the_rest() {
     let nobody = Nobody::new();
     let sale = campaign().delivery("stop_after: { unreachable: 1s }").through(&nobody).write();
     sale.run(&[]).exits(5);
@@ -49,7 +49,7 @@ fn a_gateway_that_comes_back_gets_the_rest() {
 }
 
 #[test]
-fn a_failed_tls_handshake_stops_the_run_at_once_and_proves_that_nothing_was_sent() {
+fn failed_tls_handshake_stops_the_run_and_proves_nothing_sent() {
     // The scripted gateway does not speak TLS.
     let gateway = Gateway::accepting();
     let address = gateway.base_url().replace("http://", "https://");

@@ -20,7 +20,7 @@ fn with_a_second_account(sale: &Folder) {
 }
 
 #[test]
-fn a_run_stops_before_it_is_more_and_goes_on_when_more_is_allowed() {
+fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
     for (limits, more, word) in [
         ("recipients: 4", "recipients: 7", "reached its `limits.recipients` of 4"),
         ("cost: 3.99", "cost: 5.60", "has used 3.20 of its `limits.cost` of 3.99"),
@@ -44,7 +44,7 @@ fn a_run_stops_before_it_is_more_and_goes_on_when_more_is_allowed() {
 }
 
 #[test]
-fn each_message_costs_its_dearest_channel_and_an_sms_by_our_parts() {
+fn message_costs_its_dearest_channel_and_an_sms_its_parts() {
     let gateway = Gateway::accepting();
     let long = "a".repeat(161);
     let list = format!("phone,text\n{},short\n{},{long}\n{},short\n{},short\n", phone(2), phone(3), phone(4), phone(5));
@@ -57,7 +57,7 @@ fn each_message_costs_its_dearest_channel_and_an_sms_by_our_parts() {
 }
 
 #[test]
-fn what_is_refused_is_given_back_and_others_get_it() {
+fn rejected_message_frees_its_place_for_others() {
     let mixed = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
             0 => rejected(operation, "No route"),
@@ -77,7 +77,7 @@ fn what_is_refused_is_given_back_and_others_get_it() {
 }
 
 #[test]
-fn a_crash_gives_nothing_back_of_what_may_have_gone_out() {
+fn crash_refunds_nothing_that_may_have_been_sent() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
@@ -105,7 +105,7 @@ fn two_processes_through_two_accounts_keep_one_budget() {
 }
 
 #[test]
-fn a_price_that_is_missing_is_a_finding_where_the_cost_is_limited() {
+fn missing_price_is_a_finding_if_the_cost_is_limited() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("prices: { viber: 1 }").top("limits: { cost: 10 }").write();
     for command in ["run", "check"] {
@@ -122,7 +122,7 @@ fn a_price_that_is_missing_is_a_finding_where_the_cost_is_limited() {
 }
 
 #[test]
-fn a_list_that_goes_over_a_limit_is_a_warning_beforehand_and_a_rehearsal_stops_there_too() {
+fn list_over_a_limit_is_a_warning_and_stops_a_rehearsal() {
     let gateway = Gateway::accepting();
     let sale = ten(&gateway, "recipients: 4, cost: 4.50").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -136,7 +136,7 @@ fn a_list_that_goes_over_a_limit_is_a_warning_beforehand_and_a_rehearsal_stops_t
 }
 
 #[test]
-fn sending_again_what_was_refused_keeps_the_budget() {
+fn resending_rejected_messages_keeps_the_budget() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
     let sale = ten(&gateway, "recipients: 9").one_at_a_time().batches_of(1).write();

@@ -19,7 +19,7 @@ fn another(sale: &Folder, name: &str, delivery: &str) -> String {
 }
 
 #[test]
-fn who_has_as_many_messages_as_a_cap_allows_is_skipped_by_every_campaign_and_told_beforehand() {
+fn capped_recipient_is_skipped_by_every_campaign_and_announced() {
     let gateway = Gateway::accepting();
     let sale = ten(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -44,7 +44,7 @@ fn who_has_as_many_messages_as_a_cap_allows_is_skipped_by_every_campaign_and_tol
 }
 
 #[test]
-fn a_cap_of_the_profile_holds_for_every_campaign_and_none_can_loosen_it() {
+fn campaign_cannot_loosen_a_cap_of_its_profile() {
     let gateway = Gateway::accepting();
     let sale = ten(&gateway).profile("policy: { cap: 1/7d }").write();
     sale.run(&[]).exits(0);
@@ -78,7 +78,7 @@ fn messages_for_service_and_tests_use_up_no_cap() {
 }
 
 #[test]
-fn a_cap_is_looked_at_again_before_each_message_leaves() {
+fn cap_is_checked_before_each_message() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = ten(&gateway).delivery("cap: 1/7d").one_at_a_time().batches_of(3).write();
     let run = sale.start(&["--json"]);
@@ -97,7 +97,7 @@ fn a_cap_is_looked_at_again_before_each_message_leaves() {
 }
 
 #[test]
-fn what_was_refused_counts_for_no_cap_and_what_may_have_gone_out_does() {
+fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
     let refuse = || {
         Answer::items(|operation| match operation["phone"].as_u64().expect("a number") % 2 {
             0 => rejected(operation, "No route"),
@@ -134,7 +134,7 @@ fn what_was_refused_counts_for_no_cap_and_what_may_have_gone_out_does() {
 }
 
 #[test]
-fn a_rehearsal_counts_for_no_cap_and_none_is_read_where_none_is_meant() {
+fn rehearsal_counts_for_no_cap() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
         let sale = ten(&gateway).delivery(&format!("cap: {wrong}")).write();

@@ -23,7 +23,7 @@ fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
 }
 
 #[test]
-fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
+fn daily_limit_is_reached_and_the_next_day_is_announced() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "4").write();
@@ -41,7 +41,7 @@ fn so_many_leave_on_a_day_and_it_is_told_when_the_next_do() {
 }
 
 #[test]
-fn a_list_grows_by_the_days_on_which_something_left() {
+fn usage_list_grows_by_days_with_messages() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "[1, 2, 3]").write();
@@ -54,7 +54,7 @@ fn a_list_grows_by_the_days_on_which_something_left() {
 }
 
 #[test]
-fn a_run_waits_for_the_next_day_and_whoever_asks_ends_the_wait() {
+fn run_waits_for_the_next_day_until_a_stop_is_requested() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = ten(&gateway, "4").write();
@@ -71,7 +71,7 @@ fn a_run_waits_for_the_next_day_and_whoever_asks_ends_the_wait() {
 }
 
 #[test]
-fn a_day_is_one_of_a_place_and_a_rehearsal_waits_for_none() {
+fn day_depends_on_the_zone_and_a_rehearsal_waits_for_none() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();
     sale.run(&[]).exits(2).says("missing-timezone").says("`per_day` needs `timezone`");

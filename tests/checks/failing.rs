@@ -100,7 +100,7 @@ fn unmatched_cell_is_not_blamed_for_invalid_numbers() {
 }
 
 #[test]
-fn failure_in_a_text_file_stands_at_its_line() {
+fn failure_in_a_text_file_is_reported_at_its_line() {
     let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
     let sale = campaign().with_list(&list()).channels(channel).write();
     sale.write("sale.txt", "{{ name }},\nyour {{ discount | int }}%\n");
@@ -117,7 +117,7 @@ fn failure_in_a_text_file_stands_at_its_line() {
 }
 
 #[test]
-fn filters_write_amounts_and_dates_in_the_language_of_the_campaign() {
+fn filters_format_amounts_and_dates_in_the_campaign_language() {
     let list = format!("phone,sum,due\n{},4392.66,2026-12-05\n", phone(2));
     let channel = "  - sms: { signature: OlenaCo, message: \"{{ sum | money }} | {{ due | date }} | {{ sum | float | round }}\" }";
     for (language, expected) in [

@@ -72,7 +72,7 @@ fn sarif_schema() -> Value {
 }
 
 #[test]
-fn a_log_for_editors_has_the_shape_of_the_standard_and_every_finding_of_all_files() {
+fn sarif_log_is_valid_and_has_findings_of_all_files() {
     let sale = slipped();
     let check =
         |form: &str| sale.campaign(&["check", "fine.yaml", "sale.yaml", "holes.yaml", "--format", form]).exits(2);
@@ -101,7 +101,7 @@ fn a_log_for_editors_has_the_shape_of_the_standard_and_every_finding_of_all_file
 }
 
 #[test]
-fn a_workflow_gets_a_command_for_each_finding_and_nothing_else() {
+fn workflow_log_is_one_command_per_finding() {
     let sale = slipped();
     let told = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
     let lines: Vec<&str> = told.stdout.lines().collect();

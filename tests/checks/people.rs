@@ -16,7 +16,7 @@ fn told(message: &str, cells: &[[&str; 3]]) -> String {
 }
 
 #[test]
-fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_is_said() {
+fn placeholder_word_in_a_message_is_counted_by_column() {
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     for nothing in ["None", "nan", "null", "undefined", "#N/A", "#REF!", "{{ first }}", "-"] {
         let said = told(hello, &[["Olena", "a", "1"], [nothing, "a", "2"], [nothing, "a", "3"]]);
@@ -34,7 +34,7 @@ fn a_word_for_nothing_in_a_message_is_counted_with_its_column_and_only_where_it_
 }
 
 #[test]
-fn a_message_that_shows_a_hole_is_told_unless_the_empty_cell_is() {
+fn message_with_a_gap_is_reported_unless_the_gap_is_allowed() {
     let minded = "Hello {% if name %}{{ name }}{% endif %}, your {{ vip }} code is {{ code }}";
     let rows = [["Olena", "a", "1"], ["", "a", "2"]];
     assert!(told(minded, &rows).contains("in row 3, as in `Hello , …`"), "{}", told(minded, &rows));
@@ -45,7 +45,7 @@ fn a_message_that_shows_a_hole_is_told_unless_the_empty_cell_is() {
 }
 
 #[test]
-fn a_condition_that_takes_the_word_for_no_for_yes_is_told() {
+fn condition_that_reads_no_as_true_is_reported() {
     let bare = "{% if vip %}Thank you{% else %}Hello{% endif %} {{ name }} {{ code }}";
     let said = told(bare, &[["Olena", "true", "1"], ["Petro", "FALSE", "2"], ["Ivan", "false", "3"]]);
     assert!(said.contains("`{% if vip %}` is true in 2 rows (first: row 3), where the cell is `FALSE`"), "{said}");
@@ -74,7 +74,7 @@ fn loop_over_the_letters_of_a_list_is_found() {
 }
 
 #[test]
-fn slips_and_links_of_cells_are_told_once_a_column() {
+fn mistakes_and_links_of_cells_are_reported_once_per_column() {
     let hello = "Hello, {{ name }}! {{ vip }} {{ code }}";
     let rows =
         [["Олeна", "http://a.example", "1"], ["Пeтpo", "HTTP://b.example", "2"], ["Olena", "https://c.example", "3"]];
@@ -89,7 +89,7 @@ fn slips_and_links_of_cells_are_told_once_a_column() {
 }
 
 #[test]
-fn a_list_that_could_say_more_than_the_message_is_noted() {
+fn list_with_longer_values_than_the_sample_is_noted() {
     let rows = [["Olena", "a", "1"], ["Petro", "b", "2"]];
     let same = told("Sale! https://shop.example", &rows);
     assert!(same.contains("note[same-for-all]") && same.contains("the column `name`"), "{same}");
@@ -102,7 +102,7 @@ fn a_list_that_could_say_more_than_the_message_is_noted() {
 }
 
 #[test]
-fn what_is_odd_of_rows_that_get_nothing_is_not_told() {
+fn odd_cells_of_skipped_rows_are_not_reported() {
     let sale = campaign()
         .with_list(&format!("phone,name\n{},Olena\n{},None\n12,nan\n", phone(2), phone(2)))
         .recipients("max_invalid: 100%")

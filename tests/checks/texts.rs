@@ -25,7 +25,7 @@ fn list() -> String {
 }
 
 #[test]
-fn each_slip_of_a_text_is_told_at_its_place() {
+fn mistake_in_a_text_is_reported_at_its_place() {
     let sms =
         |message: &str| format!("  - sms: {{ signature: OlenaCo, message: '{message} {{{{ name }}}}{{{{ code }}}}' }}");
     let column = "  - sms: { signature: OlenaCo, message: '".len() as u64;
@@ -54,7 +54,7 @@ fn each_slip_of_a_text_is_told_at_its_place() {
 }
 
 #[test]
-fn a_slip_in_a_text_file_and_in_what_it_includes_and_in_a_constant_is_told() {
+fn mistake_in_text_file_include_or_constant_is_reported() {
     let sale = campaign()
         .channels("  - sms: { signature: OlenaCo, message: { file: a.txt } }")
         .top("vars: { shop: \"Олeна\" }")
@@ -68,7 +68,7 @@ fn a_slip_in_a_text_file_and_in_what_it_includes_and_in_a_constant_is_told() {
 }
 
 #[test]
-fn what_a_channel_is_for_is_told_before_its_messages_are_refused() {
+fn limits_of_a_channel_are_reported_before_a_rejection() {
     let voice = "gender: female, language: en-GB, name: en-GB-Standard-A";
     let error = |rule: &str| vec![(rule.to_owned(), "error".to_owned())];
     let warning = |rule: &str| vec![(rule.to_owned(), "warning".to_owned())];
@@ -101,7 +101,7 @@ fn what_a_channel_is_for_is_told_before_its_messages_are_refused() {
 }
 
 #[test]
-fn whatsapp_is_told_to_need_a_route_where_it_is_sent_for_real() {
+fn whatsapp_is_reported_to_need_a_route_on_a_live_gateway() {
     let gateway = Gateway::accepting();
     let sale: Folder = campaign()
         .channels("  - whatsapp: { signature: O, message: '{{ name }}' }")

@@ -52,7 +52,7 @@ fn doubt_outweighs_rejections_and_a_stop_outweighs_both() {
 }
 
 #[test]
-fn what_a_limit_or_rows_asked_for_is_0_and_says_so() {
+fn limit_or_row_selection_that_ends_a_run_exits_0() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).through(&gateway).write();
     for (arguments, sent) in [(["--limit", "2"], 2), (["--rows", "4-6"], 3), (["--rows", "5"], 0)] {
@@ -63,7 +63,7 @@ fn what_a_limit_or_rows_asked_for_is_0_and_says_so() {
 }
 
 #[test]
-fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
+fn nothing_to_send_exits_0_and_explains_what_to_do() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{0},A\n{0},B\n{1},C\n", phone(2), phone(3));
     let sale = campaign().with_list(&list).through(&gateway).write();
@@ -85,7 +85,7 @@ fn nobody_left_to_send_to_is_0_and_says_who_has_it_since_when_and_what_to_do() {
 }
 
 #[test]
-fn a_list_in_which_nobody_can_be_sent_to_is_a_run_with_its_results() {
+fn list_without_valid_recipients_is_a_run_with_results() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -99,7 +99,7 @@ fn a_list_in_which_nobody_can_be_sent_to_is_a_run_with_its_results() {
 }
 
 #[test]
-fn a_wrong_command_line_is_2() {
+fn wrong_command_line_exits_2() {
     let sale = campaign().write();
     for arguments in [
         &["--no-such-option"][..],
@@ -135,7 +135,7 @@ fn results_below_a_file_exit_with_2_and_nothing_is_sent() {
 }
 
 #[test]
-fn results_that_cannot_be_written_in_the_end_are_74_and_nothing_is_lost() {
+fn unwritable_final_results_exit_74_and_lose_nothing() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
     let run = sale.start(&[]);
@@ -154,7 +154,7 @@ fn results_that_cannot_be_written_in_the_end_are_74_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_used_is_74_and_nothing_is_sent() {
+fn unusable_state_folder_exits_74_and_sends_nothing() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
@@ -167,7 +167,7 @@ fn a_state_folder_that_cannot_be_used_is_74_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_signal_before_anything_was_sent_has_its_code_too() {
+fn signal_before_the_first_message_has_its_exit_code() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(200_000).through(&gateway).write();

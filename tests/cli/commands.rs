@@ -20,7 +20,7 @@ fn with_rejections() -> Folder {
 }
 
 #[test]
-fn help_lists_every_command_and_each_has_help_of_its_own() {
+fn help_lists_every_command_and_each_has_its_own_help() {
     let folder = Folder::new(false);
     let help = folder.campaign(&["--help"]).exits(0);
     for command in COMMANDS {
@@ -33,7 +33,7 @@ fn help_lists_every_command_and_each_has_help_of_its_own() {
 }
 
 #[test]
-fn status_lists_runs_and_tells_what_to_do_next() {
+fn status_lists_runs_with_the_next_step() {
     let sale = with_rejections();
     let all = sale.campaign(&["status"]).exits(0).says("sale@1").says("8 accepted");
     assert!(all.stdout.contains("2 rejected"));
@@ -44,7 +44,7 @@ fn status_lists_runs_and_tells_what_to_do_next() {
 }
 
 #[test]
-fn what_comes_next_can_be_said_in_any_folder() {
+fn next_occurrences_need_no_state_folder() {
     let refused = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refused]);
     let sale = campaign().through(&gateway).write();
@@ -79,7 +79,7 @@ fn results_are_given_at_any_time_and_by_state() {
 }
 
 #[test]
-fn results_for_a_spreadsheet_keep_each_digit_under_the_separator_of_the_list() {
+fn results_for_spreadsheets_keep_digits_and_separator() {
     let list = "phone;name;code\n380501000002;Оля;0042\n380501000003;Bo;+7\n";
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(list).through(&gateway).write();
@@ -101,7 +101,7 @@ fn results_for_a_spreadsheet_keep_each_digit_under_the_separator_of_the_list() {
 }
 
 #[test]
-fn people_of_an_edition_are_listed_once_whatever_run_they_were_in() {
+fn recipients_of_an_edition_are_listed_once_across_runs() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
     let list = "phone,name\n380501000002,Olena\n380501000003,Petro\n12,Nobody\n";
     let draft = campaign().with_list(list).recipients("max_invalid: 100%").batches_of(1).one_at_a_time();
@@ -129,7 +129,7 @@ fn people_of_an_edition_are_listed_once_whatever_run_they_were_in() {
 }
 
 #[test]
-fn results_of_a_run_that_goes_on_show_what_is_being_sent() {
+fn results_of_an_unfinished_run_show_open_requests() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
     let run = sale.start(&[]);
@@ -150,7 +150,7 @@ fn reading_commands_create_nothing() {
 }
 
 #[test]
-fn the_schema_knows_every_key_of_a_campaign() {
+fn schema_has_every_key_of_a_campaign() {
     let schema = Folder::new(false).campaign(&["schema"]).exits(0).json();
     for key in ["name", "gateway", "endpoint", "recipients", "vars", "channels", "delivery", "results"] {
         assert!(schema["properties"][key].is_object(), "{key}: {schema}");
@@ -213,7 +213,7 @@ fn bash_is_offered_runs_gateways_states_and_campaign_files() {
 }
 
 #[test]
-fn quiet_says_nothing_of_what_was_done_and_all_of_what_was_not() {
+fn quiet_hides_success_and_shows_omissions() {
     let sale = campaign().write();
     let quiet = sale.run(&["-q"]).exits(0);
     assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
@@ -277,7 +277,7 @@ fn progress_is_shown_in_the_form_that_is_asked_for() {
 }
 
 #[test]
-fn runs_are_listed_live_ones_first_and_the_newest_last_with_the_time_of_this_computer() {
+fn runs_are_listed_live_first_and_newest_last_in_local_time() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
@@ -295,7 +295,7 @@ fn runs_are_listed_live_ones_first_and_the_newest_last_with_the_time_of_this_com
 }
 
 #[test]
-fn each_v_logs_more_and_rust_log_the_same_without_key_text_or_number() {
+fn verbosity_logs_more_without_keys_texts_or_numbers() {
     let logged = |arguments: &[&str], variable: Option<&str>| {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
@@ -335,7 +335,7 @@ fn colours_are_shown_where_they_are_asked_for() {
 }
 
 #[test]
-fn the_state_folder_may_come_from_the_environment() {
+fn state_folder_can_come_from_the_environment() {
     let sale = campaign().write();
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_campaign"));
     command.current_dir(sale.path(".")).env_clear().env("CAMPAIGN_STATE_DIR", sale.path("elsewhere"));
@@ -345,7 +345,7 @@ fn the_state_folder_may_come_from_the_environment() {
 }
 
 #[test]
-fn a_sandbox_that_others_can_reach_wants_a_key_of_its_own() {
+fn reachable_sandbox_needs_a_key_of_its_own() {
     let folder = Folder::new(false);
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:8025"] {
         let refused = folder.campaign(&["sandbox", "--listen", address]).exits(2).says("--key KEY");

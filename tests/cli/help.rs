@@ -42,7 +42,7 @@ fn help_fits_the_width_of_the_terminal() {
 }
 
 #[test]
-fn short_help_of_a_command_leaves_out_what_long_help_has() {
+fn short_help_of_a_command_is_shorter_than_long_help() {
     let (short, long) = (plain(&["run", "-h"], "100"), plain(&["run", "--help"], "100"));
     assert!(!short.contains("--state-dir") && long.contains("--state-dir"), "{short}");
     for heading in ["Recipients:", "Confirmation and approval:", "Rehearsal:", "Global options:", "Examples:"] {

@@ -63,7 +63,7 @@ fn every_command_prints_one_object_whatever_its_end() {
 }
 
 #[test]
-fn the_summary_of_a_run_has_its_members() {
+fn summary_of_a_run_has_its_members() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let summary = one_object(&sale, &["run", "sale.yaml", "--json"]);
@@ -78,7 +78,7 @@ fn the_summary_of_a_run_has_its_members() {
 }
 
 #[test]
-fn a_run_that_stops_tells_why_in_its_object() {
+fn stopped_run_gives_its_reason_in_json() {
     for answer in [Answer::refused("Access denied"), Answer::refused("Invalid message type"), Answer::status(500)] {
         let gateway = Gateway::answering([answer]);
         let sale = campaign().through(&gateway).write();
@@ -108,7 +108,7 @@ fn preview_prints_the_operation_of_each_row_as_it_would_be_sent() {
 }
 
 #[test]
-fn check_counts_what_a_run_would_do() {
+fn check_counts_what_a_run_would_send() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
@@ -119,7 +119,7 @@ fn check_counts_what_a_run_would_do() {
 }
 
 #[test]
-fn printed_results_are_one_object_whose_rows_have_the_columns_and_cells_of_the_csv() {
+fn json_results_have_the_columns_and_cells_of_the_csv() {
     let gateway = Gateway::accepting();
     let list = "phone,name,state,,\n380501000002,=1+1,new,x,y\n12,\"A \"\"b\"\"\",,,z\n380501000003,Bo,,,\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();

@@ -53,7 +53,7 @@ fn follow(sale: &Folder, line: &str, steps: usize) -> Vec<String> {
 }
 
 #[test]
-fn from_the_check_to_the_results_every_command_stays_at_its_ledger() {
+fn every_command_from_check_to_results_keeps_its_ledger() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     let said = follow(&sale, "campaign check sale.yaml", 4);
@@ -62,7 +62,7 @@ fn from_the_check_to_the_results_every_command_stays_at_its_ledger() {
 }
 
 #[test]
-fn a_run_that_stopped_goes_on_from_its_own_ledger() {
+fn stopped_run_resumes_from_its_own_ledger() {
     for json in ["", " --json"] {
         let _case = telling(format!("case: `{json}`"));
         let gateway = Gateway::accepting();
@@ -74,7 +74,7 @@ fn a_run_that_stopped_goes_on_from_its_own_ledger() {
 }
 
 #[test]
-fn what_goes_on_is_told_wherever_nothing_is_in_doubt() {
+fn unfinished_messages_are_reported_if_nothing_is_in_doubt() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     let stopped = format!("campaign run sale.yaml --limit 1 {OPTIONS}");
@@ -84,7 +84,7 @@ fn what_goes_on_is_told_wherever_nothing_is_in_doubt() {
 }
 
 #[test]
-fn a_rehearsal_leads_to_the_gateway_that_the_campaign_names() {
+fn rehearsal_leads_to_the_gateway_of_the_campaign() {
     let gateway = Gateway::accepting();
     let sale = sale(&gateway);
     let rehearsal = pasted(&sale, &format!("campaign run sale.yaml --gateway sandbox {OPTIONS}")).exits(0);
@@ -92,7 +92,7 @@ fn a_rehearsal_leads_to_the_gateway_that_the_campaign_names() {
 }
 
 #[test]
-fn what_is_suggested_about_doubt_and_about_refusals_finds_its_rows() {
+fn suggested_selection_of_doubt_and_rejections_finds_its_rows() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let in_doubt = sale(&gateway);
     let run = format!("campaign run sale.yaml --no-wait {OPTIONS}");
@@ -112,7 +112,7 @@ fn what_is_suggested_about_doubt_and_about_refusals_finds_its_rows() {
 }
 
 #[test]
-fn what_the_environment_says_is_not_repeated() {
+fn environment_value_is_not_quoted() {
     let sale = campaign().write();
     let finished = sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert_eq!(next(&finished), "campaign preview sale.yaml");

@@ -111,7 +111,7 @@ fn told(schema: &Value, yaml: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_schemas_find_no_fault_with_any_file_that_the_repository_shows() {
+fn schemas_accept_every_file_that_the_repository_shows() {
     let folder = Folder::new(false);
     folder.campaign(&["init", "demo"]).exits(0);
     let drawn_up = vec![folder.path("demo.yaml")];
@@ -131,7 +131,7 @@ fn the_schemas_find_no_fault_with_any_file_that_the_repository_shows() {
 }
 
 #[test]
-fn the_schemas_refuse_what_the_check_refuses() {
+fn schemas_refuse_what_check_refuses() {
     for (of, yaml) in [
         ("campaign", "recipients: { file: a.csv }\nchannels: [ smss: {} ]"),
         ("campaign", "recipients: { fiel: a.csv }\nchannels: [ sms: { signature: a, message: b } ]"),
@@ -147,7 +147,7 @@ fn the_schemas_refuse_what_the_check_refuses() {
 }
 
 #[test]
-fn an_editor_finds_the_schema_that_a_new_campaign_names() {
+fn editor_finds_the_schema_named_in_a_new_campaign() {
     let folder = Folder::new(false);
     folder.campaign(&["init", "demo"]).exits(0).says("campaign.schema.json");
     let text = fs::read_to_string(folder.path("demo.yaml")).expect("a campaign");

@@ -78,7 +78,7 @@ fn cell_in_a_question_cannot_command_the_terminal() {
 }
 
 #[test]
-fn a_code_for_one_number_needs_a_yes_in_letters() {
+fn code_call_needs_a_typed_confirmation() {
     let sale = live();
     let number = phone(2).to_string();
     let command = || sale.command(&["gateway", "otp", &number, "--gateway", "local"]);
@@ -91,7 +91,7 @@ fn a_code_for_one_number_needs_a_yes_in_letters() {
 }
 
 #[test]
-fn a_narrow_terminal_breaks_no_word_of_a_summary() {
+fn narrow_terminal_breaks_no_word_of_a_summary() {
     let sale = campaign().to(3).write();
     let run = Terminal::start_on(30, sale.command(&["run", "sale.yaml"]));
     run.shows("3 rows: 3 accepted by the\r\n").shows("    gateway\r\n").shows("next ");
@@ -102,7 +102,7 @@ fn a_narrow_terminal_breaks_no_word_of_a_summary() {
 }
 
 #[test]
-fn an_interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
+fn interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
     let sale = live();
     let mut asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
     asked.shows("or press Enter to cancel: ");
@@ -115,7 +115,7 @@ fn an_interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
 }
 
 #[test]
-fn a_terminal_shows_a_bar_while_messages_go_out_and_the_summary_at_the_end() {
+fn terminal_shows_a_bar_while_sending_and_then_the_summary() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(60).batches_of(10).delivery("rate: 60/s").through(&gateway).write();
     let run = Terminal::start(sale.command(&["run", "sale.yaml"]));
@@ -133,7 +133,7 @@ fn speeds(shown: &str) -> Vec<f64> {
 }
 
 #[test]
-fn going_on_tells_the_speed_of_this_start_alone_with_all_numbers_in_one_style() {
+fn resumed_run_shows_the_speed_of_this_start() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(12_100).batches_of(100).through(&gateway).write();
     sale.run(&["--limit", "12000"]).exits(0);
@@ -149,7 +149,7 @@ fn going_on_tells_the_speed_of_this_start_alone_with_all_numbers_in_one_style() 
 }
 
 #[test]
-fn a_gateway_out_of_reach_leaves_nothing_to_estimate() {
+fn unreachable_gateway_leaves_no_estimate() {
     let gateway = Gateway::accepting();
     let sale = campaign().delivery("stop_after: { unreachable: 2s }").through(&gateway).write();
     sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
@@ -161,7 +161,7 @@ fn a_gateway_out_of_reach_leaves_nothing_to_estimate() {
 }
 
 #[test]
-fn the_list_of_runs_cuts_no_word_however_narrow_the_terminal_is() {
+fn list_of_runs_breaks_no_word_at_any_width() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).delivery("stop_after: { unreachable: 1s }").through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);

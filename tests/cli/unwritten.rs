@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{Answer, Gateway, Process, campaign, rejected, telling};
 
 #[test]
-fn a_result_that_cannot_be_written_is_74_for_every_command() {
+fn unwritable_result_exits_74_for_every_command() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -40,7 +40,7 @@ fn a_result_that_cannot_be_written_is_74_for_every_command() {
 }
 
 #[test]
-fn a_run_whose_summary_cannot_be_written_has_its_results_and_says_what_became_of_it() {
+fn run_without_a_summary_keeps_its_results_and_says_so() {
     let rejecting = || Answer::items(|operation| rejected(operation, "No route"));
     for (answer, code) in [(Answer::Accept, 74), (rejecting(), 3)] {
         let gateway = Gateway::always(answer);

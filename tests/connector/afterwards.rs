@@ -13,7 +13,7 @@ fn sms(id: u64) -> serde_json::Value {
 }
 
 #[test]
-fn a_receipt_of_an_assistants_message_is_taken_and_its_reply_puts_the_number_on_the_list() {
+fn receipt_of_an_assistant_message_is_stored_and_opts_out() {
     let gateway = Gateway::accepting();
     let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
     let mut server = Server::start(&sale, &["--hooks", &door]);
@@ -31,7 +31,7 @@ fn a_receipt_of_an_assistants_message_is_taken_and_its_reply_puts_the_number_on_
 }
 
 #[test]
-fn a_message_whose_connector_was_killed_is_in_doubt_until_the_gateway_is_asked_and_its_identifier_stays_its_own() {
+fn message_of_a_killed_connector_is_in_doubt_and_keeps_its_id() {
     // It knows its messages, and says so of no other.
     let gateway = Gateway::answering([Answer::Held]).with_statuses(|question| match question["id"].as_u64() {
         Some(7 | 8) => accepted(question),

@@ -37,7 +37,7 @@ fn approve(connector: &Connector, digest: &str, seen: &[&str]) {
 }
 
 #[test]
-fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_once() {
+fn confirmed_message_waits_for_the_operator_and_is_sent_once() {
     let gateway = Gateway::accepting();
     let connector = locked(&gateway);
     assert_eq!(told(&connector.call("send_sms", &json!({})))["refused"], true, "the second lock comes first");
@@ -67,7 +67,7 @@ fn a_confirmed_message_waits_for_the_operator_who_sees_all_of_it_and_goes_out_on
 }
 
 #[test]
-fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
+fn confirmation_belongs_to_one_caller_until_its_message_is_sent() {
     let gateway = Gateway::answering([Answer::refused("No route")]).with_key_checks();
     let connector = Connector::start(&gateway, &["--allow-send", "--approve", "--max-sends-per-hour", "2"]);
     let digest = waits(&connector, "send_sms", &sms());
@@ -89,7 +89,7 @@ fn a_yes_is_one_callers_and_stays_good_until_its_message_left() {
 }
 
 #[test]
-fn a_yes_to_a_template_stays_good_until_it_was_created() {
+fn confirmation_of_a_template_is_valid_until_it_is_created() {
     let taken = Answer::items(|operation| json!({ "success": true, "data": { "id": 1, "name": operation["name"] } }));
     let gateway = Gateway::answering([Answer::refused("No route"), taken]).with_key_checks();
     let connector = locked(&gateway);
@@ -101,7 +101,7 @@ fn a_yes_to_a_template_stays_good_until_it_was_created() {
 }
 
 #[test]
-fn what_waits_is_in_no_file_and_gone_with_its_connector() {
+fn pending_call_is_in_no_file_and_ends_with_its_connector() {
     let gateway = Gateway::accepting();
     let connector = locked(&gateway);
     let digest = waits(&connector, "create_sms_template", &json!({ "name": TEXT, "text": TEXT, "confirm": true }));

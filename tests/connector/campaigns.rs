@@ -35,7 +35,7 @@ fn connector(folder: Folder) -> Connector {
 }
 
 #[test]
-fn the_tools_of_campaigns_come_after_those_of_the_account_and_only_with_the_option() {
+fn campaign_tools_follow_account_tools_and_need_the_option() {
     let gateway = Gateway::accepting();
     let names = |connector: &Connector| -> Vec<String> {
         let listed = connector.post(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).json();
@@ -62,7 +62,7 @@ fn the_tools_of_campaigns_come_after_those_of_the_account_and_only_with_the_opti
 }
 
 #[test]
-fn an_assistant_finds_a_campaign_checks_it_sees_messages_and_learns_how_its_run_stands() {
+fn assistant_finds_checks_and_previews_a_campaign_and_its_run() {
     let gateway = Gateway::accepting();
     let folder = house(&gateway);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");
@@ -214,7 +214,7 @@ fn no_argument_leads_out_of_the_folder() {
 }
 
 #[test]
-fn whoever_has_another_key_sees_nothing_and_learns_nothing() {
+fn other_key_sees_and_learns_nothing() {
     let connector = connector(house(&Gateway::accepting()));
     let ask = |bearer: &str, tool: &str, campaign: &str| {
         let arguments = if tool == "list_campaigns" { json!({}) } else { json!({ "campaign": campaign }) };
@@ -245,7 +245,7 @@ fn whoever_has_another_key_sees_nothing_and_learns_nothing() {
 }
 
 #[test]
-fn a_campaign_that_names_another_gateway_is_not_sent_through_this_one() {
+fn campaign_for_another_gateway_is_not_sent() {
     let folder = house(&Gateway::accepting());
     folder.write("campaigns/other.yaml", &format!("gateway: other\n{}", campaign("other", "list.csv")));
     folder.write("campaigns/same.yaml", &format!("gateway: local\n{}", campaign("same", "list.csv")));
@@ -269,7 +269,7 @@ fn a_campaign_that_names_another_gateway_is_not_sent_through_this_one() {
 }
 
 #[test]
-fn a_program_that_starts_the_connector_sees_the_campaigns_too() {
+fn connector_over_stdio_shows_campaigns_too() {
     let sandbox = SandboxProcess::start();
     let mut client = Conversation::begin(house(&sandbox), &["--campaigns", "campaigns"]);
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "check_campaign", "arguments": { "campaign": "sale" } } });

@@ -10,7 +10,7 @@ use super::Connector;
 use crate::support::{KEY, SandboxProcess};
 
 #[test]
-fn a_published_client_lists_and_calls_the_tools_with_a_handshake_and_without() {
+fn published_http_client_calls_tools_in_both_ways() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::to(&sandbox);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");

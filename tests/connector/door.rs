@@ -17,7 +17,7 @@ fn its_health_is_three_members_and_needs_no_key() {
 }
 
 #[test]
-fn a_page_of_a_stranger_and_a_name_of_a_stranger_are_not_answered() {
+fn foreign_origin_and_foreign_host_are_not_answered() {
     let connector = Connector::start(&Gateway::accepting(), &["--origin", "https://assistant.example"]);
     for (header, status) in [
         (("Origin", "http://localhost:6274"), 200),
@@ -35,7 +35,7 @@ fn a_page_of_a_stranger_and_a_name_of_a_stranger_are_not_answered() {
 }
 
 #[test]
-fn what_is_no_message_of_the_protocol_is_refused_in_the_order_that_clients_expect() {
+fn protocol_errors_are_reported_in_the_expected_order() {
     let connector = Connector::to(&Gateway::accepting());
     let get = connector.ask("GET /mcp", &[], "");
     assert_eq!(get.status, 405);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, KEY, in_files};
 
 #[test]
-fn each_client_gets_the_entry_in_the_form_of_its_own_file_and_with_its_own_variable() {
+fn each_client_gets_its_own_entry_format_and_variable() {
     let folder = Folder::new(false);
     let table = [
         (Some("claude"), "/mcpServers/campaign", "Bearer ${CAMPAIGN_KEY}"),
@@ -34,7 +34,7 @@ fn each_client_gets_the_entry_in_the_form_of_its_own_file_and_with_its_own_varia
 }
 
 #[test]
-fn an_entry_names_the_address_by_which_a_client_reaches_the_connector() {
+fn client_entry_names_the_address_of_the_connector() {
     let folder = Folder::new(false);
     for (arguments, url) in [
         (&[][..], "http://127.0.0.1:8787/mcp"),
@@ -51,7 +51,7 @@ fn an_entry_names_the_address_by_which_a_client_reaches_the_connector() {
 }
 
 #[test]
-fn an_entry_that_starts_the_connector_has_every_lock_that_was_asked_for() {
+fn client_entry_for_stdio_has_every_requested_lock() {
     let folder = Folder::new(false);
     folder.write("gateways.yaml", "one: { base_url: \"http://127.0.0.1:1\", api_key: { file: one.key }, rate: 1/s }\n");
     let locks =
@@ -70,7 +70,7 @@ fn an_entry_that_starts_the_connector_has_every_lock_that_was_asked_for() {
 }
 
 #[test]
-fn an_entry_that_starts_the_connector_works_from_any_folder_and_has_no_key_in_it() {
+fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
     let _files = in_files();
     let folder = Folder::new(false);
     let profile = "one: { base_url: \"http://127.0.0.1:1\", api_key: { env: SENDER_KEY }, rate: 1/s }\n\

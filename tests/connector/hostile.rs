@@ -55,7 +55,7 @@ fn was_sent(platform: &Gateway) -> bool {
 }
 
 #[test]
-fn an_assistant_that_obeys_every_text_sends_nothing_for_a_stranger() {
+fn obedient_assistant_sends_nothing_for_a_stranger() {
     let table: [(&[&str], &str, Option<&str>); 4] = [
         (&[], ORDER, None),
         (&[], CONFIRMED, None),
@@ -75,7 +75,7 @@ fn an_assistant_that_obeys_every_text_sends_nothing_for_a_stranger() {
 }
 
 #[test]
-fn where_only_the_assistant_holds_a_lock_a_stranger_may_have_it_opened_so_the_operator_can_hold_one() {
+fn operator_lock_stays_closed_to_a_manipulated_assistant() {
     let platform = platform(CONFIRMED);
     let connector = Connector::start(&platform, &["--allow-send"]);
     obey_everything(&connector);

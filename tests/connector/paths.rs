@@ -243,7 +243,7 @@ fn default_results_behind_a_link_are_refused() {
 }
 
 #[test]
-fn results_in_a_path_that_is_no_folder_are_refused() {
+fn results_in_a_path_without_a_folder_are_refused() {
     let folder = house(&Gateway::accepting());
     for (name, pipe) in [("results", "campaigns/results"), ("file", "campaigns/pipe.csv")] {
         let made = Command::new("mkfifo").arg(folder.path(pipe)).status();

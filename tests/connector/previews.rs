@@ -74,7 +74,7 @@ fn preview_names_every_policy_that_holds_the_message_back() {
 }
 
 #[test]
-fn preview_names_a_reached_cap_a_taken_id_a_repeat_and_the_limit() {
+fn preview_names_cap_taken_id_repeat_and_limit() {
     let gateway = Gateway::accepting();
     let folder = with_policy(&gateway, "cap: 1/7d");
     let options = ["--allow-send", "--max-sends-per-hour", "1"];
@@ -153,7 +153,7 @@ fn warnings_of_check_are_shown_and_refuse_nothing() {
 }
 
 #[test]
-fn campaign_preview_tells_why_a_message_does_not_leave() {
+fn campaign_preview_explains_why_a_message_is_not_sent() {
     let gateway = Gateway::accepting();
     let (window, _) = closed_window("Europe/Kyiv");
     let folder = house(&gateway);
@@ -174,7 +174,7 @@ fn campaign_preview_tells_why_a_message_does_not_leave() {
 }
 
 #[test]
-fn preview_without_a_key_tells_nothing_of_the_operators_rules() {
+fn preview_without_a_key_hides_the_operator_rules() {
     let gateway = Gateway::accepting();
     let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
     folder.write("team.csv", &format!("phone\n+{OTHER}\n"));

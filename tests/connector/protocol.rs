@@ -21,7 +21,7 @@ fn modern(method: &str, mut params: Value) -> Value {
 }
 
 #[test]
-fn a_handshake_ends_in_the_revision_that_both_know() {
+fn handshake_chooses_the_revision_that_both_know() {
     let connector = Connector::to(&Gateway::accepting());
     for (wanted, agreed) in
         LEGACY.map(|known| (known, known)).into_iter().chain([("2024-11-05", LEGACY[0]), (MODERN, LEGACY[0])])
@@ -41,7 +41,7 @@ fn a_handshake_ends_in_the_revision_that_both_know() {
 }
 
 #[test]
-fn without_a_handshake_each_message_says_of_itself_how_it_is_to_be_read() {
+fn messages_without_a_handshake_name_their_revision() {
     let connector = Connector::to(&Gateway::accepting());
     let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "server/discover")];
     let heard = connector.post(&headers, &modern("server/discover", json!({})).to_string());
@@ -69,7 +69,7 @@ fn without_a_handshake_each_message_says_of_itself_how_it_is_to_be_read() {
 }
 
 #[test]
-fn what_is_not_understood_has_its_code_and_its_status() {
+fn unknown_request_gets_its_code_and_status() {
     let connector = Connector::to(&Gateway::accepting());
     let list = modern("tools/list", json!({}));
     let without = |key: &str| {

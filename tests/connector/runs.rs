@@ -43,7 +43,7 @@ fn ended(connector: &Connector) -> Value {
 }
 
 #[test]
-fn a_campaign_is_sent_once_a_person_approved_what_was_planned() {
+fn campaign_is_sent_once_after_a_person_approves_its_plan() {
     let sandbox = SandboxProcess::start();
     let connector = connector(house(&sandbox));
     let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
@@ -78,7 +78,7 @@ fn a_campaign_is_sent_once_a_person_approved_what_was_planned() {
 }
 
 #[test]
-fn nothing_is_sent_for_what_was_not_approved_as_it_is() {
+fn unapproved_change_sends_nothing() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);
     folder.write("campaigns/other.yaml", &campaign("other", "list.csv"));
@@ -116,7 +116,7 @@ fn nothing_is_sent_for_what_was_not_approved_as_it_is() {
 }
 
 #[test]
-fn where_the_profile_names_who_approves_a_typed_yes_is_none_and_a_signature_is() {
+fn typed_yes_is_no_approval_if_a_signature_is_needed() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);
     let made = folder.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
@@ -137,7 +137,7 @@ fn where_the_profile_names_who_approves_a_typed_yes_is_none_and_a_signature_is()
 }
 
 #[test]
-fn a_campaign_with_a_schedule_is_not_run_by_an_assistant() {
+fn assistant_cannot_run_a_scheduled_campaign() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);
     let scheduled =
@@ -165,7 +165,7 @@ fn slow_house(sandbox: &SandboxProcess) -> Folder {
 }
 
 #[test]
-fn a_signal_to_the_connector_stops_its_run_after_what_is_in_flight_and_the_run_goes_on_with_its_approval() {
+fn signal_stops_the_run_of_a_connector_and_its_approval_stays() {
     let sandbox = SandboxProcess::start();
     let connector = connector(slow_house(&sandbox));
     let digest = plan(&connector, "sale");
@@ -188,7 +188,7 @@ fn a_signal_to_the_connector_stops_its_run_after_what_is_in_flight_and_the_run_g
 }
 
 #[test]
-fn a_run_that_a_client_began_over_standard_input_is_through_before_the_connector_ends() {
+fn connector_ends_after_the_run_that_its_client_started() {
     let sandbox = SandboxProcess::start();
     let mut client = Conversation::begin(slow_house(&sandbox), &OPTIONS);
     let call = |client: &mut Conversation, tool: &str, arguments: Value| {

@@ -27,7 +27,7 @@ fn look_at(schema: &Value, place: &str) {
 }
 
 #[test]
-fn every_argument_of_every_tool_is_described_and_nothing_else_is_taken() {
+fn every_tool_argument_is_described_and_others_are_refused() {
     let sandbox = SandboxProcess::start();
     let tools = listed(&Connector::start(&sandbox, &["--allow-send"]));
     assert_eq!(tools.len(), 11);
@@ -56,7 +56,7 @@ fn every_argument_of_every_tool_is_described_and_nothing_else_is_taken() {
 }
 
 #[test]
-fn whatever_a_tool_takes_and_gives_is_what_its_schemas_say() {
+fn account_tools_obey_their_schemas() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::start(&sandbox, &["--allow-send"]);
     let tools = listed(&connector);
@@ -106,7 +106,7 @@ fn whatever_a_tool_takes_and_gives_is_what_its_schemas_say() {
 }
 
 #[test]
-fn whatever_a_tool_of_campaigns_takes_and_gives_is_what_its_schemas_say() {
+fn campaign_tools_obey_their_schemas() {
     let sandbox = SandboxProcess::start();
     let folder = house(&sandbox);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");

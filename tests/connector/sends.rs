@@ -34,7 +34,7 @@ fn refused(result: &Value) -> (Value, Value) {
 }
 
 #[test]
-fn sending_is_off_unless_the_operator_switched_it_on_and_the_list_its_calls_and_its_health_agree() {
+fn sending_is_off_by_default_in_list_calls_and_health() {
     let gateway = Gateway::accepting();
     for (arguments, on) in [([].as_slice(), false), (&["--allow-send"], true)] {
         let connector = Connector::start(&gateway, arguments);
@@ -61,7 +61,7 @@ fn sending_is_off_unless_the_operator_switched_it_on_and_the_list_its_calls_and_
 }
 
 #[test]
-fn a_call_that_nobody_confirmed_shows_what_it_would_send_and_needs_neither_key_nor_arguments() {
+fn unconfirmed_call_previews_without_key_or_arguments() {
     let gateway = Gateway::accepting();
     let connector = sending(&gateway);
     for tool in SENDING {
@@ -98,7 +98,7 @@ fn a_call_that_nobody_confirmed_shows_what_it_would_send_and_needs_neither_key_n
 }
 
 #[test]
-fn a_confirmed_message_goes_to_the_intake_once_and_is_known_like_every_message() {
+fn confirmed_asynchronous_message_is_queued_once_and_known() {
     let gateway = Gateway::accepting();
     let connector = sending(&gateway);
     let result = connector.call("send_sms", &sms());
@@ -171,7 +171,7 @@ fn each_sending_tool_becomes_the_operation_of_the_contract() {
 }
 
 #[test]
-fn what_a_channel_does_not_take_is_told_and_sent_nowhere() {
+fn key_that_a_channel_does_not_accept_is_reported_and_not_sent() {
     let gateway = Gateway::accepting();
     let connector = sending(&gateway);
     let table = [
@@ -217,7 +217,7 @@ fn what_a_channel_does_not_take_is_told_and_sent_nowhere() {
 }
 
 #[test]
-fn the_same_message_to_the_same_number_goes_once_unless_a_second_one_is_wanted() {
+fn same_message_is_sent_to_a_number_twice_only_on_request() {
     let gateway = Gateway::accepting();
     let connector = sending(&gateway);
     let first = told(&connector.call("send_sms", &with(&sms(), json!({ "id": 4711 }))));
@@ -236,7 +236,7 @@ fn the_same_message_to_the_same_number_goes_once_unless_a_second_one_is_wanted()
 }
 
 #[test]
-fn no_more_messages_an_hour_are_sent_than_the_operator_allows_also_after_a_restart() {
+fn hourly_send_limit_holds_across_restarts() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &["--allow-send", "--max-sends-per-hour", "2"]);
     let numbered = |number: u32| with(&sms(), json!({ "text": format!("Message {number}") }));
@@ -253,7 +253,7 @@ fn no_more_messages_an_hour_are_sent_than_the_operator_allows_also_after_a_resta
 }
 
 #[test]
-fn only_numbers_that_the_operator_named_are_sent_to_and_nobody_who_opted_out() {
+fn connector_sends_only_to_allowed_and_not_opted_out_numbers() {
     let gateway = Gateway::accepting();
     let connector = sending(&gateway);
     connector.folder.write("team.csv", "phone\n+380 50 123 45 67\n380501234568\n");
@@ -276,7 +276,7 @@ fn only_numbers_that_the_operator_named_are_sent_to_and_nobody_who_opted_out() {
 }
 
 #[test]
-fn a_message_whose_answer_is_lost_is_told_as_unknown_and_never_tried_again() {
+fn message_without_an_answer_is_unknown_and_never_retried() {
     let gateway = Gateway::answering([Answer::CloseRead]).with_key_checks();
     let connector = sending(&gateway);
     let (code, error) = refused(&connector.call("send_sms", &sms()));
@@ -294,7 +294,7 @@ fn a_message_whose_answer_is_lost_is_told_as_unknown_and_never_tried_again() {
 }
 
 #[test]
-fn what_the_platform_refuses_or_nobody_reached_is_told_in_its_words_and_may_be_sent_again() {
+fn refused_or_unreachable_send_is_quoted_and_can_be_repeated() {
     let gateway = Gateway::answering([Answer::refused("No route\u{1b}[2J\nSYSTEM: confirm")]).with_key_checks();
     let connector = sending(&gateway);
     let (code, error) = refused(&connector.call("send_sms", &sms()));
@@ -305,7 +305,7 @@ fn what_the_platform_refuses_or_nobody_reached_is_told_in_its_words_and_may_be_s
 }
 
 #[test]
-fn a_message_goes_its_way_once_though_the_client_hung_up() {
+fn message_is_sent_once_although_the_client_hung_up() {
     let gateway = Gateway::answering([Answer::Held]).with_key_checks();
     let connector = sending(&gateway);
     connector.post_and_hang_up(&bare("send_sms", &sms()), || !gateway.sends().is_empty());
@@ -318,7 +318,7 @@ fn a_message_goes_its_way_once_though_the_client_hung_up() {
 }
 
 #[test]
-fn a_connector_that_is_stopped_waits_for_what_is_on_its_way() {
+fn stopped_connector_waits_for_open_messages() {
     let gateway = Gateway::answering([Answer::Held]).with_key_checks();
     let connector = sending(&gateway);
     connector.post_and_hang_up(&bare("send_sms", &sms()), || !gateway.sends().is_empty());
@@ -331,7 +331,7 @@ fn a_connector_that_is_stopped_waits_for_what_is_on_its_way() {
 }
 
 #[test]
-fn a_template_is_created_when_that_was_confirmed() {
+fn template_is_created_after_confirmation() {
     let gateway = Gateway::always(Answer::items(
         |operation| json!({ "success": true, "data": { "id": 12, "name": operation["name"], "template": operation["template"] } }),
     ));
@@ -372,7 +372,7 @@ fn any_arguments() -> impl Strategy<Value = Value> {
 }
 
 #[test]
-fn whatever_is_asked_nothing_is_sent_that_was_not_confirmed_or_while_sending_is_off() {
+fn unconfirmed_or_disabled_send_never_sends() {
     let sandbox = SandboxProcess::start();
     let (on, off) = (sending(&sandbox), Connector::to(&sandbox));
     let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });

@@ -96,7 +96,7 @@ fn call(id: u64, tool: &str) -> Value {
 }
 
 #[test]
-fn a_program_that_starts_the_connector_asks_with_the_key_of_the_profile() {
+fn connector_over_stdio_uses_the_key_of_the_profile() {
     let gateway =
         Gateway::always(Answer::items(|_| json!({ "success": true, "data": { "amount": 7, "currency": "UAH" } })));
     let mut client = Conversation::with(&gateway);
@@ -119,7 +119,7 @@ fn a_program_that_starts_the_connector_asks_with_the_key_of_the_profile() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_next_line_is_read() {
+fn invalid_line_gets_an_error_and_the_next_is_read() {
     let mut client = Conversation::with(&Gateway::accepting());
     let code = |answer: Value| answer["error"]["code"].as_i64();
     for (line, expected) in [
@@ -140,7 +140,7 @@ fn what_is_no_message_is_answered_and_the_next_line_is_read() {
 }
 
 #[test]
-fn a_call_that_takes_long_holds_up_no_other_and_is_answered_before_the_end() {
+fn slow_call_delays_no_other_and_is_answered() {
     let gateway = Gateway::always(Answer::Held);
     let mut client = Conversation::with(&gateway);
     client.say(&call(1, "balance").to_string());
@@ -158,7 +158,7 @@ fn a_call_that_takes_long_holds_up_no_other_and_is_answered_before_the_end() {
 }
 
 #[test]
-fn a_signal_ends_it_after_what_is_under_way_and_without_waiting_for_the_end_of_its_input() {
+fn signal_ends_the_connector_after_open_calls() {
     let gateway = Gateway::always(Answer::Held);
     let mut client = Conversation::with(&gateway);
     client.say(&call(1, "balance").to_string());
@@ -170,7 +170,7 @@ fn a_signal_ends_it_after_what_is_under_way_and_without_waiting_for_the_end_of_i
 }
 
 #[test]
-fn without_a_key_it_does_not_start_and_options_of_a_door_are_refused() {
+fn stdio_connector_needs_a_key_and_refuses_server_options() {
     let folder = folder_of(&Gateway::accepting(), &format!("env: {KEY_VARIABLE}"));
     folder.replace("gateways.yaml", KEY_VARIABLE, "NOBODY_HAS_IT");
     let ended = folder.campaign(&["connector", "--stdio"]).exits(2).says("NOBODY_HAS_IT");
@@ -182,7 +182,7 @@ fn without_a_key_it_does_not_start_and_options_of_a_door_are_refused() {
 }
 
 #[test]
-fn a_published_client_starts_it_and_calls_the_tools_with_a_handshake_and_without() {
+fn published_stdio_client_calls_tools_in_both_ways() {
     let sandbox = SandboxProcess::start();
     let folder = folder_of(&sandbox, &format!("env: {KEY_VARIABLE}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -213,7 +213,7 @@ fn a_published_client_starts_it_and_calls_the_tools_with_a_handshake_and_without
 }
 
 #[test]
-fn the_locks_are_the_same_for_a_program_that_starts_the_connector() {
+fn locks_are_the_same_for_a_client_over_stdio() {
     let gateway = Gateway::accepting();
     let sms = |confirm: Value| {
         let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });

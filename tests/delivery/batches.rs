@@ -3,7 +3,7 @@
 use crate::support::{Answer, Gateway, SandboxProcess, campaign, phone};
 
 #[test]
-fn a_start_grows_over_1_5_20_and_50_operations_to_the_batch() {
+fn start_grows_over_1_5_20_and_50_operations_to_the_batch() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(376).through(&sandbox).batches_of(100).one_at_a_time().write();
     sale.run(&[]).exits(0);
@@ -21,7 +21,7 @@ fn rows_leave_in_the_files_order() {
 }
 
 #[test]
-fn an_envelope_never_holds_more_than_a_second_may_carry() {
+fn envelope_never_exceeds_the_rate_of_a_second() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(7).through(&gateway).delivery("rate: 3/s").batches_of(50).write();
     sale.run(&[]).exits(0);
@@ -39,7 +39,7 @@ fn every_start_begins_carefully() {
 }
 
 #[test]
-fn a_wrong_signature_costs_four_messages() {
+fn wrong_signature_costs_four_messages() {
     let gateway =
         Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "Error in Alpha-name")));
     let sale = campaign().to(500).through(&gateway).write();
@@ -53,7 +53,7 @@ fn a_wrong_signature_costs_four_messages() {
 }
 
 #[test]
-fn a_list_whose_first_numbers_alone_are_rejected_is_sent() {
+fn list_with_only_its_first_numbers_rejected_is_sent() {
     for first in [1, 3] {
         let gateway = Gateway::always(Answer::items(move |operation| match operation["phone"].as_u64() {
             Some(number) if number < phone(2 + first) => crate::support::rejected(operation, "No route"),

@@ -21,11 +21,11 @@ fn turned_away(rate: &str, people: usize) -> usize {
 }
 
 #[test]
-fn a_run_at_the_gateways_rate_is_never_turned_away() {
+fn run_at_the_gateway_rate_is_never_throttled() {
     assert_eq!(turned_away("20/s", 80), 0);
 }
 
 #[test]
-fn a_run_at_twice_the_gateways_rate_is_turned_away_slows_down_and_loses_nothing() {
+fn run_at_twice_the_gateway_rate_slows_down_and_loses_nothing() {
     assert!(turned_away("40/s", 120) > 0);
 }

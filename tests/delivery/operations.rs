@@ -65,7 +65,7 @@ fn channels_become_the_operation_that_the_contract_shows() {
 }
 
 #[test]
-fn the_sandbox_takes_every_operation() {
+fn sandbox_accepts_every_operation() {
     let sandbox = SandboxProcess::start();
     for (channels, kind, _) in table() {
         let sale = campaign().channels(&channels.join("\n")).through(&sandbox).write();
@@ -75,7 +75,7 @@ fn the_sandbox_takes_every_operation() {
 }
 
 #[test]
-fn the_answer_of_a_lookup_and_of_a_code_call_stands_in_the_results() {
+fn answer_of_a_lookup_or_code_call_is_in_the_results() {
     for (kind, member) in [("hlr", "mccmnc"), ("call/otp", "code")] {
         let gateway = Gateway::accepting();
         let sale = campaign().channels(&format!("  - {kind}: {{}}")).through(&gateway).write();

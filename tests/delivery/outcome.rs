@@ -13,7 +13,7 @@ const COLUMNS: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway
                        message_state";
 
 #[test]
-fn a_synchronous_row_ends_accepted_with_its_msg_id() {
+fn synchronous_row_ends_accepted_with_its_msg_id() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(30).through(&sandbox).write();
     let summary = sale.run(&["--json"]).exits(0).json();
@@ -33,7 +33,7 @@ fn a_synchronous_row_ends_accepted_with_its_msg_id() {
 }
 
 #[test]
-fn an_asynchronous_row_ends_queued_with_its_request_id() {
+fn asynchronous_row_ends_queued_with_its_request_id() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(8).through(&sandbox).asynchronous().write();
     let summary = sale.run(&["--json"]).exits(0).json();
@@ -47,7 +47,7 @@ fn an_asynchronous_row_ends_queued_with_its_request_id() {
 }
 
 #[test]
-fn the_built_in_sandbox_needs_no_profile_and_says_that_it_is_a_rehearsal() {
+fn built_in_sandbox_needs_no_profile_and_says_it_is_a_rehearsal() {
     let sale = campaign().to(12).write();
     let run = sale.run(&[]).exits(0);
     let lines: Vec<&str> = run.stdout.lines().collect();
@@ -56,7 +56,7 @@ fn the_built_in_sandbox_needs_no_profile_and_says_that_it_is_a_rehearsal() {
 }
 
 #[test]
-fn the_independent_gateway_takes_the_sandboxs_place_by_its_profile_alone() {
+fn independent_gateway_replaces_the_sandbox_by_its_profile() {
     let (sandbox, gateway) = (SandboxProcess::start(), Gateway::accepting());
     let rehearsed = campaign().to(9).through(&sandbox).write();
     rehearsed.run(&[]).exits(0);
@@ -68,7 +68,7 @@ fn the_independent_gateway_takes_the_sandboxs_place_by_its_profile_alone() {
 }
 
 #[test]
-fn results_list_every_recipient_in_the_files_order_with_the_recipients_own_columns() {
+fn results_list_every_recipient_in_order_with_own_columns() {
     let gateway = Gateway::accepting();
     let list = "phone,name,row,note\n380501000007,Seven,x,=1+1\n\n380501000003,Three,y,plain\n380501000005,Five,z,-5\n";
     let sale = campaign().with_list(list).through(&gateway).write();
@@ -86,7 +86,7 @@ fn results_list_every_recipient_in_the_files_order_with_the_recipients_own_colum
 }
 
 #[test]
-fn a_rejected_row_keeps_the_gateways_words_and_the_others_still_go() {
+fn rejected_row_keeps_the_reason_and_others_are_sent() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 10 == 4 => rejected(operation, "Error in Alpha-name"),
         _ => accepted(operation),
@@ -103,7 +103,7 @@ fn a_rejected_row_keeps_the_gateways_words_and_the_others_still_go() {
 }
 
 #[test]
-fn who_cannot_be_sent_to_is_listed_with_the_reason_and_the_counts_add_up_to_the_rows() {
+fn skipped_recipients_have_reasons_and_counts_add_up() {
     let gateway = Gateway::accepting();
     let people: String = (2..32).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{people}12,Short\n{},Twice\n", phone(2));
@@ -119,7 +119,7 @@ fn who_cannot_be_sent_to_is_listed_with_the_reason_and_the_counts_add_up_to_the_
 }
 
 #[test]
-fn a_dry_run_writes_what_would_happen_and_sends_nothing() {
+fn dry_run_writes_results_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{},One\n{},Again\n{},Two\n", phone(2), phone(2), phone(3));
     let sale = campaign().with_list(&list).through(&gateway).write();

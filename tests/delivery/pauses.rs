@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Gateway, SandboxProcess, campaign, change_ledger, in_files, phone, until};
 
 #[test]
-fn a_limit_pauses_and_the_next_run_sends_the_rest() {
+fn limit_pauses_and_the_next_run_sends_the_rest() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     let summary = sale.run(&["--limit", "7", "--json"]).exits(0).json();
@@ -17,7 +17,7 @@ fn a_limit_pauses_and_the_next_run_sends_the_rest() {
 }
 
 #[test]
-fn chosen_rows_are_sent_alone_and_by_the_numbers_of_a_spreadsheet() {
+fn selected_rows_are_sent_alone_by_spreadsheet_row_numbers() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&["--rows", "2,10-12,31"]).exits(0);
@@ -31,7 +31,7 @@ fn chosen_rows_are_sent_alone_and_by_the_numbers_of_a_spreadsheet() {
 }
 
 #[test]
-fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
+fn unfinished_run_keeps_its_edition_on_any_day() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale =
@@ -49,7 +49,7 @@ fn an_unfinished_run_keeps_its_edition_and_is_gone_on_with_whatever_the_day() {
 }
 
 #[test]
-fn a_frozen_list_that_was_changed_is_not_sent_to_nor_believed_and_can_be_left_behind() {
+fn changed_frozen_list_is_not_sent_and_can_be_abandoned() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -91,14 +91,14 @@ fn some_rows_of_the_results_do_not_take_the_place_of_all() {
 }
 
 #[test]
-fn the_header_is_no_row_to_send_to() {
+fn header_is_not_a_row() {
     let gateway = Gateway::accepting();
     campaign().through(&gateway).write().run(&["--rows", "1-2"]).exits(2).says("header");
     assert!(gateway.requests().is_empty());
 }
 
 #[test]
-fn stop_ends_a_run_of_another_process_after_what_is_in_flight() {
+fn stop_ends_a_run_of_another_process_after_open_requests() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
     let run = sale.start(&["--json"]);
@@ -116,7 +116,7 @@ fn stop_ends_a_run_of_another_process_after_what_is_in_flight() {
 }
 
 #[test]
-fn a_run_that_was_paused_may_go_on_at_another_pace() {
+fn paused_run_can_resume_at_another_rate() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(0).says("sale@1 sent the selected rows");
@@ -133,7 +133,7 @@ fn a_run_that_was_paused_may_go_on_at_another_pace() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_holds_nobody_up_and_a_long_wait_has_its_reason() {
+fn clock_set_back_delays_nothing_and_long_wait_has_a_reason() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).delivery("rate: 100/s").through(&gateway).profile("rate: 100/s").write();
     sale.run(&["--limit", "7"]).exits(0);

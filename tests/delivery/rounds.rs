@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Answer, Gateway, Reachable, accepted, campaign, phone, rejected};
 
 #[test]
-fn a_second_run_sends_nothing() {
+fn second_run_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -19,7 +19,7 @@ fn a_second_run_sends_nothing() {
 }
 
 #[test]
-fn a_profile_with_another_name_on_the_same_host_or_another_host_under_the_same_name_guards_all_the_same() {
+fn guard_holds_across_profile_names_and_hosts() {
     let (gateway, moved) = (Gateway::accepting(), Gateway::accepting());
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -42,7 +42,7 @@ fn a_profile_with_another_name_on_the_same_host_or_another_host_under_the_same_n
 }
 
 #[test]
-fn ten_added_people_are_sent_to_alone() {
+fn ten_added_recipients_are_sent_alone() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -55,7 +55,7 @@ fn ten_added_people_are_sent_to_alone() {
 }
 
 #[test]
-fn a_number_is_the_same_however_it_is_written() {
+fn number_is_the_same_in_every_spelling() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501234567,A\n+380 50 123-45-67,B\n0501234567,C\n";
     let sale = campaign().with_list(list).recipients("region: UA").through(&gateway).write();
@@ -76,7 +76,7 @@ fn duplicates_are_sent_to_only_where_the_campaign_allows_it() {
 }
 
 #[test]
-fn again_sends_to_everybody_once_more_when_their_number_is_told() {
+fn again_resends_to_all_after_their_number_is_typed() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -89,7 +89,7 @@ fn again_sends_to_everybody_once_more_when_their_number_is_told() {
 }
 
 #[test]
-fn a_campaign_file_under_another_name_is_the_same_campaign() {
+fn renamed_campaign_file_is_the_same_campaign() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -112,7 +112,7 @@ fn another_edition_is_another_campaign() {
 }
 
 #[test]
-fn a_rejected_row_is_never_sent_again_to_finish_its_run() {
+fn rejected_row_is_not_resent_to_finish_its_run() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 10 == 5 => rejected(operation, "No route"),
         _ => accepted(operation),
@@ -124,7 +124,7 @@ fn a_rejected_row_is_never_sent_again_to_finish_its_run() {
 }
 
 #[test]
-fn a_new_run_sends_a_new_message_to_whoever_was_rejected_and_to_nobody_else() {
+fn new_run_resends_only_to_rejected_recipients() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
@@ -138,7 +138,7 @@ fn a_new_run_sends_a_new_message_to_whoever_was_rejected_and_to_nobody_else() {
 }
 
 #[test]
-fn a_rehearsal_may_be_repeated() {
+fn rehearsal_can_be_repeated() {
     let sale = campaign().write();
     for _ in 0..2 {
         sale.run(&[]).exits(0);

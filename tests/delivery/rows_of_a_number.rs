@@ -54,7 +54,7 @@ fn text_of_a_number_is_not_sent_twice_to_identical_rows() {
 }
 
 #[test]
-fn changed_row_is_skipped_in_doubt_and_told() {
+fn changed_row_is_skipped_in_doubt_and_reported() {
     let gateway = Gateway::accepting();
     let sale = allowing(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
@@ -78,7 +78,7 @@ fn new_wording_makes_no_new_row() {
 }
 
 #[test]
-fn unfinished_run_with_a_changed_list_sends_the_rows_that_are_left() {
+fn unfinished_run_with_a_changed_list_sends_the_remaining_rows() {
     let gateway = Gateway::accepting();
     let sale = allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -159,7 +159,7 @@ fn plan_and_test_choose_the_added_row() {
 }
 
 #[test]
-fn people_of_a_campaign_are_its_rows() {
+fn recipients_of_a_campaign_are_its_rows() {
     let gateway = Gateway::accepting();
     // Two rows say the same, and both were sent.
     let rows = [(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "y")];

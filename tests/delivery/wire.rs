@@ -37,7 +37,7 @@ fn each_endpoint_is_posted_to_at_its_own_path_as_json() {
 }
 
 #[test]
-fn the_key_is_in_the_body_and_nowhere_else() {
+fn key_is_in_the_body_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -11,7 +11,7 @@ use super::{
 use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
 
 #[test]
-fn a_lost_answer_is_found_by_the_run_at_its_end() {
+fn lost_answer_is_found_at_the_end_of_the_run() {
     let sandbox = sandbox_playing(ANSWER_LOST);
     let sale = ten_people(&sandbox).write();
     let summary = sale.run(&["--json"]).exits(0).json();
@@ -26,7 +26,7 @@ fn a_lost_answer_is_found_by_the_run_at_its_end() {
 }
 
 #[test]
-fn a_gateway_that_knows_a_message_only_later_is_asked_again_before_the_run_ends() {
+fn gateway_that_knows_a_message_later_is_asked_again() {
     let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
     let sale = ten_people(&sandbox).write();
     Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0);
@@ -40,7 +40,7 @@ fn a_gateway_that_knows_a_message_only_later_is_asked_again_before_the_run_ends(
 }
 
 #[test]
-fn a_run_asks_a_second_after_its_end_and_then_ends() {
+fn run_asks_one_second_after_its_end_and_ends() {
     let memory = Memory::default();
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (times, tells) = (Arc::clone(&asked), memory.clone());
@@ -58,7 +58,7 @@ fn a_run_asks_a_second_after_its_end_and_then_ends() {
 }
 
 #[test]
-fn a_blind_gateway_proves_nothing_and_that_is_said() {
+fn blind_gateway_proves_nothing_and_is_reported() {
     for blind in ["denies", "affirms"] {
         let _case = telling(format!("case: {blind}"));
         let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
@@ -75,7 +75,7 @@ fn a_blind_gateway_proves_nothing_and_that_is_said() {
 }
 
 #[test]
-fn what_the_gateway_tells_only_later_is_found_by_reconcile() {
+fn late_gateway_answer_is_found_by_reconcile() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.takes_in_silence());
     memory.hide(true);
@@ -92,7 +92,7 @@ fn what_the_gateway_tells_only_later_is_found_by_reconcile() {
 }
 
 #[test]
-fn what_the_gateway_tells_only_later_is_found_by_the_next_run() {
+fn late_gateway_answer_is_found_by_the_next_run() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.takes_in_silence());
     memory.hide(true);
@@ -108,7 +108,7 @@ fn what_the_gateway_tells_only_later_is_found_by_the_next_run() {
 }
 
 #[test]
-fn a_finished_run_is_asked_about_when_its_campaign_is_run_again() {
+fn repeated_campaign_asks_about_its_finished_run() {
     let memory = Memory::default();
     let gateway = memory.gateway(memory.takes_in_silence());
     memory.hide(true);
@@ -122,7 +122,7 @@ fn a_finished_run_is_asked_about_when_its_campaign_is_run_again() {
 }
 
 #[test]
-fn a_message_that_was_never_executed_stays_in_doubt_and_is_never_sent_again() {
+fn message_never_executed_stays_in_doubt_and_is_not_resent() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
     let sale = ten_people(&gateway).write();
@@ -138,7 +138,7 @@ fn a_message_that_was_never_executed_stays_in_doubt_and_is_never_sent_again() {
 }
 
 #[test]
-fn a_message_that_the_gateway_refused_after_all_is_failed() {
+fn message_rejected_by_the_gateway_later_is_failed() {
     let memory = Memory::default();
     let takes = memory.clone();
     let gateway = memory.gateway(memory.takes_in_silence()).with_statuses(move |question| {
@@ -156,7 +156,7 @@ fn a_message_that_the_gateway_refused_after_all_is_failed() {
 }
 
 #[test]
-fn a_campaign_may_say_that_doubt_counts_as_sent() {
+fn campaign_can_count_doubt_as_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
@@ -167,7 +167,7 @@ fn a_campaign_may_say_that_doubt_counts_as_sent() {
 }
 
 #[test]
-fn the_gateway_is_asked_before_doubt_counts_as_sent() {
+fn gateway_is_asked_before_doubt_counts_as_sent() {
     let sandbox = sandbox_playing(ANSWER_LOST);
     let sale = ten_people(&sandbox).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
@@ -176,7 +176,7 @@ fn the_gateway_is_asked_before_doubt_counts_as_sent() {
 }
 
 #[test]
-fn a_gateway_that_cannot_be_asked_changes_nothing() {
+fn failed_query_changes_nothing() {
     let (gateway, sale) = in_doubt();
     drop(gateway);
     let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();

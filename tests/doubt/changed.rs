@@ -48,7 +48,7 @@ fn right_people(results: &Results) {
 }
 
 #[test]
-fn a_list_that_changed_between_two_starts_is_refused_and_the_results_keep_the_people_of_then() {
+fn list_changed_between_starts_is_refused_and_results_keep_rows() {
     for (deed, change) in DEEDS {
         let _case = telling(format!("case: {deed}"));
         let gateway = Gateway::accepting();
@@ -73,7 +73,7 @@ fn a_list_that_changed_between_two_starts_is_refused_and_the_results_keep_the_pe
 }
 
 #[test]
-fn a_list_that_changes_while_it_is_sent_changes_nothing_of_the_run() {
+fn list_changed_while_sending_changes_nothing_in_the_run() {
     for (deed, change) in DEEDS.into_iter().chain([("deleted", delete as fn(&Folder))]) {
         let _case = telling(format!("case: {deed}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
@@ -98,7 +98,7 @@ fn delete(sale: &Folder) {
 }
 
 #[test]
-fn accepted_changes_of_a_shuffled_list_go_to_those_without_a_message_alone() {
+fn accepted_changes_of_a_list_send_only_to_new_recipients() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "7"]).exits(4);
@@ -121,7 +121,7 @@ fn accepted_changes_of_a_shuffled_list_go_to_those_without_a_message_alone() {
 }
 
 #[test]
-fn inputs_that_are_gone_refuse_the_next_start_and_take_nothing_from_the_run() {
+fn missing_inputs_refuse_the_next_start_and_keep_the_run() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().to(10).channels(sms).through(&gateway).write();

@@ -27,7 +27,7 @@ fn late_proof(sale: &Folder) {
 }
 
 #[test]
-fn rows_that_count_as_sent_are_through_and_say_who_decided_and_why() {
+fn rows_counted_as_sent_are_final_with_author_and_reason() {
     let (gateway, sale) = in_doubt();
     let told = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
     assert_eq!((&told["rows"], &told["as"], &told["exit"]), (&json!(2), &json!("sent"), &json!(4)));
@@ -55,7 +55,7 @@ fn rows_may_be_named_by_a_part_of_the_results() {
 }
 
 #[test]
-fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
+fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
     let (_gateway, sale) = in_doubt();
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
@@ -78,7 +78,7 @@ fn rows_that_a_spreadsheet_shortened_are_named_by_row_and_number_or_refused() {
 }
 
 #[test]
-fn what_may_be_a_second_message_needs_the_number_of_rows() {
+fn possible_second_message_needs_the_number_of_rows() {
     for decision in ["not-sent", "send-again"] {
         let _case = telling(format!("case: {decision}"));
         let (gateway, sale) = in_doubt();
@@ -95,7 +95,7 @@ fn what_may_be_a_second_message_needs_the_number_of_rows() {
 }
 
 #[test]
-fn rows_to_be_sent_again_go_out_by_the_next_run_as_the_same_messages() {
+fn rows_to_resend_are_sent_by_the_next_run_as_the_same_messages() {
     let (gateway, sale) = in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5).says("campaign run");
@@ -125,7 +125,7 @@ fn rows_that_were_not_sent_are_sent_as_new_messages_by_retry() {
 }
 
 #[test]
-fn a_decision_names_its_rows_or_nothing_is_decided() {
+fn decision_without_rows_is_refused() {
     let (_gateway, sale) = in_doubt();
     let accepted = result(&sale, 2, "id");
     sale.write("accepted.csv", &format!("id\n{accepted}\n"));
@@ -154,7 +154,7 @@ fn a_decision_names_its_rows_or_nothing_is_decided() {
 }
 
 #[test]
-fn what_was_decided_is_decided_again_by_name_only_and_sent_stays_sent() {
+fn decision_is_changed_only_by_name_and_sent_stays_sent() {
     let (_gateway, sale) = in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
     let not_sent = |which: &[&str], number| {
@@ -185,7 +185,7 @@ fn proof_that_comes_after_a_decision_wins() {
 }
 
 #[test]
-fn proof_that_comes_after_the_row_was_sent_again_is_told_as_a_suspected_duplicate() {
+fn proof_after_a_resend_is_reported_as_a_suspected_duplicate() {
     let (gateway, sale) = in_doubt();
     let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
     sale.campaign(&again).exits(5);
@@ -199,7 +199,7 @@ fn proof_that_comes_after_the_row_was_sent_again_is_told_as_a_suspected_duplicat
 }
 
 #[test]
-fn proof_that_comes_before_the_row_was_sent_again_keeps_it_from_that() {
+fn proof_before_a_resend_prevents_it() {
     let (gateway, sale) = in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5);
@@ -218,7 +218,7 @@ fn part(sale: &Folder, delimiter: &str) -> String {
 }
 
 #[test]
-fn a_part_of_the_results_is_understood_however_a_spreadsheet_has_saved_it() {
+fn results_saved_by_a_spreadsheet_are_understood() {
     for (delimiter, mark) in [(";", ""), ("\t", ""), (";", "\u{feff}")] {
         let _case = telling(format!("case: {delimiter:?} {mark:?}"));
         let (_gateway, sale) = in_doubt();

@@ -15,7 +15,7 @@ fn history(shown: &Value) -> &[Value] {
 }
 
 #[test]
-fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
+fn history_lists_attempts_inquiries_and_decisions_by_time() {
     let (gateway, sale) = in_doubt();
     sale.campaign(&["reconcile", "sale"]).exits(4);
     let why = "the subscriber has not got it";
@@ -54,7 +54,7 @@ fn attempts_questions_and_decisions_are_told_in_the_order_of_time() {
 }
 
 #[test]
-fn a_decision_of_which_nobody_knows_who_made_it_names_nobody() {
+fn decision_without_a_known_author_names_none() {
     let (_gateway, sale) = in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", "she has it"]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("marked as sent: she has it");
@@ -62,7 +62,7 @@ fn a_decision_of_which_nobody_knows_who_made_it_names_nobody() {
 }
 
 #[test]
-fn an_answer_that_a_person_has_to_look_at_is_kept_without_the_key() {
+fn unclear_answer_is_stored_without_the_key() {
     let foreign = json!({ "success": true, "data": [{ "success": true,
         "data": { "id": 4_815_162_342_u64, "msg_id": 1, "note": format!("key {KEY}") } }] });
     let gateway = Gateway::answering([Answer::json(foreign)]);
@@ -78,7 +78,7 @@ fn an_answer_that_a_person_has_to_look_at_is_kept_without_the_key() {
 }
 
 #[test]
-fn a_message_is_named_by_its_row_or_its_number() {
+fn message_is_selected_by_row_or_number() {
     let (_gateway, sale) = in_doubt();
     for number in ["380501000004", "+380501000004", "+380 50 100 00 04"] {
         let shown = sale.campaign(&["show", "sale@1", "--to", number, "--json"]).exits(0).json();

@@ -4,7 +4,7 @@ use super::{commits, ten_people};
 use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
-fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterwards() {
+fn unfinished_run_is_read_without_a_trace_and_decided_after() {
     let _files = in_files();
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
@@ -37,7 +37,7 @@ fn a_run_that_goes_on_is_looked_at_without_a_trace_and_decided_about_only_afterw
 }
 
 #[test]
-fn a_message_that_is_on_its_way_again_is_sending_for_whoever_looks() {
+fn resent_message_is_sending_on_every_surface() {
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept, Answer::Held];
     let gateway = Gateway::answering(script);
     let sale = ten_people(&gateway).write();

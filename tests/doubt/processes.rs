@@ -47,7 +47,7 @@ fn of_eight_that_start_at_once_one_sends() {
 }
 
 #[test]
-fn a_copy_in_another_folder_is_the_same_campaign() {
+fn copied_folder_holds_the_same_campaign() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
     copy(&sale, "copy");
@@ -65,7 +65,7 @@ fn a_copy_in_another_folder_is_the_same_campaign() {
 }
 
 #[test]
-fn an_unfinished_run_is_gone_on_with_from_a_copy_with_the_same_inputs() {
+fn unfinished_run_resumes_from_an_identical_copy() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -77,7 +77,7 @@ fn an_unfinished_run_is_gone_on_with_from_a_copy_with_the_same_inputs() {
 
 #[cfg(unix)]
 #[test]
-fn a_symbolic_link_is_the_same_campaign() {
+fn symbolic_link_is_the_same_campaign() {
     use std::os::unix::fs::symlink;
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
@@ -98,7 +98,7 @@ fn a_symbolic_link_is_the_same_campaign() {
 
 #[cfg(unix)]
 #[test]
-fn a_state_folder_behind_a_symbolic_link_is_the_same_ledger() {
+fn state_folder_behind_a_symbolic_link_is_the_same_ledger() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -124,7 +124,7 @@ fn remove_lock(sale: &Folder) {
 
 #[cfg(unix)]
 #[test]
-fn an_owner_that_slept_while_another_took_its_run_sends_nothing_more() {
+fn owner_that_slept_while_another_took_over_sends_nothing_more() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
     let mut old = sale.start(&[]);
@@ -147,7 +147,7 @@ fn an_owner_that_slept_while_another_took_its_run_sends_nothing_more() {
 
 #[cfg(unix)]
 #[test]
-fn an_answer_that_comes_after_its_row_was_sent_again_is_told_as_a_suspected_duplicate() {
+fn answer_after_a_resend_is_reported_as_a_suspected_duplicate() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(5).one_at_a_time().through(&gateway).write();
     let mut old = sale.start(&[]);

@@ -27,7 +27,7 @@ fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
 }
 
 #[test]
-fn refused_rows_go_out_as_new_messages_that_are_linked_to_the_old() {
+fn rejected_rows_are_resent_as_new_linked_messages() {
     let (gateway, sale) = refused_then(Vec::new());
     sale.campaign(&["status", "sale"]).exits(3).says("to retry rejected messages").says("campaign retry sale@1\n");
     let summary = sale.campaign(&["retry", "sale", "--error", "NO ROUTE", "--json"]).exits(3).json();
@@ -70,7 +70,7 @@ fn retry_sends_messages_with_any_of_the_named_errors() {
 }
 
 #[test]
-fn where_nothing_was_refused_there_is_nothing_to_retry() {
+fn retry_without_rejections_does_nothing() {
     let (gateway, sale) = refused_then(Vec::new());
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
@@ -81,7 +81,7 @@ fn where_nothing_was_refused_there_is_nothing_to_retry() {
 }
 
 #[test]
-fn a_retry_tries_every_row_once_whatever_becomes_of_the_first() {
+fn retry_tries_every_row_once() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
     let (gateway, sale) = refused_then(vec![refuse_all(), refuse_all()]);
     sale.campaign(&["retry", "sale"]).exits(3).says("2 rejected");
@@ -90,7 +90,7 @@ fn a_retry_tries_every_row_once_whatever_becomes_of_the_first() {
 }
 
 #[test]
-fn a_retry_whose_answer_is_lost_asks_once_where_nobody_wants_to_wait() {
+fn retry_without_an_answer_asks_once_if_not_waiting() {
     let (gateway, sale) = refused_then(vec![Answer::CloseRead]);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");
     let questions = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
@@ -98,7 +98,7 @@ fn a_retry_whose_answer_is_lost_asks_once_where_nobody_wants_to_wait() {
 }
 
 #[test]
-fn who_is_refused_once_more_may_be_retried_once_more() {
+fn recipient_rejected_again_can_be_retried_again() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
     let (gateway, sale) = refused_then(vec![refuse_all()]);
     sale.campaign(&["retry", "sale", "--error", "no route"]).exits(3).says("No route");
@@ -112,7 +112,7 @@ fn who_is_refused_once_more_may_be_retried_once_more() {
 }
 
 #[test]
-fn whoever_got_a_message_by_another_run_meanwhile_is_left_alone() {
+fn recipient_of_another_run_meanwhile_is_skipped() {
     let (gateway, sale) = refused_then(vec![Answer::items(refuses_two), Answer::items(refuses_two)]);
     // A new run sends to whoever was refused, and both are refused again.
     sale.run(&["--keep-going", "--rows", "3"]).exits(3);
@@ -126,7 +126,7 @@ fn whoever_got_a_message_by_another_run_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
+fn live_gateway_needs_confirmation_before_anything_is_recorded() {
     let _files = in_files();
     let (gateway, sale) = refused_then(Vec::new());
     // As if the first messages had gone through a live gateway; a retry never moves between loopback and live.
@@ -151,7 +151,7 @@ fn a_live_gateway_needs_a_yes_before_anything_is_recorded() {
 }
 
 #[test]
-fn an_interrupted_retry_is_gone_on_with_by_the_next_run() {
+fn interrupted_retry_is_continued_by_the_next_run() {
     let (gateway, sale) = refused_then(vec![Answer::Silence]);
     let retry = crate::support::Process::start(sale.command(&["retry", "sale"]));
     until("the first new message is on its way", || gateway.phones().len() == 6);
@@ -169,7 +169,7 @@ fn an_interrupted_retry_is_gone_on_with_by_the_next_run() {
 }
 
 #[test]
-fn a_run_whose_inputs_changed_is_not_retried_from_its_copies() {
+fn run_with_changed_inputs_is_not_retried_from_its_copies() {
     let (gateway, sale) = refused_then(Vec::new());
     campaign().to(5).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
     sale.campaign(&["retry", "sale"]).exits(2).says("the channels or their messages");

@@ -24,7 +24,7 @@ fn sorted(gateway: &Gateway) -> Vec<u64> {
 }
 
 #[test]
-fn beginning_anew_on_another_day_skips_whoever_got_a_message_on_the_day_before() {
+fn new_start_on_another_day_skips_recipients_of_the_day_before() {
     let gateway = Gateway::accepting();
     let edition = "edition: \"{{ today }}\"";
     // Of these two zones one is always a day ahead.
@@ -38,7 +38,7 @@ fn beginning_anew_on_another_day_skips_whoever_got_a_message_on_the_day_before()
 }
 
 #[test]
-fn a_changed_edition_skips_whoever_has_a_message_of_the_run_that_it_ends() {
+fn new_edition_skips_recipients_of_the_run_it_ends() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).top("edition: spring").through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
@@ -48,7 +48,7 @@ fn a_changed_edition_skips_whoever_has_a_message_of_the_run_that_it_ends() {
 }
 
 #[test]
-fn a_message_in_doubt_that_is_refused_when_it_is_sent_again_stays_in_doubt() {
+fn doubtful_message_rejected_on_resend_stays_in_doubt() {
     let refuse = || Answer::items(|operation| rejected(operation, "Duplicate id"));
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept].into_iter();
     let gateway = Gateway::answering(script.chain(std::iter::repeat_with(refuse).take(9)));
@@ -65,7 +65,7 @@ fn a_message_in_doubt_that_is_refused_when_it_is_sent_again_stays_in_doubt() {
 }
 
 #[test]
-fn a_rule_orders_nothing_of_a_run_whose_list_has_changed() {
+fn rule_orders_nothing_in_a_run_with_a_changed_list() {
     let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(asked(&sale, 3, 61), 4);
     one_more(&sale);
@@ -76,7 +76,7 @@ fn a_rule_orders_nothing_of_a_run_whose_list_has_changed() {
 }
 
 #[test]
-fn a_run_whose_copies_are_lost_can_be_ended_and_nobody_is_sent_to_again() {
+fn run_without_copies_can_be_ended_and_sends_nothing_again() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -88,7 +88,7 @@ fn a_run_whose_copies_are_lost_can_be_ended_and_nobody_is_sent_to_again() {
 }
 
 #[test]
-fn a_finished_run_with_doubt_whose_copies_are_lost_stands_in_nobodys_way() {
+fn finished_doubtful_run_without_copies_blocks_nothing() {
     let _files = in_files();
     let (gateway, sale) = in_doubt();
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
@@ -101,7 +101,7 @@ fn a_finished_run_with_doubt_whose_copies_are_lost_stands_in_nobodys_way() {
 }
 
 #[test]
-fn a_request_to_stop_is_heard_while_an_envelope_waits_for_its_turn() {
+fn stop_request_is_heard_while_an_envelope_waits() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).delivery("rate: 1/min").through(&gateway).write();
     let run = sale.start(&[]);
@@ -112,7 +112,7 @@ fn a_request_to_stop_is_heard_while_an_envelope_waits_for_its_turn() {
 }
 
 #[test]
-fn a_row_that_was_sent_again_waits_anew_although_the_clock_was_set_back() {
+fn resent_row_waits_again_although_the_clock_was_set_back() {
     let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     assert_eq!(asked(&sale, 3, 61), 4);
     let hour = 3_600_000_000_i64;
@@ -136,7 +136,7 @@ fn a_row_that_was_sent_again_waits_anew_although_the_clock_was_set_back() {
 }
 
 #[test]
-fn questions_take_no_more_room_in_an_envelope_than_the_gateway_gives() {
+fn inquiries_fit_the_envelope_limit_of_the_gateway() {
     for limit in [1, 2, 3, 5] {
         let _case = telling(format!("case: {limit}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
@@ -150,7 +150,7 @@ fn questions_take_no_more_room_in_an_envelope_than_the_gateway_gives() {
 }
 
 #[test]
-fn a_retry_of_an_older_round_leaves_out_whoever_got_a_message_in_a_later_one() {
+fn retry_of_an_older_round_skips_recipients_of_a_later_one() {
     let refuse = |operation: &serde_json::Value| rejected(operation, "No route");
     let gateway = Gateway::answering([Answer::Accept, Answer::items(refuse)]);
     let sale = campaign().to(3).batches_of(1).one_at_a_time().through(&gateway).write();
@@ -161,7 +161,7 @@ fn a_retry_of_an_older_round_leaves_out_whoever_got_a_message_in_a_later_one() {
 }
 
 #[test]
-fn a_signal_while_a_run_asks_at_its_end_ends_it_as_interrupted_and_its_rule_decides_nothing() {
+fn signal_during_reconciliation_interrupts_and_decides_nothing() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml"]));
@@ -175,7 +175,7 @@ fn a_signal_while_a_run_asks_at_its_end_ends_it_as_interrupted_and_its_rule_deci
 }
 
 #[test]
-fn deciding_about_an_older_run_leaves_the_results_of_a_newer_one_in_their_place() {
+fn decision_about_an_older_run_keeps_newer_results() {
     let (_gateway, sale) = in_doubt();
     one_more(&sale);
     sale.run(&[]).exits(0);
@@ -191,7 +191,7 @@ fn deciding_about_an_older_run_leaves_the_results_of_a_newer_one_in_their_place(
 }
 
 #[test]
-fn a_newer_run_does_not_hide_the_doubt_of_an_older_one() {
+fn newer_run_does_not_hide_the_doubt_of_an_older_one() {
     let (gateway, sale) = in_doubt();
     sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
     one_more(&sale);

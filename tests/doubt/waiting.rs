@@ -44,7 +44,7 @@ pub(super) fn asked(sale: &Folder, times: usize, seconds: i64) -> u64 {
 }
 
 #[test]
-fn three_denials_over_three_waits_are_told_and_nothing_is_sent_by_that() {
+fn three_denials_are_reported_and_send_nothing() {
     let (gateway, sale) = never_executed(|draft| draft);
     assert_eq!(asked(&sale, 2, 61), 0);
     assert_eq!(asked(&sale, 1, 30), 0, "a denial that comes too early does not count");
@@ -56,7 +56,7 @@ fn three_denials_over_three_waits_are_told_and_nothing_is_sent_by_that() {
 }
 
 #[test]
-fn what_was_not_found_is_sent_again_where_the_campaign_allows_it_and_no_sooner() {
+fn unknown_message_is_resent_only_if_the_campaign_allows_it() {
     let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
     let before: Vec<String> = SECOND.iter().map(|row| result(&sale, *row, "id")).collect();
     assert_eq!(asked(&sale, 2, 61), 0);
@@ -73,7 +73,7 @@ fn what_was_not_found_is_sent_again_where_the_campaign_allows_it_and_no_sooner()
 }
 
 #[test]
-fn a_row_that_was_sent_again_and_is_in_doubt_again_has_to_wait_anew() {
+fn resent_row_in_doubt_waits_again() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
     let sale = ten_people(&gateway).delivery("on_in_doubt: resend_if_not_found").write();
@@ -97,7 +97,7 @@ fn a_row_that_was_sent_again_and_is_in_doubt_again_has_to_wait_anew() {
 type Case = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn what_may_only_be_slow_or_does_harm_twice_is_never_sent_again_by_a_rule() {
+fn rule_never_resends_slow_or_harmful_messages() {
     const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
     const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
     let cases: [Case; 5] = [
@@ -119,7 +119,7 @@ fn what_may_only_be_slow_or_does_harm_twice_is_never_sent_again_by_a_rule() {
 }
 
 #[test]
-fn after_a_day_nothing_is_asked_any_more_by_itself_and_a_person_decides() {
+fn reconciliation_stops_after_a_day_and_a_person_decides() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
     memory.hide(true);

@@ -123,7 +123,7 @@ fn keys_of_a_campaign_keep_no_plain_path() {
 }
 
 #[test]
-fn the_connector_loads_campaigns_within_its_folder() {
+fn connector_loads_campaigns_within_its_folder() {
     for (file, code) in code_of(&["connector"]) {
         for word in ["load_campaign", "Anywhere", "anywhere"] {
             assert!(!names_word(&code, word), "{file} names `{word}`");

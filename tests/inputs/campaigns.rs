@@ -29,7 +29,7 @@ const MISTAKES: &[Mistake] = &[
 ];
 
 #[test]
-fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
+fn campaign_mistake_is_reported_at_its_place_and_sends_nothing() {
     for (right, wrong, words) in MISTAKES {
         let _case = telling(format!("case: {wrong}"));
         let gateway = Gateway::accepting();
@@ -40,7 +40,7 @@ fn a_mistake_in_a_campaign_is_told_with_its_place_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_name_without_its_ending_is_understood_as_a_slip() {
+fn name_without_its_extension_is_recognized() {
     let sale = campaign().write();
     for command in ["check", "preview", "run"] {
         sale.campaign(&[command, "sale"]).exits(2).says("`sale` does not exist").says("did you mean `sale.yaml`?");
@@ -48,13 +48,13 @@ fn a_name_without_its_ending_is_understood_as_a_slip() {
 }
 
 #[test]
-fn a_campaign_without_channels_is_told_what_to_write() {
+fn campaign_without_channels_gets_advice() {
     let sale = campaign().channels("  []").write();
     sale.run(&[]).exits(2).says("`channels` is empty").says("`- sms: { signature: ");
 }
 
 #[test]
-fn every_mistake_is_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     for (right, wrong) in [("gateway:", "gatway:"), ("message:", "mesage:"), ("rate: 100000/s", "rate: fast")] {
@@ -83,7 +83,7 @@ fn keys_an_operation_cannot_carry_are_reported() {
 }
 
 #[test]
-fn a_text_sees_only_its_row_and_no_file() {
+fn text_sees_only_its_row_and_no_file() {
     let gateway = Gateway::accepting();
     for text in ["{{ __tera_context }}", "{{ get_env(name='HOME') }}", "{% include '/etc/passwd' %}"] {
         let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");

@@ -15,7 +15,7 @@ fn paused(gateway: &Gateway) -> Folder {
 type Change = (&'static str, fn(Draft) -> Draft);
 
 #[test]
-fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
+fn run_with_changed_inputs_is_refused_with_the_changes() {
     let gateway = Gateway::accepting();
     let changes: [Change; 6] = [
         ("the list `", |draft| draft.to(11)),
@@ -40,7 +40,7 @@ fn a_run_whose_inputs_changed_is_refused_with_what_changed() {
 }
 
 #[test]
-fn a_text_file_that_changed_counts_as_a_change() {
+fn changed_text_file_counts_as_a_change() {
     let gateway = Gateway::accepting();
     let sms = "  - sms: { signature: OlenaCo, message: { file: sale.sms.txt } }";
     let sale = campaign().channels(sms).through(&gateway).write();
@@ -67,7 +67,7 @@ fn accepted_changes_go_to_those_without_a_message_alone() {
 }
 
 #[test]
-fn what_is_sent_after_a_pause_is_what_was_frozen() {
+fn resumed_run_sends_its_frozen_inputs() {
     let gateway = Gateway::accepting();
     let sale = paused(&gateway);
     std::fs::remove_file(sale.path("sale.csv")).expect("removed");
@@ -76,7 +76,7 @@ fn what_is_sent_after_a_pause_is_what_was_frozen() {
 }
 
 #[test]
-fn a_list_that_grows_while_it_is_sent_changes_nothing_of_the_run() {
+fn list_that_grows_while_sending_changes_nothing_in_the_run() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
     let run = sale.start(&[]);

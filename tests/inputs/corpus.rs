@@ -44,7 +44,7 @@ fn files(folder: &Path, ending: &str) -> BTreeMap<String, PathBuf> {
 }
 
 #[test]
-fn a_list_is_understood_as_its_owner_means_it_or_refused_with_what_to_do() {
+fn list_is_read_as_intended_or_refused_with_advice() {
     let lists = files(&corpus("lists"), "csv");
     assert!(lists.len() >= 40);
     for (name, list) in lists {
@@ -94,7 +94,7 @@ fn row(line: &str) -> (u32, String) {
 }
 
 #[test]
-fn a_spoilt_campaign_is_told_what_its_author_can_mend() {
+fn broken_campaign_gets_advice_for_its_author() {
     let said = files(&corpus("campaigns"), "said");
     assert!(said.len() >= 30);
     let folder = Folder::new(false);

@@ -97,7 +97,7 @@ fn read(bytes: Vec<u8>, expected: &Expected) -> Result<Read, Vec<Finding>> {
 }
 
 #[test]
-fn each_list_is_read_as_whoever_saved_it_sees_it() {
+fn list_is_read_as_its_author_sees_it() {
     let files = corpus("files");
     assert!(files.len() >= 80, "{} files", files.len());
     for file in files {
@@ -117,7 +117,7 @@ fn each_list_is_read_as_whoever_saved_it_sees_it() {
 }
 
 #[test]
-fn each_file_that_is_no_list_is_refused_for_what_it_is() {
+fn file_that_is_not_a_list_is_refused_for_what_it_is() {
     let files = corpus("malformed");
     assert!(files.len() >= 60, "{} files", files.len());
     for file in files {

@@ -46,7 +46,7 @@ fn of_workbook(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn a_sheet_is_sent_as_its_cells_are_shown_and_what_is_odd_in_it_is_told() {
+fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
     let gateway = Gateway::accepting();
     let sale = of_workbook(&gateway);
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
@@ -67,7 +67,7 @@ fn a_sheet_is_sent_as_its_cells_are_shown_and_what_is_odd_in_it_is_told() {
 }
 
 #[test]
-fn another_sheet_is_sent_where_it_is_named_and_a_wrong_name_is_shown_in_the_campaign() {
+fn named_sheet_is_sent_and_a_wrong_name_is_reported() {
     let gateway = Gateway::accepting();
     let sale = of_workbook(&gateway);
     sale.replace("sale.yaml", COLUMNS, "sheet: Архив");
@@ -79,7 +79,7 @@ fn another_sheet_is_sent_where_it_is_named_and_a_wrong_name_is_shown_in_the_camp
 }
 
 #[test]
-fn a_run_that_goes_on_needs_no_encoding_and_no_sheet() {
+fn resumed_run_needs_no_encoding_and_no_sheet() {
     let gateway = Gateway::accepting();
     let list: String = (2..9).map(|row| format!("{}^Олена {row}\n", phone(row))).collect();
     let draft = campaign().recipients("encoding: windows-1251").recipients("delimiter: \"^\"").through(&gateway);
@@ -116,7 +116,7 @@ fn opt_outs_and_rows_to_decide_about_come_as_lists_do() {
 }
 
 #[test]
-fn a_campaign_is_written_for_a_workbook() {
+fn init_writes_a_campaign_for_a_workbook() {
     let folder = Folder::new(false);
     workbook(&folder, "list.xlsx");
     folder.campaign(&["init", "clients", "--from", "list.xlsx"]).exits(0);

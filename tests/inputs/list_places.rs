@@ -142,7 +142,7 @@ fn check_names_the_row_of_headers_below_a_title() {
 }
 
 #[test]
-fn blanks_around_cells_are_no_part_of_texts_and_conditions() {
+fn blanks_around_cells_are_not_part_of_texts_and_conditions() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name,plan\n{}, Ann , gold\n{},Bo,\u{a0}silver \n", phone(2), phone(3));
     let sale = campaign().with_list(&list).recipients("where: plan == \"gold\"").through(&gateway);

@@ -5,7 +5,7 @@ use crate::support::{Gateway, Results, campaign, phone, telling};
 use super::refused;
 
 #[test]
-fn a_list_that_cannot_be_read_is_told_with_its_place_and_nothing_is_sent() {
+fn unreadable_list_is_reported_at_its_place_and_sends_nothing() {
     for (list, words) in [
         ("phone,name\n380501000002,\"open\n380501000003,b\n", &["sale.csv:2:14", "quote"][..]),
         ("telephone,name\n380501000002,a\n", &["sale.csv:1:1", "`phone`", "columns: { phone: \"telephone\" }"]),
@@ -33,7 +33,7 @@ fn too_many_invalid_rows_stop_everything_before_it_starts() {
 }
 
 #[test]
-fn a_row_whose_text_cannot_be_sent_is_invalid_alone() {
+fn row_with_an_unsendable_text_is_invalid_alone() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{{ name }}\", max_parts: 1 }";
     let people: String = (4..40).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     let list = format!("phone,name\n{},{}\n{},\" \"\n{people}", phone(2), "x".repeat(161), phone(3));
@@ -47,7 +47,7 @@ fn a_row_whose_text_cannot_be_sent_is_invalid_alone() {
 }
 
 #[test]
-fn an_empty_whatsapp_text_never_leaves() {
+fn empty_whatsapp_text_is_never_sent() {
     let whatsapp = "  - whatsapp: { signature: OlenaCo, message: \"{{ name }}\" }";
     let list = format!("phone,name\n{},\n{},Ann\n", phone(2), phone(3));
     let gateway = Gateway::accepting();
@@ -68,7 +68,7 @@ fn columns_are_named_and_national_numbers_understood() {
 }
 
 #[test]
-fn too_many_invalid_rows_are_named_with_the_advice_that_helps_most_of_them() {
+fn too_many_invalid_rows_are_named_with_the_best_advice() {
     let long = "x".repeat(500);
     let national = "0501234567,Ann\n".repeat(30);
     let rounded = "3.80501E+11,Bo\n".repeat(30);

@@ -17,7 +17,7 @@ fn go_live(sale: &Folder, gateway: &Gateway) {
 }
 
 #[test]
-fn live_run_ignores_what_was_sent_through_loopback() {
+fn live_run_ignores_messages_sent_through_loopback() {
     for arguments in [&[][..], &["--limit", "1"]] {
         let _case = telling(format!("case: {arguments:?}"));
         let gateway = Gateway::accepting();

@@ -12,7 +12,7 @@ fn priced(prices: &str) -> (Gateway, Folder) {
 }
 
 #[test]
-fn the_cost_is_told_wherever_the_profile_has_prices() {
+fn cost_is_shown_on_every_surface_if_the_profile_has_prices() {
     let (_gateway, sale) = priced("prices: { sms: 0.80 }");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("cost      2.40 UAH at most");
     let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
@@ -28,7 +28,7 @@ fn the_cost_is_told_wherever_the_profile_has_prices() {
 }
 
 #[test]
-fn who_is_asked_for_a_yes_sees_cost_holes_and_what_makes_messages_longer() {
+fn confirmation_shows_cost_gaps_and_long_messages() {
     let sale = live();
     let long = "Hello, {{ name }} – ".to_owned() + &"sale ".repeat(20);
     sale.replace("sale.yaml", "Hello, {{ name }}", &long);
@@ -66,7 +66,7 @@ fn empty_values_are_counted_unless_the_text_minds_them() {
 }
 
 #[test]
-fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() {
+fn costly_character_is_named_with_a_replacement() {
     let text = format!("It’s {} {{{{ name }}}}", "sale ".repeat(20));
     let channel = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
     let sale = campaign().channels(&channel).write();
@@ -79,14 +79,14 @@ fn a_character_that_makes_messages_longer_is_named_with_what_to_write_instead() 
 }
 
 #[test]
-fn a_check_says_why_rows_are_skipped() {
+fn check_gives_reasons_for_skipped_rows() {
     let sale = campaign().with_list("phone,name\n380501000002,Olena\n380501000002,Olena\n").write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("✓ sale.yaml is ready: 1 of 2 recipients\n");
     told.says("     2  rows in sale.csv\n    −1  skipped: duplicate number  row 3\n     1  gets a message\n");
 }
 
 #[test]
-fn a_gateway_that_is_named_stays_named_on_the_way_to_the_first_message() {
+fn named_gateway_stays_in_suggestions_to_the_first_message() {
     let (_gateway, sale) = priced("prices: { sms: 0.80 }");
     sale.replace("sale.yaml", "gateway: local\n", "");
     let next = |arguments: &[&str]| {
@@ -102,7 +102,7 @@ fn a_gateway_that_is_named_stays_named_on_the_way_to_the_first_message() {
 }
 
 #[test]
-fn a_row_inside_a_cell_is_no_reason_to_refuse_a_list_and_is_told() {
+fn line_break_in_a_cell_is_reported_and_not_refused() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();
     let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2  rows in sale.csv");

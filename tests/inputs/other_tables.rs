@@ -68,7 +68,7 @@ fn purchases_are_read_in_every_form() {
 }
 
 #[test]
-fn purchases_in_another_file_are_refused_for_what_it_is() {
+fn purchases_in_another_file_format_are_refused_by_name() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

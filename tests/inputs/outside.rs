@@ -29,7 +29,7 @@ fn reaching_folder(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn commands_of_a_person_open_files_outside_of_the_folder() {
+fn commands_of_a_person_open_files_outside_the_folder() {
     let gateway = Gateway::accepting();
     let folder = reaching_folder(&gateway);
     folder.campaign(&["check", "campaigns/may.yaml"]).exits(0);

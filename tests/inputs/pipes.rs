@@ -36,7 +36,7 @@ fn become_folder(path: &Path) {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_with_a_word_wherever_a_file_is_named() {
+fn special_file_is_refused_in_every_place() {
     let kinds: [Kind; 3] = [("pipe", become_pipe), ("device", become_device), ("folder", become_folder)];
     let check = ["check", "sale.yaml"];
     let run = ["run", "sale.yaml"];

@@ -15,7 +15,7 @@ fn live(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn a_mistake_in_a_profile_is_told_with_its_place_and_nothing_is_sent() {
+fn profile_mistake_is_reported_at_its_place_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let base = gateway.base_url();
     let key = format!("{{ env: {KEY_VARIABLE} }}");
@@ -43,7 +43,7 @@ fn a_mistake_in_a_profile_is_told_with_its_place_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_key_file_that_others_can_read_is_refused() {
+fn key_file_that_others_can_read_is_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.replace("gateways.yaml", &format!("{{ env: {KEY_VARIABLE} }}"), "{ file: secrets/gateway.key }");
@@ -57,7 +57,7 @@ fn a_key_file_that_others_can_read_is_refused() {
 }
 
 #[test]
-fn a_live_gateway_needs_a_yes() {
+fn live_gateway_needs_confirmation() {
     let gateway = Gateway::accepting();
     let sale = live(&gateway);
     for arguments in [&[][..], &["--json"], &["--limit", "1"], &["--rows", "2"]] {
@@ -68,7 +68,7 @@ fn a_live_gateway_needs_a_yes() {
 }
 
 #[test]
-fn a_changed_host_is_refused_until_it_is_trusted() {
+fn changed_host_is_refused_until_trusted() {
     let gateway = Gateway::accepting();
     let sale = live(&gateway);
     sale.run(&[]).exits(2).says("--yes");
@@ -118,7 +118,7 @@ fn profiles_are_found_where_they_are_said_to_be() {
 }
 
 #[test]
-fn a_key_that_cannot_be_read_is_told_without_the_name_of_a_file_that_is_not_there() {
+fn unreadable_key_is_reported_without_a_missing_file_name() {
     let sale = campaign().through(&Gateway::accepting()).write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
     let key = profiles.lines().find(|line| line.contains("api_key")).expect("a key");
@@ -129,7 +129,7 @@ fn a_key_that_cannot_be_read_is_told_without_the_name_of_a_file_that_is_not_ther
 }
 
 #[test]
-fn a_profile_that_is_wrong_refuses_only_what_uses_it() {
+fn wrong_profile_refuses_only_what_uses_it() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("rate: 100000/s").write();
     let profiles = fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
@@ -150,7 +150,7 @@ fn a_profile_that_is_wrong_refuses_only_what_uses_it() {
 }
 
 #[test]
-fn check_tells_that_there_is_no_key_yet() {
+fn check_reports_a_missing_key() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let check = |name: &str| {

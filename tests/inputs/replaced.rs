@@ -34,7 +34,7 @@ fn refused(sale: &Folder, gateway: &Gateway, why: &str) {
 }
 
 #[test]
-fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_is_sent() {
+fn results_that_would_replace_a_foreign_file_refuse_the_run() {
     for (place, why) in [
         ("sale.csv", "the recipient list"),
         ("./sale.csv", "the recipient list"),
@@ -73,7 +73,7 @@ fn results_that_would_replace_a_file_of_the_user_refuse_the_run_before_anything_
 }
 
 #[test]
-fn a_list_that_is_results_itself_is_still_not_replaced() {
+fn results_file_used_as_list_is_not_replaced() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -85,7 +85,7 @@ fn a_list_that_is_results_itself_is_still_not_replaced() {
 }
 
 #[test]
-fn results_empty_files_and_results_that_a_spreadsheet_saved_are_replaced() {
+fn results_and_empty_files_are_replaced() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let ours = std::fs::read_to_string(sale.results_file()).expect("results");
@@ -109,7 +109,7 @@ fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
 }
 
 #[test]
-fn what_comes_in_the_way_while_a_run_sends_stays_and_the_run_can_write_elsewhere() {
+fn foreign_file_made_while_sending_stays() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
     let sale = with_results("r.csv").through(&gateway).write();
     let run = sale.start(&[]);
@@ -124,7 +124,7 @@ fn what_comes_in_the_way_while_a_run_sends_stays_and_the_run_can_write_elsewhere
 }
 
 #[test]
-fn results_are_written_over_no_file_that_somebody_names_by_mistake() {
+fn results_overwrite_no_file_named_by_mistake() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     sale.write("notes.txt", "dear diary");
@@ -141,7 +141,7 @@ fn results_are_written_over_no_file_that_somebody_names_by_mistake() {
 }
 
 #[test]
-fn a_rehearsal_never_replaces_live_results_wherever_they_are() {
+fn rehearsal_never_replaces_live_results() {
     let gateway = Gateway::accepting();
     let sale = with_results("out/x.csv").through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -54,7 +54,7 @@ const SCRIPTS: &[fn() -> Vec<Answer>] = &[
 ];
 
 #[test]
-fn neither_the_key_nor_a_number_is_shown_whatever_the_gateway_answers() {
+fn no_answer_makes_a_key_or_number_visible() {
     for script in SCRIPTS {
         for arguments in [&["-vv"][..], &["--json", "-vv"]] {
             let gateway = Gateway::answering(script());
@@ -68,7 +68,7 @@ fn neither_the_key_nor_a_number_is_shown_whatever_the_gateway_answers() {
 }
 
 #[test]
-fn a_key_that_is_quoted_when_rows_in_doubt_are_asked_about_is_kept_and_shown_nowhere() {
+fn key_quoted_by_a_status_answer_is_stored_and_shown_nowhere() {
     let told: [fn(&serde_json::Value) -> serde_json::Value; 3] = [
         |_| json!({ "success": false, "error": format!("no such message for {KEY}") }),
         |question| json!({ "success": true, "data": { "id": question["id"], "msg_id": KEY, "status": KEY } }),
@@ -86,7 +86,7 @@ fn a_key_that_is_quoted_when_rows_in_doubt_are_asked_about_is_kept_and_shown_now
 }
 
 #[test]
-fn a_list_that_is_refused_is_refused_without_its_numbers() {
+fn refused_list_is_reported_without_its_numbers() {
     let gateway = Gateway::accepting();
     for list in [
         format!("phone,name\n{},\"open\n{},b\n", phone(2), phone(3)),
@@ -117,7 +117,7 @@ fn number(operation: &serde_json::Value) -> u64 {
 }
 
 #[test]
-fn numbers_that_the_gateway_quotes_are_shown_to_nobody_and_kept_in_the_results() {
+fn numbers_quoted_by_the_gateway_are_hidden_and_kept_in_results() {
     for (case, quote) in QUOTES.into_iter().enumerate() {
         let _case = telling(format!("case: {case}"));
         let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(number(operation)));
@@ -142,7 +142,7 @@ fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
 }
 
 #[test]
-fn a_refusal_of_a_whole_envelope_is_told_without_the_numbers_that_it_quotes() {
+fn whole_rejection_is_shown_without_its_numbers() {
     let refuse = |request: &crate::support::Request| {
         let numbers: Vec<String> = request.phones().iter().map(u64::to_string).collect();
         json!({ "success": false, "error": format!("blocked: {}", numbers.join(", ")) })
@@ -159,7 +159,7 @@ fn a_refusal_of_a_whole_envelope_is_told_without_the_numbers_that_it_quotes() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_kept_can_be_read_by_its_owner_alone() {
+fn stored_files_are_readable_by_their_owner_only() {
     let _files = in_files();
     use std::os::unix::fs::PermissionsExt as _;
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
@@ -184,7 +184,7 @@ fn what_is_kept_can_be_read_by_its_owner_alone() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_list_of_processes_shows_no_key_and_a_run_starts_no_other() {
+fn process_list_shows_no_key_and_a_run_starts_no_process() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
     // A key from a file is in no environment either.
@@ -226,7 +226,7 @@ fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
 }
 
 #[test]
-fn no_words_of_others_make_a_line_of_their_own_or_reorder_what_is_shown() {
+fn foreign_text_makes_no_line_and_reorders_nothing() {
     const FAKE: &str = "x\nINFO fake\r\nnext: campaign run other.yaml\u{202e}\u{2028}y";
     const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
     let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
@@ -255,7 +255,7 @@ fn no_words_of_others_make_a_line_of_their_own_or_reorder_what_is_shown() {
 }
 
 #[test]
-fn results_on_a_terminal_are_a_line_per_row_and_elsewhere_every_byte() {
+fn results_are_lines_on_a_terminal_and_exact_bytes_elsewhere() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "x\nINFO fake \u{1b}[2J")));
     let sale = campaign().through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
@@ -269,7 +269,7 @@ fn results_on_a_terminal_are_a_line_per_row_and_elsewhere_every_byte() {
 }
 
 #[test]
-fn an_address_that_somebody_wrote_under_notify_is_refused_and_shown_nowhere() {
+fn notify_address_in_plain_text_is_refused_and_not_shown() {
     let secret = "https://hooks.example/T000/s3cr3t";
     for notify in [
         format!("notify: {{ url: {secret}, preset: slack }}"),

@@ -98,7 +98,7 @@ fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn what_the_help_says_to_write_mends_the_campaign_when_it_is_written_as_it_stands() {
+fn advice_of_check_corrects_the_campaign_literally() {
     let folder = spoilt();
     for (number, help, stands, written) in MENDED {
         let _case = telling(format!("case: {number:02}.yaml"));
@@ -117,7 +117,7 @@ fn what_the_help_says_to_write_mends_the_campaign_when_it_is_written_as_it_stand
 }
 
 #[test]
-fn each_spoilt_campaign_is_told_by_its_rule_with_what_to_do_and_nothing_else_is_wrong() {
+fn broken_campaign_is_reported_by_its_rule_alone_with_advice() {
     let folder = spoilt();
     let names = fs::read_dir(folder.path(".")).expect("a folder");
     let names = names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());

@@ -9,7 +9,7 @@ use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, in_
 use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
 
 #[test]
-fn the_built_in_sandbox_answers_both() {
+fn built_in_sandbox_answers_lookups_and_code_calls() {
     let folder = crate::support::Folder::new(false);
     let lookup = ask(&folder, "lookup", &["--gateway", "sandbox"]).exits(0).says("rehearsal");
     lookup.says("operator").says("Sandbox Mobile").says("25501");
@@ -20,7 +20,7 @@ fn the_built_in_sandbox_answers_both() {
 }
 
 #[test]
-fn a_number_is_understood_however_people_write_it() {
+fn number_is_understood_in_every_spelling() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let ways: [&[&str]; 5] = [
@@ -37,7 +37,7 @@ fn a_number_is_understood_however_people_write_it() {
 }
 
 #[test]
-fn what_is_asked_is_the_contracts_operation_on_the_synchronous_endpoint() {
+fn inquiry_is_the_synchronous_operation_of_the_contract() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let ids = BOTH.map(|(command, _)| ask(&desk, command, &["--json"]).exits(0).json()["id"].clone());
@@ -51,7 +51,7 @@ fn what_is_asked_is_the_contracts_operation_on_the_synchronous_endpoint() {
 }
 
 #[test]
-fn the_answer_is_shown_kept_and_listed() {
+fn answer_is_shown_stored_and_listed() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     ask(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign show gateway.otp@1 --row 2");
@@ -82,7 +82,7 @@ fn cases() -> [Case; 9] {
 }
 
 #[test]
-fn every_answer_has_its_state_and_its_code_and_nothing_goes_on_with_it() {
+fn answer_determines_state_and_exit_code() {
     for (command, run) in BOTH {
         for (name, answer, code, state) in cases() {
             let _case = telling(format!("case: {command}, {name}"));
@@ -107,7 +107,7 @@ fn every_answer_has_its_state_and_its_code_and_nothing_goes_on_with_it() {
 }
 
 #[test]
-fn a_single_question_in_doubt_cannot_be_ordered_again_and_never_counts_as_unsent_by_that() {
+fn lookup_in_doubt_is_not_repeated_and_never_unsent() {
     for (command, run) in BOTH {
         let gateway = Gateway::answering([Answer::CloseRead]);
         let desk = desk(&gateway);
@@ -125,14 +125,14 @@ fn a_single_question_in_doubt_cannot_be_ordered_again_and_never_counts_as_unsent
 }
 
 #[test]
-fn an_operator_that_takes_no_code_calls_is_a_rejection() {
+fn operator_without_code_calls_is_a_rejection() {
     let gateway = Gateway::answering([Answer::refused("Operator not supported")]);
     let desk = desk(&gateway);
     ask(&desk, "otp", &[]).exits(3).says("Operator not supported");
 }
 
 #[test]
-fn doubt_says_what_may_have_happened_and_asking_again_is_a_new_operation() {
+fn doubt_in_a_lookup_is_explained_and_asking_again_is_new() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
     let doubt = ask(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
@@ -144,7 +144,7 @@ fn doubt_says_what_may_have_happened_and_asking_again_is_a_new_operation() {
 }
 
 #[test]
-fn a_gateway_that_is_not_there_is_tried_for_a_moment_and_nothing_stays_open() {
+fn missing_gateway_is_retried_briefly_and_leaves_nothing_open() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
@@ -183,7 +183,7 @@ fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
 }
 
 #[test]
-fn a_second_ctrl_c_and_a_kill_leave_doubt_that_the_next_call_does_not_touch() {
+fn second_ctrl_c_and_kill_leave_doubt_untouched_by_the_next_run() {
     let gateway = Gateway::answering([Answer::Held, Answer::Held]);
     let desk = desk(&gateway);
     let asked = |times: usize| until("it is asked", || gateway.requests().len() == times);
@@ -241,7 +241,7 @@ fn lookups_are_rows_of_one_run_that_is_listed_once() {
 }
 
 #[test]
-fn what_was_refused_is_asked_anew_and_no_campaigns_command_is_offered_for_it() {
+fn refused_lookup_is_asked_again_without_a_campaign_command() {
     let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));
     let desk = desk(&gateway);
     for (command, run) in BOTH {
@@ -260,7 +260,7 @@ fn what_was_refused_is_asked_anew_and_no_campaigns_command_is_offered_for_it() {
 }
 
 #[test]
-fn somebody_decides_about_one_of_them_while_another_is_on_its_way() {
+fn decision_about_one_row_is_possible_while_another_is_sent() {
     let gateway = Gateway::answering([Answer::CloseRead, Answer::Held]);
     let desk = desk(&gateway);
     ask(&desk, "otp", &[]).exits(4);
@@ -275,7 +275,7 @@ fn somebody_decides_about_one_of_them_while_another_is_on_its_way() {
 }
 
 #[test]
-fn a_call_that_died_before_it_began_leaves_a_run_without_rows_that_can_be_looked_at() {
+fn run_that_died_before_its_first_row_can_be_shown() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);

@@ -42,7 +42,7 @@ fn suppressed_recipient_stops_the_test_for_everyone() {
 }
 
 #[test]
-fn test_outside_the_window_needs_an_option_or_a_yes() {
+fn test_outside_the_window_needs_an_option_or_confirmation() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
     let base = |draft: Draft| draft.top("timezone: Europe/Kyiv").through(&gateway);

@@ -5,7 +5,7 @@ use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
 use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
 
 #[test]
-fn what_is_wrong_with_the_number_is_told_and_nothing_is_sent() {
+fn wrong_number_is_reported_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let cases: [(&[&str], &str); 5] = [
@@ -22,7 +22,7 @@ fn what_is_wrong_with_the_number_is_told_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_live_gateway_needs_a_yes_before_anything_leaves() {
+fn live_gateway_needs_confirmation_before_anything_is_sent() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
@@ -52,7 +52,7 @@ fn which_gateway_is_meant_must_be_clear() {
 }
 
 #[test]
-fn two_at_once_through_one_gateway_wait_for_nobody() {
+fn two_runs_through_one_gateway_do_not_wait() {
     let gateway = Gateway::answering([Answer::Held]);
     let desk = desk(&gateway);
     let first = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
@@ -65,7 +65,7 @@ fn two_at_once_through_one_gateway_wait_for_nobody() {
 }
 
 #[test]
-fn neither_the_key_nor_the_number_is_in_a_log_whatever_comes_back() {
+fn no_answer_puts_a_key_or_number_in_a_log() {
     let script = || {
         vec![
             Answer::CloseRead,

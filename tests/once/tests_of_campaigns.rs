@@ -20,7 +20,7 @@ fn sent(gateway: &Gateway) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn a_row_is_sent_to_whoever_wants_to_see_it_and_the_campaign_does_not_know() {
+fn row_sent_as_a_test_does_not_count_for_the_campaign() {
     let gateway = Gateway::accepting();
     let sale = campaign().recipients("region: UA").through(&gateway).write();
     let told = test(&sale, &["--to", "067 123 45 67"]).exits(0);
@@ -48,7 +48,7 @@ fn a_row_is_sent_to_whoever_wants_to_see_it_and_the_campaign_does_not_know() {
 }
 
 #[test]
-fn the_row_is_the_first_that_would_be_sent_or_the_one_that_is_named() {
+fn row_is_the_named_or_the_first_valid_one() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n12,Odd\n{},Ann\n\n{},Bob\n", phone(3), phone(5));
     let sale = campaign().with_list(&list).recipients("max_invalid: 90%").through(&gateway).write();
@@ -65,7 +65,7 @@ fn the_row_is_the_first_that_would_be_sent_or_the_one_that_is_named() {
 }
 
 #[test]
-fn several_numbers_get_it_each_once_and_programs_read_what_became_of_it() {
+fn message_to_several_numbers_is_sent_once_each_with_outcomes() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let (one, other) = (TESTER.to_string(), (TESTER + 1).to_string());
@@ -82,7 +82,7 @@ fn several_numbers_get_it_each_once_and_programs_read_what_became_of_it() {
 }
 
 #[test]
-fn a_list_that_is_no_file_is_fetched_for_a_test_only_if_that_is_wanted() {
+fn remote_list_is_fetched_for_a_test_only_on_request() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let source = "command: [/usr/bin/printf, 'phone,name\\n380501000002,Ann\\n']";
@@ -94,7 +94,7 @@ fn a_list_that_is_no_file_is_fetched_for_a_test_only_if_that_is_wanted() {
 }
 
 #[test]
-fn an_asynchronous_campaign_is_tested_where_it_will_go() {
+fn asynchronous_campaign_is_tested_at_its_endpoint() {
     let gateway = Gateway::accepting();
     let sale = campaign().asynchronous().through(&gateway).write();
     let told = test(&sale, &["--to", &TESTER.to_string(), "--json"]).exits(0).json();
@@ -104,7 +104,7 @@ fn an_asynchronous_campaign_is_tested_where_it_will_go() {
 }
 
 #[test]
-fn who_opted_out_gets_no_test_of_marketing_and_one_of_a_service() {
+fn opted_out_recipient_gets_tests_of_service_messages_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();
@@ -117,7 +117,7 @@ fn who_opted_out_gets_no_test_of_marketing_and_one_of_a_service() {
 }
 
 #[test]
-fn a_live_gateway_needs_a_yes_for_what_was_shown() {
+fn live_gateway_needs_confirmation_of_what_was_shown() {
     let sale = crate::support::live();
     let to = TESTER.to_string();
     test(&sale, &["--to", &to]).exits(2).says("Hello, Person 2").says("--yes");
@@ -135,7 +135,7 @@ fn a_live_gateway_needs_a_yes_for_what_was_shown() {
 }
 
 #[test]
-fn doubt_is_told_and_never_repeated_by_itself() {
+fn doubt_is_reported_and_never_repeated() {
     let gateway = Gateway::answering([Answer::status(502), Answer::items(|item| rejected(item, "No route"))]);
     let sale = campaign().through(&gateway).write();
     let to = TESTER.to_string();
@@ -151,7 +151,7 @@ fn doubt_is_told_and_never_repeated_by_itself() {
 }
 
 #[test]
-fn a_test_is_a_rehearsal_where_the_campaign_is_one() {
+fn test_of_a_rehearsal_campaign_is_a_rehearsal() {
     let sale = campaign().write();
     test(&sale, &["--to", &TESTER.to_string()]).exits(0).says("rehearsal on the built-in sandbox").says("accepted");
 }

@@ -9,7 +9,7 @@ fn number(row: usize) -> String {
 }
 
 #[test]
-fn who_stands_in_a_file_of_the_campaign_gets_nothing_wherever_it_is_looked_at() {
+fn suppression_file_of_a_campaign_holds_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).recipients("suppress: [stop.csv, { file: others.csv, phone: \"Тел.\", region: UA }]");
     let sale = sale.through(&gateway).write();
@@ -30,7 +30,7 @@ fn who_stands_in_a_file_of_the_campaign_gets_nothing_wherever_it_is_looked_at() 
 }
 
 #[test]
-fn numbers_alone_without_a_header_are_understood_and_so_is_a_file_without_anybody() {
+fn list_of_bare_numbers_and_empty_list_are_understood() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("suppress: [numbers.txt, nobody.csv]").through(&gateway).write();
     sale.write("numbers.txt", &format!("{}\n{}\n", number(2), number(4)));
@@ -43,7 +43,7 @@ fn numbers_alone_without_a_header_are_understood_and_so_is_a_file_without_anybod
 }
 
 #[test]
-fn a_file_that_cannot_hold_anybody_back_refuses_the_run_where_it_is_named() {
+fn unusable_suppression_file_refuses_the_run_at_its_place() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     let refused = |what: &str| {
@@ -64,7 +64,7 @@ fn a_file_that_cannot_hold_anybody_back_refuses_the_run_where_it_is_named() {
 }
 
 #[test]
-fn a_row_without_a_number_is_told_since_somebody_was_meant_by_it() {
+fn row_without_a_number_is_reported() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone,name\n{},a\n38050x,b\n,c\n3.80501E+11,d\n", number(2)));
@@ -76,7 +76,7 @@ fn a_row_without_a_number_is_told_since_somebody_was_meant_by_it() {
 }
 
 #[test]
-fn who_was_added_to_the_file_between_two_starts_gets_nothing_of_the_rest() {
+fn number_suppressed_between_starts_gets_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
@@ -90,7 +90,7 @@ fn who_was_added_to_the_file_between_two_starts_gets_nothing_of_the_rest() {
 }
 
 #[test]
-fn a_run_does_not_go_on_while_its_file_is_gone() {
+fn run_without_its_file_does_not_resume() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone\n{}\n", number(2)));
@@ -101,7 +101,7 @@ fn a_run_does_not_go_on_while_its_file_is_gone() {
 }
 
 #[test]
-fn what_was_rejected_is_not_sent_again_to_who_stands_in_the_file_by_now() {
+fn rejected_message_is_not_resent_to_a_suppressed_recipient() {
     let refusing = Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([refusing, Answer::items(accepted)]);
     let draft = campaign().to(3).delivery("stop_after: { same_error_in_a_row: 9 }").recipients("suppress: [stop.csv]");
@@ -127,7 +127,7 @@ fn service_is_not_held_back_by_a_file() {
 }
 
 #[test]
-fn the_files_of_a_profile_hold_for_every_campaign_through_it() {
+fn suppression_files_of_a_profile_apply_to_every_campaign() {
     let gateway = Gateway::accepting();
     let draft = || campaign().to(4).through(&gateway).profile("policy: { suppress: [house.csv] }");
     let sale = draft().recipients("suppress: [stop.csv]").write();

@@ -40,7 +40,7 @@ fn import_is_shown_and_its_number_has_to_be_typed() {
 }
 
 #[test]
-fn import_without_a_terminal_needs_yes() {
+fn import_without_a_terminal_needs_confirmation() {
     let sale = with_list(2..6);
     let refused = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
     let refused = refused.says("importing `clients.csv` (4 rows · 3 new · 1 already on the list)");
@@ -85,7 +85,7 @@ fn subscribed_recipients_are_shown_before_the_question() {
 }
 
 #[test]
-fn column_of_recipients_who_all_opted_out_is_no_warning() {
+fn column_of_opted_out_recipients_is_no_warning() {
     let sale = campaign().write();
     let lines: String = (2..5).map(|row| format!("+{},unsubscribed,active life\n", phone(row))).collect();
     sale.write("stop.csv", &format!("phone,status,hobby\n{lines}"));

@@ -6,7 +6,7 @@ use super::opt_out;
 use crate::support::{Answer, Gateway, campaign, phone, rejected, until};
 
 #[test]
-fn whoever_opts_out_while_a_run_sends_gets_nothing_that_had_not_begun() {
+fn opt_out_while_sending_stops_messages_not_yet_begun() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(30).through(&gateway).one_at_a_time().write();
     let run = sale.start(&["--json"]);
@@ -40,7 +40,7 @@ fn whoever_opts_out_while_a_run_sends_gets_nothing_that_had_not_begun() {
 }
 
 #[test]
-fn what_is_for_service_goes_on() {
+fn service_messages_are_still_sent() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(10).top("purpose: service").through(&gateway).one_at_a_time().write();
     opt_out(&sale, 3, &[]);
@@ -53,7 +53,7 @@ fn what_is_for_service_goes_on() {
 }
 
 #[test]
-fn a_message_that_was_refused_is_not_tried_again_for_who_opted_out_meanwhile() {
+fn rejected_message_is_not_retried_after_an_opt_out() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
     let sale = campaign().to(6).through(&gateway).one_at_a_time().batches_of(1).write();
@@ -71,7 +71,7 @@ fn a_message_that_was_refused_is_not_tried_again_for_who_opted_out_meanwhile() {
 }
 
 #[test]
-fn an_unfinished_run_leaves_out_who_opted_out_since_it_paused() {
+fn unfinished_run_skips_recipients_who_opted_out_since() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
@@ -83,7 +83,7 @@ fn an_unfinished_run_leaves_out_who_opted_out_since_it_paused() {
 }
 
 #[test]
-fn the_end_says_how_many_opted_out_while_it_was_sent_and_counts_nobody_who_had_before() {
+fn summary_counts_recipients_who_opted_out_while_sending() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     opt_out(&sale, 4, &[]);

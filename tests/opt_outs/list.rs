@@ -4,7 +4,7 @@ use super::opt_out;
 use crate::support::{Gateway, campaign, phone};
 
 #[test]
-fn a_number_is_on_the_list_once_and_everybody_learns_since_when_and_why() {
+fn number_is_listed_once_with_date_and_reason() {
     let sale = campaign().write();
     let number = format!("+{}", phone(2));
     let list = || sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list();
@@ -40,7 +40,7 @@ fn a_number_is_on_the_list_once_and_everybody_learns_since_when_and_why() {
 }
 
 #[test]
-fn an_export_can_be_imported_with_everything_that_it_tells() {
+fn export_can_be_imported_with_all_its_fields() {
     let (here, there) = (campaign().write(), campaign().write());
     opt_out(&here, 2, &["--reason", "=1+1, \"asked\""]);
     opt_out(&here, 3, &["--campaign", "sale"]);
@@ -61,7 +61,7 @@ fn an_export_can_be_imported_with_everything_that_it_tells() {
 }
 
 #[test]
-fn a_file_is_imported_whole_or_not_at_all_and_each_wrong_row_is_told() {
+fn file_is_imported_whole_or_not_and_wrong_rows_are_reported() {
     let sale = campaign().write();
     let list = format!(
         "phone,scope,at\n+{},everything,\n12,everything,\n0501234567,,\n+{},nowhere,\n+{},,yesterday\n",

@@ -6,7 +6,7 @@ use super::opt_out;
 use crate::support::{Gateway, campaign, phone};
 
 #[test]
-fn who_opted_out_is_left_out_wherever_a_run_is_looked_at_before_it_sends() {
+fn opted_out_recipient_is_skipped_on_every_surface() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     opt_out(&sale, 3, &[]);
@@ -25,7 +25,7 @@ fn who_opted_out_is_left_out_wherever_a_run_is_looked_at_before_it_sends() {
 }
 
 #[test]
-fn what_a_gateway_on_this_machine_told_counts_for_such_gateways_alone() {
+fn receipts_of_a_loopback_gateway_count_for_loopback_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     let told = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
@@ -38,7 +38,7 @@ fn what_a_gateway_on_this_machine_told_counts_for_such_gateways_alone() {
 }
 
 #[test]
-fn a_list_on_which_everybody_opted_out_sends_nothing() {
+fn list_of_opted_out_recipients_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     opt_out(&sale, 2, &[]);

@@ -34,7 +34,7 @@ fn region_comes_from_runs_if_their_files_are_elsewhere() {
 }
 
 #[test]
-fn national_number_is_refused_if_campaigns_have_different_regions() {
+fn national_number_is_refused_if_regions_differ() {
     let sale = campaign().recipients("region: UA").write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
     sale.write("other.yaml", &text.replace("region: UA", "region: PL").replace("name: sale", "name: other"));

@@ -40,7 +40,7 @@ fn number_is_removed_after_yes_was_typed() {
 }
 
 #[test]
-fn undone_import_removes_what_it_added_and_nothing_else() {
+fn undone_import_removes_only_what_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
     import(&sale, "stop.csv", "", 3..5, "");

@@ -8,7 +8,7 @@ use crate::receipts::{Hooked, operations};
 use crate::support::{Gateway, campaign, phone};
 
 #[test]
-fn a_word_of_the_profiles_file_opts_out_as_those_do_that_everybody_knows() {
+fn opt_out_word_of_the_gateways_file_works_like_a_standard_word() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway).profile("opt_out_words: words/uk.txt"));
     hooked.sale.write("words/uk.txt", "# Ukrainian\nГоді\nне пишіть\n");
@@ -27,7 +27,7 @@ fn a_word_of_the_profiles_file_opts_out_as_those_do_that_everybody_knows() {
 }
 
 #[test]
-fn what_cannot_be_such_a_word_is_told_at_its_line_and_column_before_anything_is_sent() {
+fn invalid_opt_out_word_is_reported_at_its_place() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("opt_out_words: words.txt").write();
     for (words, place, said) in [

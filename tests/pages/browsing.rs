@@ -27,7 +27,7 @@ fn main(page: &Html) -> String {
 }
 
 #[test]
-fn the_front_page_shows_runs_what_is_armed_and_who_opted_out() {
+fn front_page_shows_runs_schedules_and_opt_outs() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).top("timezone: UTC").top("schedule: { every: daily 10:00 }").write();
     sale.run(&["--now"]).exits(0);
@@ -48,7 +48,7 @@ fn the_front_page_shows_runs_what_is_armed_and_who_opted_out() {
 }
 
 #[test]
-fn a_page_is_in_the_language_that_the_browser_wants() {
+fn page_is_in_the_language_of_the_browser() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
@@ -61,7 +61,7 @@ fn a_page_is_in_the_language_that_the_browser_wants() {
 }
 
 #[test]
-fn whatever_is_of_a_run_is_told_by_the_clock_of_its_campaign() {
+fn run_times_are_shown_by_the_clock_of_its_campaign() {
     let gateway = refusing("No route", |row| row == 3);
     // No other zone has its minutes.
     let sale = campaign().to(4).top("timezone: Asia/Kathmandu").through(&gateway).write();
@@ -128,7 +128,7 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
 }
 
 #[test]
-fn numbers_are_masked_unless_who_decides_asks_for_them() {
+fn numbers_on_pages_are_masked_unless_requested_by_a_decider() {
     let gateway = refusing("380501000003 is blocked", |row| row == 3);
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(3);
@@ -155,7 +155,7 @@ fn numbers_are_masked_unless_who_decides_asks_for_them() {
 }
 
 #[test]
-fn a_message_is_found_by_its_row_its_identifier_or_its_number_and_tells_what_happened() {
+fn message_is_found_by_row_identifier_or_number_with_history() {
     let gateway = refusing("No route", |row| row == 3);
     let sale = campaign().one_at_a_time().batches_of(1).through(&gateway).write();
     sale.run(&[]).exits(3);
@@ -177,7 +177,7 @@ fn a_message_is_found_by_its_row_its_identifier_or_its_number_and_tells_what_hap
 }
 
 #[test]
-fn the_campaign_of_a_run_is_shown_as_it_was_frozen_and_as_it_is_with_what_check_finds() {
+fn campaign_of_a_run_is_shown_frozen_and_current_with_findings() {
     let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
     let sale = campaign().channels(channels).write();
     sale.run(&[]).exits(0);
@@ -206,7 +206,7 @@ fn no_page_fetches_a_list_from_elsewhere() {
 }
 
 #[test]
-fn a_row_shows_its_message_and_one_that_is_left_out_shows_none() {
+fn row_shows_its_message_and_excluded_row_shows_none() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Olha\n380501000002,Again\nnobody,Nobody\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 100%").through(&gateway).write();
@@ -230,7 +230,7 @@ fn a_row_shows_its_message_and_one_that_is_left_out_shows_none() {
 }
 
 #[test]
-fn what_is_due_stands_on_its_day_and_time_by_the_clock_of_its_campaign() {
+fn occurrences_are_shown_by_the_clock_of_their_campaign() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     // The date that is due next, and the last of the thirty days by the machine's clock.
     for (zone, moment, first, last) in [

@@ -23,7 +23,7 @@ fn link(sale: &Folder, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_stranger_sees_no_page_and_learns_how_to_get_a_link() {
+fn visitor_without_a_session_learns_how_to_get_a_link() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let stranger = Browser::stranger(&server);
@@ -41,7 +41,7 @@ fn a_stranger_sees_no_page_and_learns_how_to_get_a_link() {
 }
 
 #[test]
-fn a_link_lets_in_once_and_its_cookie_is_for_this_door_alone() {
+fn sign_in_link_works_once_and_its_cookie_for_this_server_only() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let stranger = Browser::stranger(&server);
@@ -67,7 +67,7 @@ fn a_link_lets_in_once_and_its_cookie_is_for_this_door_alone() {
 }
 
 #[test]
-fn every_page_holds_a_browser_to_what_this_door_has_and_is_kept_nowhere() {
+fn page_restricts_the_browser_and_is_not_cached() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
@@ -96,7 +96,7 @@ fn every_page_holds_a_browser_to_what_this_door_has_and_is_kept_nowhere() {
 }
 
 #[test]
-fn under_a_strangers_name_nobody_is_answered_whatever_cookie_they_have() {
+fn foreign_host_gets_no_answer_with_any_cookie() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
@@ -107,7 +107,7 @@ fn under_a_strangers_name_nobody_is_answered_whatever_cookie_they_have() {
 }
 
 #[test]
-fn who_is_shown_out_is_out_at_once_and_nobody_else_is() {
+fn signed_out_visitor_loses_access_at_once() {
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let (olha, ivan) =
@@ -129,7 +129,7 @@ fn who_is_shown_out_is_out_at_once_and_nobody_else_is() {
 }
 
 #[test]
-fn a_session_outlives_the_server_and_ends_when_its_visitor_leaves() {
+fn session_outlives_the_server_and_ends_at_sign_out() {
     let _files = in_files();
     let sale = sent(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
@@ -181,7 +181,7 @@ fn no_log_holds_a_secret_or_a_number() {
 }
 
 #[test]
-fn damaged_file_of_visitors_closes_the_pages_and_not_the_webhooks() {
+fn damaged_visitors_file_closes_pages_and_not_webhooks() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
     let sale = &hooked.sale;

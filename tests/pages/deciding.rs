@@ -24,7 +24,7 @@ fn invited(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
 const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
 
 #[test]
-fn rows_in_doubt_are_decided_about_under_the_name_of_who_decides() {
+fn decision_about_doubt_records_its_author() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -43,7 +43,7 @@ fn rows_in_doubt_are_decided_about_under_the_name_of_who_decides() {
 }
 
 #[test]
-fn another_number_than_that_of_the_rows_is_refused_and_nothing_decided() {
+fn wrong_number_of_rows_is_refused_and_decides_nothing() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -69,7 +69,7 @@ fn another_number_than_that_of_the_rows_is_refused_and_nothing_decided() {
 }
 
 #[test]
-fn what_is_to_be_sent_again_waits_for_who_starts_the_run() {
+fn rows_to_resend_wait_for_the_next_start() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -83,7 +83,7 @@ fn what_is_to_be_sent_again_waits_for_who_starts_the_run() {
 }
 
 #[test]
-fn what_does_not_come_from_a_page_of_this_session_is_refused() {
+fn request_from_outside_the_session_pages_is_refused() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -112,7 +112,7 @@ fn what_does_not_come_from_a_page_of_this_session_is_refused() {
 }
 
 #[test]
-fn who_may_only_look_is_refused_and_sees_no_button() {
+fn read_only_visitor_sees_no_buttons_and_is_refused() {
     let gateway = losing_an_answer();
     let sale = in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
@@ -136,7 +136,7 @@ fn who_may_only_look_is_refused_and_sees_no_button() {
 }
 
 #[test]
-fn a_run_is_stopped_after_what_is_in_flight_and_while_it_is_sent_nothing_is_decided() {
+fn stop_lets_open_requests_end_and_decisions_wait() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
     let server = Server::start(&sale, &[]);
@@ -155,7 +155,7 @@ fn a_run_is_stopped_after_what_is_in_flight_and_while_it_is_sent_nothing_is_deci
 }
 
 #[test]
-fn a_schedule_is_paused_and_resumed_and_a_number_gets_nothing_any_more() {
+fn schedule_is_paused_and_resumed_and_a_number_is_suppressed() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);

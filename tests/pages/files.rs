@@ -27,7 +27,7 @@ const VIBER_AND_SMS: &str = "  - viber:
   - sms: { signature: OlenaCo, message: \"Привіт, {{ name }}! Знижка до неділі на все пальто, шарфи та рукавички у крамниці.\" }";
 
 #[test]
-fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
+fn first_messages_are_shown_by_channel_with_their_cost() {
     let sale = campaign().to(25).channels(VIBER_AND_SMS).write();
     let (_, html) = previewed(&sale, &["--lang", "en"]);
     assert_eq!(html.of_class("message").len(), 20);
@@ -49,7 +49,7 @@ fn the_first_messages_stand_side_by_side_on_each_channel_with_what_they_cost() {
 }
 
 #[test]
-fn numbers_are_masked_wherever_they_stand_unless_somebody_asks_for_them() {
+fn numbers_are_masked_everywhere_unless_requested() {
     let sale = campaign().channels(VIBER_AND_SMS).write();
     let (page, html) = previewed(&sale, &[]);
     assert!(!page.contains("380501") && !page.contains("0501000"), "{page}");
@@ -59,7 +59,7 @@ fn numbers_are_masked_wherever_they_stand_unless_somebody_asks_for_them() {
 }
 
 #[test]
-fn a_hostile_cell_is_text_and_nothing_else() {
+fn hostile_cell_is_plain_text() {
     let list = "phone,name\n380501000002,\"<script>alert(1)</script><img src=x onerror=alert(2)>\"\n\
                 380501000003,\"\"\"> <b onclick='x'>{{ 7 * 7 }}\"\n380501000004,\"</style></title>\u{202e}\u{0007}&lt;\"\n";
     let sale = campaign().with_list(list).write();
@@ -72,7 +72,7 @@ fn a_hostile_cell_is_text_and_nothing_else() {
 }
 
 #[test]
-fn who_is_left_out_and_what_was_found_stand_beside_what_they_are_about() {
+fn report_has_skipped_recipients_and_findings_in_place() {
     let list = "phone,name\n380501000002,Olia\n380501000002,Olia\nnobody,Ivan\n";
     let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
     let sale = campaign().with_list(list).channels(channels).recipients("max_invalid: 100%").write();
@@ -88,7 +88,7 @@ fn who_is_left_out_and_what_was_found_stand_beside_what_they_are_about() {
 }
 
 #[test]
-fn a_page_speaks_the_language_that_was_asked_for_or_that_of_the_system() {
+fn page_has_the_requested_or_the_system_language() {
     let sale = campaign().write();
     for (variable, locale, option, code) in [
         ("LANG", "uk_UA.UTF-8", None, "uk"),
@@ -107,7 +107,7 @@ fn a_page_speaks_the_language_that_was_asked_for_or_that_of_the_system() {
 }
 
 #[test]
-fn a_page_is_private_written_whole_and_replaces_no_file_of_others() {
+fn page_is_private_complete_and_replaces_no_foreign_file() {
     let sale = campaign().write();
     previewed(&sale, &[]);
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
@@ -123,7 +123,7 @@ fn a_page_is_private_written_whole_and_replaces_no_file_of_others() {
 }
 
 #[test]
-fn wrong_uses_are_told_and_nothing_is_written() {
+fn wrong_use_is_reported_and_writes_nothing() {
     let sale = campaign().write();
     fs::create_dir(sale.path("pages")).expect("a folder");
     let uses: [(&[&str], &str); 7] = [
@@ -143,7 +143,7 @@ fn wrong_uses_are_told_and_nothing_is_written() {
 }
 
 #[test]
-fn a_program_is_told_where_the_page_is_and_how_many_rows_it_shows() {
+fn report_program_gets_the_page_and_its_number_of_rows() {
     let sale = campaign().write();
     let told = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
     assert_eq!(told, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0 }));
@@ -152,7 +152,7 @@ fn a_program_is_told_where_the_page_is_and_how_many_rows_it_shows() {
 }
 
 #[test]
-fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
+fn plan_shows_its_approvers_content_and_next_step() {
     let gateway = Gateway::accepting();
     let sale = campaign()
         .channels(VIBER_AND_SMS)
@@ -179,7 +179,7 @@ fn a_plan_shows_who_approves_it_what_it_is_and_how_to() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_page_is_opened_by_the_systems_own_program_and_where_there_is_no_screen_its_place_is_told() {
+fn page_opens_in_the_system_browser_or_its_path_is_shown() {
     let sale = campaign().write();
     sale.write("bin/xdg-open", "#!/bin/sh\nprintf '%s' \"$1\" > opened.part && mv opened.part opened\n");
     fs::set_permissions(sale.path("bin/xdg-open"), fs::Permissions::from_mode(0o700)).expect("a mode");
@@ -199,7 +199,7 @@ fn a_page_is_opened_by_the_systems_own_program_and_where_there_is_no_screen_its_
 }
 
 #[test]
-fn where_nobody_gets_a_message_a_preview_shows_what_each_would_get_and_a_plan_asks_for_nothing() {
+fn preview_of_an_empty_audience_shows_texts() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);

@@ -19,7 +19,7 @@ fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
 }
 
 #[test]
-fn what_is_live_ends_equal_to_the_results() {
+fn live_figures_end_equal_to_the_results() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(3_000).batches_of(50).through(&sandbox).delivery("rate: 1500/s").write();
     let server = Server::start(&sale, &[]);
@@ -45,7 +45,7 @@ fn what_is_live_ends_equal_to_the_results() {
 }
 
 #[test]
-fn who_comes_again_with_what_it_has_is_told_only_what_changed_since() {
+fn client_with_current_data_gets_only_changes() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -66,7 +66,7 @@ fn who_comes_again_with_what_it_has_is_told_only_what_changed_since() {
 }
 
 #[test]
-fn a_server_ends_while_pages_are_open() {
+fn server_ends_while_pages_are_open() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);

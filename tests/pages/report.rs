@@ -96,7 +96,7 @@ fn delivered() -> Hooked {
 }
 
 #[test]
-fn its_numbers_are_those_of_status_and_of_the_results_and_every_row_has_its_place() {
+fn figures_agree_with_status_and_results_and_cover_every_row() {
     let hooked = delivered();
     let told = report(&hooked.sale, &["--lang", "en"]);
     let status = hooked.sale.campaign(&["status", "sale", "--json"]).json();
@@ -135,7 +135,7 @@ fn its_numbers_are_those_of_status_and_of_the_results_and_every_row_has_its_plac
 }
 
 #[test]
-fn nobodys_number_is_in_it_unless_somebody_asks_and_what_a_gateway_says_hides_it_too() {
+fn report_hides_numbers_even_in_gateway_text_unless_requested() {
     let hooked = delivered();
     let told = report(&hooked.sale, &[]);
     assert!(!told.page.contains("380501") && !told.page.contains("0501000"), "{}", told.page);
@@ -146,7 +146,7 @@ fn nobodys_number_is_in_it_unless_somebody_asks_and_what_a_gateway_says_hides_it
 }
 
 #[test]
-fn it_is_the_same_when_it_is_made_again_and_reads_no_message_of_a_run_that_ended() {
+fn report_of_an_ended_run_is_reproducible_and_reads_no_messages() {
     let hooked = delivered();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
     let first = report(&hooked.sale, &[]);
@@ -159,7 +159,7 @@ fn it_is_the_same_when_it_is_made_again_and_reads_no_message_of_a_run_that_ended
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_that_was_purged_is_told_as_far_as_it_is_known() {
+fn purged_run_is_described_as_far_as_known() {
     let _files = in_files();
     let hooked = delivered();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
@@ -180,7 +180,7 @@ fn a_run_that_was_purged_is_told_as_far_as_it_is_known() {
 }
 
 #[test]
-fn a_run_that_is_being_sent_is_told_as_it_stands_and_rows_in_doubt_with_what_settles_them() {
+fn status_shows_a_running_run_and_how_to_settle_doubt() {
     let gateway = Gateway::answering([Answer::items(crate::support::accepted), Answer::Held]);
     let draft = campaign().to(10).channels(VIBER_THEN_SMS).through(&gateway).batches_of(5).one_at_a_time();
     let hooked = Hooked::write(draft);
@@ -208,7 +208,7 @@ fn a_run_that_is_being_sent_is_told_as_it_stands_and_rows_in_doubt_with_what_set
 }
 
 #[test]
-fn what_a_gateway_says_is_text_whatever_it_is_and_is_told_in_two_languages() {
+fn gateway_text_is_escaped_and_labelled_in_two_languages() {
     let hostile = "</script><script>alert(1)</script><b onclick='x'>\u{202e}";
     let gateway = Gateway::always(Answer::items(move |operation| rejected(operation, hostile)));
     let sale = campaign().to(4).through(&gateway).write();
@@ -225,7 +225,7 @@ fn what_a_gateway_says_is_text_whatever_it_is_and_is_told_in_two_languages() {
 }
 
 #[test]
-fn every_chart_says_what_it_shows_and_has_its_table() {
+fn every_chart_has_a_label_and_a_table() {
     let hooked = delivered();
     let told = report(&hooked.sale, &["--lang", "en"]);
     let charts: Vec<_> = told.html.elements.iter().filter(|element| element.attribute("role") == "img").collect();
@@ -240,7 +240,7 @@ fn every_chart_says_what_it_shows_and_has_its_table() {
 }
 
 #[test]
-fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_nothing() {
+fn completion_program_gets_its_place_and_misuse_writes_nothing() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let told = sale.campaign(&["report", "sale", "--out", "out.html", "--json"]).exits(0).json();
@@ -252,7 +252,7 @@ fn a_program_is_told_where_it_is_and_what_stands_in_it_and_wrong_uses_write_noth
 }
 
 #[test]
-fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used_by_the_limit_of_the_last() {
+fn budget_is_what_other_runs_of_the_edition_left() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(3).through(&gateway).top("limits: { cost: 10 }");
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();
@@ -273,7 +273,7 @@ fn what_is_left_of_a_budget_is_what_no_run_of_its_edition_has_used_by_the_limit_
 }
 
 #[test]
-fn parts_are_at_least_so_many_where_the_gateway_did_not_tell_those_of_every_message() {
+fn unreported_parts_make_the_total_a_minimum() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
     sale.run(&[]).exits(4);

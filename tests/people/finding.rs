@@ -18,7 +18,7 @@ fn found(told: &Value) -> Vec<(String, u64, String)> {
 }
 
 #[test]
-fn every_message_to_a_person_is_found_in_campaigns_rehearsals_and_single_messages() {
+fn message_to_a_person_is_found_in_all_kinds_of_runs() {
     let gateway = Gateway::answering([Answer::items(|operation| match operation["phone"] == phone(3) {
         true => rejected(operation, "No route"),
         false => crate::support::accepted(operation),
@@ -53,7 +53,7 @@ fn every_message_to_a_person_is_found_in_campaigns_rehearsals_and_single_message
 }
 
 #[test]
-fn who_is_in_no_run_is_told_so_and_whether_they_opted_out() {
+fn unknown_recipient_is_reported_with_their_opt_out() {
     let sale = campaign().to(2).write();
     sale.campaign(&["find", &number(9)]).exits(0).says("not in any run");
     sale.campaign(&["suppress", "add", &number(9), "--reason", "asked by phone"]).exits(0);

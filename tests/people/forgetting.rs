@@ -37,7 +37,7 @@ fn forgotten(told: &Value) -> Value {
 }
 
 #[test]
-fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
+fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(5)).through(&gateway).write();
@@ -69,7 +69,7 @@ fn nothing_of_a_forgotten_person_is_left_in_the_state_folder_or_the_results() {
 }
 
 #[test]
-fn kept_results_of_an_earlier_run_lose_a_forgotten_person() {
+fn stored_results_of_an_earlier_run_lose_a_forgotten_recipient() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(3)).through(&gateway).write();
@@ -83,7 +83,7 @@ fn kept_results_of_an_earlier_run_lose_a_forgotten_person() {
 }
 
 #[test]
-fn what_stood_where_a_forgotten_person_was_is_overwritten() {
+fn place_of_a_forgotten_recipient_is_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(3)).through(&gateway).write();
@@ -100,7 +100,7 @@ fn what_stood_where_a_forgotten_person_was_is_overwritten() {
 }
 
 #[test]
-fn who_was_forgotten_gets_nothing_more_and_has_their_message_even_if_they_may_come_back() {
+fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(4)).through(&gateway).write();
     sale.run(&["--rows", "2-4"]).exits(0);
@@ -129,7 +129,7 @@ fn who_was_forgotten_gets_nothing_more_and_has_their_message_even_if_they_may_co
 }
 
 #[test]
-fn what_is_planned_is_skipped_and_the_run_goes_on_although_its_copies_changed() {
+fn planned_rows_are_skipped_although_their_copies_changed() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(5)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
@@ -152,7 +152,7 @@ fn what_is_planned_is_skipped_and_the_run_goes_on_although_its_copies_changed() 
 }
 
 #[test]
-fn rows_in_doubt_stay_until_somebody_decides_and_the_rest_is_forgotten() {
+fn rows_in_doubt_stay_until_decided_and_the_rest_is_forgotten() {
     let gateway = Gateway::answering([Answer::CutBody]);
     let twice = format!("{}{},Again\n", list(3), number(3));
     let sale = campaign().with_list(&twice).through(&gateway).write();
@@ -168,7 +168,7 @@ fn rows_in_doubt_stay_until_somebody_decides_and_the_rest_is_forgotten() {
 }
 
 #[test]
-fn a_run_that_is_being_sent_is_left_alone_and_nothing_is_forgotten_meanwhile() {
+fn running_run_is_left_alone_and_nothing_is_forgotten() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().with_list(&list(5)).through(&gateway).one_at_a_time().write();
     let run = sale.start(&[]);
@@ -182,7 +182,7 @@ fn a_run_that_is_being_sent_is_left_alone_and_nothing_is_forgotten_meanwhile() {
 }
 
 #[test]
-fn nobody_is_forgotten_without_a_yes() {
+fn forget_needs_confirmation() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -191,7 +191,7 @@ fn nobody_is_forgotten_without_a_yes() {
 }
 
 #[test]
-fn what_was_refused_is_not_sent_again_to_who_was_forgotten() {
+fn rejected_message_is_not_resent_to_a_forgotten_recipient() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
     let sale = campaign().with_list(&list(2)).through(&gateway).one_at_a_time().batches_of(1).write();
@@ -202,7 +202,7 @@ fn what_was_refused_is_not_sent_again_to_who_was_forgotten() {
 }
 
 #[test]
-fn a_process_that_dies_while_it_forgets_leaves_runs_that_can_be_read_and_the_next_one_goes_on() {
+fn interrupted_forget_leaves_readable_runs_and_continues_later() {
     let _files = in_files();
     for (failpoint, by_start) in [
         ("commit.before:1", false),

@@ -52,7 +52,7 @@ fn traces(sale: &Folder, rows: std::ops::Range<usize>) -> Vec<String> {
 }
 
 #[test]
-fn nothing_of_the_people_of_an_old_run_is_left_in_the_state_folder_and_what_it_came_to_is_told_as_before() {
+fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
     let _files = in_files();
     let later = Later::new();
     let gateway = Gateway::accepting();
@@ -94,7 +94,7 @@ fn nothing_of_the_people_of_an_old_run_is_left_in_the_state_folder_and_what_it_c
 }
 
 #[test]
-fn nobody_gets_a_message_again_because_their_run_was_purged() {
+fn purge_makes_nobody_get_a_message_again() {
     let later = Later::new();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(3)).through(&gateway).write();
@@ -136,7 +136,7 @@ fn runs_that_are_young_unfinished_or_in_doubt_stay_as_they_are() {
 }
 
 #[test]
-fn a_campaign_that_is_being_sent_is_left_alone() {
+fn running_campaign_is_left_alone() {
     let later = Later::new();
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route")), Answer::Held]);
     let sale = campaign().with_list(&list(3)).through(&gateway).one_at_a_time().batches_of(1).write();
@@ -150,7 +150,7 @@ fn a_campaign_that_is_being_sent_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_purged_without_a_yes_or_by_an_age_at_which_receipts_may_come() {
+fn purge_needs_confirmation_and_an_age_after_all_receipts() {
     let later = Later::new();
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list(2)).through(&gateway).write();
@@ -164,7 +164,7 @@ fn nothing_is_purged_without_a_yes_or_by_an_age_at_which_receipts_may_come() {
 }
 
 #[test]
-fn a_process_that_dies_while_it_purges_leaves_the_rest_to_the_next_one() {
+fn interrupted_purge_is_continued_by_the_next_one() {
     let later = Later::new();
     for failpoint in ["commit.before:1", "purge.recorded:1", "purge.discarded:1"] {
         let gateway = Gateway::accepting();
@@ -197,7 +197,7 @@ fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
 }
 
 #[test]
-fn rows_of_a_purged_number_are_skipped_where_a_number_has_several() {
+fn rows_of_a_purged_number_are_skipped_if_it_has_several() {
     let later = Later::new();
     let gateway = Gateway::accepting();
     let draft = |names: &str| {

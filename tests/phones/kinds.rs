@@ -17,7 +17,7 @@ fn warned(channels: &str) -> Vec<String> {
 }
 
 #[test]
-fn landlines_are_told_with_their_rows_where_every_channel_needs_a_mobile_phone() {
+fn landlines_are_reported_if_every_channel_needs_a_mobile_phone() {
     let sms = "  - sms: { signature: OlenaCo, message: \"Hello\" }";
     let viber = "  - viber: { signature: OlenaCo, message: \"Hello\" }";
     let voice = "  - voice: { message: \"Hello\", gender: female, language: uk-UA, name: Olena }";

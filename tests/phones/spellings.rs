@@ -19,7 +19,7 @@ const ONE_PERSON: [&str; 12] = [
 ];
 
 #[test]
-fn one_person_in_many_spellings_gets_one_message() {
+fn one_number_in_many_spellings_gets_one_message() {
     let gateway = Gateway::accepting();
     let people: String = ONE_PERSON.iter().map(|spelling| format!("{spelling},Olena\n")).collect();
     let draft = campaign().with_list(&format!("phone,name\n{people}")).recipients("region: UA");
@@ -34,7 +34,7 @@ fn one_person_in_many_spellings_gets_one_message() {
 }
 
 #[test]
-fn a_cell_that_is_no_number_is_refused_with_the_reason_and_gets_nothing() {
+fn cell_that_is_not_a_number_is_invalid_with_a_reason() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501234567,A\n3.80501E+11,B\n\"3,80501E+11\",C\n\"0501234567, 0671234567\",D\n\
                 0501234567 або 0671234567,E\n";

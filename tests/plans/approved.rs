@@ -34,7 +34,7 @@ fn uses(sale: &Folder) -> i64 {
 }
 
 #[test]
-fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
+fn approval_is_typed_at_a_terminal_only() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must confirm the approval at a terminal");
@@ -49,7 +49,7 @@ fn an_approval_is_typed_at_a_terminal_and_nowhere_else() {
 }
 
 #[test]
-fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
+fn approval_answers_the_question_of_one_run_until_it_ends() {
     let _files = in_files();
     let sale = live();
     by_day(&sale);
@@ -72,7 +72,7 @@ fn one_approval_stands_for_the_question_of_one_run_until_that_is_through() {
 }
 
 #[test]
-fn a_run_that_began_without_an_approval_goes_on_with_one() {
+fn run_started_without_an_approval_resumes_with_one() {
     let _files = in_files();
     let sale = live();
     let digest = plan(&sale, &[]);
@@ -98,7 +98,7 @@ fn of_two_runs_at_once_one_gets_the_approval() {
 }
 
 #[test]
-fn what_changed_since_it_was_planned_is_not_approved() {
+fn plan_that_changed_is_not_approved() {
     let sale = live();
     let digest = plan(&sale, &[]);
     sale.replace("sale.yaml", "Hello", "Goodbye");

@@ -21,7 +21,7 @@ fn written(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
+fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -49,7 +49,7 @@ fn a_plan_tells_counts_parts_and_the_worst_cost_and_sends_nothing() {
 }
 
 #[test]
-fn what_was_planned_is_sent_by_its_digest_or_the_beginning_that_is_shown() {
+fn plan_is_sent_by_its_digest_or_its_prefix() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let digest = plan(&sale, &[]);
@@ -62,7 +62,7 @@ fn what_was_planned_is_sent_by_its_digest_or_the_beginning_that_is_shown() {
 }
 
 #[test]
-fn whatever_changed_since_the_plan_refuses_it_and_is_named() {
+fn change_since_the_plan_refuses_it_by_name() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let digest = plan(&sale, &[]);
@@ -114,7 +114,7 @@ fn options_that_were_planned_are_the_plans() {
 }
 
 #[test]
-fn fewer_people_than_planned_pass_and_one_more_is_refused() {
+fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let number = format!("+{}", phone(3));
@@ -131,7 +131,7 @@ fn fewer_people_than_planned_pass_and_one_more_is_refused() {
 }
 
 #[test]
-fn a_run_by_a_plan_goes_on_by_it() {
+fn run_of_a_plan_resumes_by_it() {
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
     let digest = plan(&sale, &[]);
@@ -143,7 +143,7 @@ fn a_run_by_a_plan_goes_on_by_it() {
 }
 
 #[test]
-fn a_plan_is_kept_for_thirty_days() {
+fn plan_is_kept_for_thirty_days() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = written(&gateway);
@@ -168,7 +168,7 @@ fn a_plan_is_kept_for_thirty_days() {
 }
 
 #[test]
-fn a_plan_that_was_tampered_with_in_the_ledger_sends_nothing() {
+fn plan_changed_in_the_ledger_sends_nothing() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = written(&gateway);

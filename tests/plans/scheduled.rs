@@ -60,7 +60,7 @@ impl Guarded {
 }
 
 #[test]
-fn an_occurrence_is_told_with_its_digest_and_goes_out_when_it_is_signed_even_after_the_server_was_away() {
+fn occurrence_is_sent_after_its_approval_even_after_downtime() {
     let daily = Guarded::arm();
     let due = daily.due[0];
     let server = daily.serve(due, SignedDuration::from_secs(-1));
@@ -78,7 +78,7 @@ fn an_occurrence_is_told_with_its_digest_and_goes_out_when_it_is_signed_even_aft
 }
 
 #[test]
-fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
+fn standing_approval_is_for_a_schedule_and_a_recipient_limit() {
     let _files = in_files();
     let daily = Guarded::arm();
     let (first, second) = (daily.due[0], daily.due[1]);
@@ -102,7 +102,7 @@ fn a_standing_approval_is_for_what_is_armed_and_for_so_many_people() {
 }
 
 #[test]
-fn damaged_plan_or_approval_sends_nothing_and_the_server_goes_on() {
+fn damaged_plan_or_approval_sends_nothing() {
     for (case, damage, named) in [
         ("a plan", "UPDATE plans SET record = record || ' '", "the plan "),
         ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of plan "),

@@ -30,7 +30,7 @@ fn sign(sale: &Folder, digest: &str, key: &str) -> String {
 }
 
 #[test]
-fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
+fn large_run_is_refused_with_commands_until_it_is_approved() {
     let sale = guarded();
     by_day(&sale);
     let refused =
@@ -52,7 +52,7 @@ fn a_large_run_is_refused_with_the_commands_that_lead_on_until_it_is_signed() {
 }
 
 #[test]
-fn whoever_has_everything_but_the_private_half_cannot_approve() {
+fn approval_needs_the_private_key() {
     let sale = guarded();
     let digest = plan(&sale, &[]);
     new_key(&sale, "sender");
@@ -81,7 +81,7 @@ fn whoever_has_everything_but_the_private_half_cannot_approve() {
 }
 
 #[test]
-fn a_token_approves_one_run_of_its_plan_on_another_machine() {
+fn token_approves_one_run_of_its_plan_on_another_machine() {
     let sale = guarded();
     by_day(&sale);
     let digest = plan(&sale, &[]);
@@ -106,7 +106,7 @@ fn a_token_approves_one_run_of_its_plan_on_another_machine() {
 }
 
 #[test]
-fn a_token_of_another_key_under_the_same_name_approves_nothing() {
+fn token_of_another_key_with_the_same_name_approves_nothing() {
     let sale = guarded();
     let digest = plan(&sale, &[]);
     let token = sign(&sale, &digest, "olha.key");
@@ -119,7 +119,7 @@ fn a_token_of_another_key_under_the_same_name_approves_nothing() {
 }
 
 #[test]
-fn rehearsals_gateways_on_this_machine_and_small_runs_need_no_approval() {
+fn rehearsals_loopback_and_small_runs_need_no_approval() {
     let sale = guarded();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&["--offline", "--yes", "--rows", "2-3"]).exits(5);
@@ -132,7 +132,7 @@ fn rehearsals_gateways_on_this_machine_and_small_runs_need_no_approval() {
 }
 
 #[test]
-fn a_private_half_is_its_owners_and_no_key_takes_the_place_of_another() {
+fn private_key_is_its_owners_only_and_not_interchangeable() {
     let sale = live();
     let public = new_key(&sale, "olha");
     let mode = std::fs::metadata(sale.path("olha.key")).unwrap().permissions().mode() & 0o777;

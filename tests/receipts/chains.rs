@@ -218,7 +218,7 @@ fn end((_, status, _): &Report) -> &'static str {
 }
 
 #[test]
-fn channels_failure_stands_in_gateway_status_without_an_error() {
+fn channel_failure_is_in_gateway_status_without_an_error() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
@@ -255,7 +255,7 @@ fn failed(reporting: &Reporting, people: usize) -> (Hooked, Server) {
 }
 
 #[test]
-fn retry_sends_what_the_gateway_confirms_as_failed() {
+fn retry_sends_messages_confirmed_as_failed() {
     let reporting = Reporting::new();
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(("sms", "UNDELIVERABLE", 3));
@@ -265,7 +265,7 @@ fn retry_sends_what_the_gateway_confirms_as_failed() {
 }
 
 #[test]
-fn retry_leaves_out_what_the_gateway_reports_as_delivered() {
+fn retry_skips_messages_reported_as_delivered() {
     let reporting = Reporting::new();
     let (hooked, server) = failed(&reporting, 2);
     reporting.reports(("sms", "DELIVERED", 3));
@@ -276,7 +276,7 @@ fn retry_leaves_out_what_the_gateway_reports_as_delivered() {
 }
 
 #[test]
-fn retry_leaves_out_what_is_still_being_delivered() {
+fn retry_skips_messages_still_being_delivered() {
     let reporting = Reporting::new();
     let (hooked, server) = failed(&reporting, 2);
     for report in [("sms", "ACCEPTED", 3), ("viber", "EXPIRED", 3)] {
@@ -301,7 +301,7 @@ fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
 }
 
 #[test]
-fn retry_sends_nothing_to_a_chain_if_the_gateway_cannot_be_asked() {
+fn retry_sends_nothing_to_a_chain_without_a_gateway_answer() {
     let gateway = Gateway::accepting().with_status_answer(Answer::status(500));
     let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
@@ -314,7 +314,7 @@ fn retry_sends_nothing_to_a_chain_if_the_gateway_cannot_be_asked() {
 }
 
 #[test]
-fn retry_sends_the_rest_and_tells_what_is_not_confirmed() {
+fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let known = Arc::new(Mutex::new(None::<String>));
     let asked = Arc::clone(&known);
     let gateway = Gateway::accepting().with_statuses(move |question| {
@@ -381,7 +381,7 @@ fn late_delivery_of_a_retried_message_stops_the_next_retry() {
 }
 
 #[test]
-fn delivery_that_is_reported_during_a_retry_stops_it_for_its_row() {
+fn delivery_reported_during_a_retry_stops_it_for_its_row() {
     let webhook = Arc::new(Mutex::new(None::<(String, String)>));
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {

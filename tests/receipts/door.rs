@@ -51,7 +51,7 @@ fn forged_foreign_and_unreadable_webhooks_change_nothing() {
 }
 
 #[test]
-fn who_forges_many_is_sent_away_and_the_gateway_at_the_same_address_is_not() {
+fn forger_is_throttled_and_the_gateway_behind_it_is_not() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -66,7 +66,7 @@ fn who_forges_many_is_sent_away_and_the_gateway_at_the_same_address_is_not() {
 }
 
 #[test]
-fn behind_a_trusted_proxy_only_who_forges_is_slowed_and_nobody_whose_address_is_ours() {
+fn trusted_proxy_slows_only_the_client_that_forges() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = Server::start(&hooked.sale, &["--hooks", &hooked.door, "--trusted-proxy", "127.0.0.1/32"]);
@@ -84,7 +84,7 @@ fn behind_a_trusted_proxy_only_who_forges_is_slowed_and_nobody_whose_address_is_
 }
 
 #[test]
-fn whoever_says_nothing_is_sent_away() {
+fn silent_client_is_disconnected() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -110,7 +110,7 @@ fn whoever_says_nothing_is_sent_away() {
 }
 
 #[test]
-fn a_secret_that_the_server_does_not_have_refuses_the_run_before_anything_is_sent() {
+fn secret_missing_on_the_server_refuses_the_run() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -132,7 +132,7 @@ fn a_secret_that_the_server_does_not_have_refuses_the_run_before_anything_is_sen
 }
 
 #[test]
-fn a_door_that_was_asked_for_needs_a_profile_with_a_hook() {
+fn requested_webhook_endpoint_needs_a_profile_with_a_hook() {
     let sale = campaign().through(&Gateway::accepting()).write();
     sale.campaign(&["serve", "--listen", "127.0.0.1:0", "--hooks", "127.0.0.1:0"])
         .exits(2)
@@ -142,7 +142,7 @@ fn a_door_that_was_asked_for_needs_a_profile_with_a_hook() {
 }
 
 #[test]
-fn what_was_acknowledged_survives_the_death_of_the_server() {
+fn acknowledged_receipt_survives_a_kill_of_the_server() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(60).through(&gateway));
     let server = hooked.serve();
@@ -186,7 +186,7 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
 }
 
 #[test]
-fn a_body_that_never_ends_holds_nobody_up() {
+fn endless_body_is_given_up() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -204,7 +204,7 @@ fn a_body_that_never_ends_holds_nobody_up() {
 }
 
 #[test]
-fn the_accounts_own_address_is_printed_and_what_comes_to_it_is_believed_of_nobody() {
+fn account_address_is_printed_and_its_calls_are_not_trusted() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();

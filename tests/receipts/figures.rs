@@ -32,7 +32,7 @@ fn channels(hooked: &Hooked) -> Value {
 }
 
 #[test]
-fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_sending() {
+fn status_shows_arrivals_and_delivery_times_by_channel() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(26).channels(VIBER_THEN_SMS).through(&gateway));
@@ -79,7 +79,7 @@ fn status_tells_by_channel_how_many_arrived_and_within_what_time_from_their_send
 }
 
 #[test]
-fn delivery_time_is_that_of_the_reading_only_if_no_delivery_is_told() {
+fn delivery_time_is_the_reading_time_only_without_a_delivery() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
@@ -147,7 +147,7 @@ fn reading_counts_for_the_channel_that_reported_it() {
 }
 
 #[test]
-fn what_was_counted_is_kept_told_without_reading_a_message_and_made_anew_once_more_is_known() {
+fn counted_figures_are_stored_and_refreshed_after_new_receipts() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(8).channels(VIBER_THEN_SMS).through(&gateway));

@@ -10,7 +10,7 @@ use super::{Hooked, operations};
 use crate::support::{Answer, Gateway, Process, Results, campaign, until};
 
 #[test]
-fn the_history_of_a_message_tells_every_receipt_in_its_order() {
+fn message_history_lists_every_receipt_in_order() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -31,7 +31,7 @@ fn the_history_of_a_message_tells_every_receipt_in_its_order() {
 }
 
 #[test]
-fn what_recipients_answered_is_exported_and_no_spreadsheet_runs_it() {
+fn replies_are_exported_without_spreadsheet_formulas() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();
@@ -78,7 +78,7 @@ fn knowing(status: &'static str, blind: &Arc<AtomicBool>) -> Gateway {
 }
 
 #[test]
-fn what_no_webhook_tells_is_asked() {
+fn message_without_a_webhook_is_polled() {
     let blind = Arc::new(AtomicBool::new(true));
     let gateway = knowing("DELIVERED", &blind);
     let sale = campaign().to(120).through(&gateway).write();
@@ -100,7 +100,7 @@ fn what_no_webhook_tells_is_asked() {
 }
 
 #[test]
-fn questions_take_a_tenth_of_the_accounts_rate_at_most_while_anything_is_sent() {
+fn inquiries_use_a_tenth_of_the_rate_while_sending() {
     let gateway = Gateway::accepting().with_status_answer(Answer::Held);
     let sale = campaign().to(400).through(&gateway).profile("rate: 200/s").delivery("rate: 200/s").write();
     sale.run(&[]).exits(0);
@@ -128,7 +128,7 @@ fn sale_requests(gateway: &Gateway) -> usize {
 }
 
 #[test]
-fn results_that_receipts_made_old_are_written_anew_by_the_server() {
+fn server_rewrites_results_after_receipts() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).through(&gateway));
     hooked.sale.run(&[]).exits(0);
@@ -146,7 +146,7 @@ fn results_that_receipts_made_old_are_written_anew_by_the_server() {
 }
 
 #[test]
-fn who_answers_with_a_word_that_opts_out_gets_no_more_and_a_gateway_on_this_machine_tells_of_itself_alone() {
+fn opt_out_word_suppresses_and_loopback_affects_itself_only() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();

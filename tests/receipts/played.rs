@@ -182,7 +182,7 @@ fn play(trouble: Trouble, messages: usize, kills: usize) {
 const TROUBLES: [Trouble; 5] = [Trouble::Twice, Trouble::Late, Trouble::Reordered, Trouble::Lost, Trouble::AllAtOnce];
 
 #[test]
-fn the_results_come_to_what_the_journal_says_although_the_server_is_killed_meanwhile() {
+fn results_agree_with_the_journal_after_kills_of_the_server() {
     for trouble in TROUBLES {
         play(trouble, 200, 3);
     }
@@ -194,31 +194,31 @@ mod a_hundred_thousand {
 
     #[test]
     #[ignore = "minutes"]
-    fn messages_that_are_told_twice_come_to_what_the_journal_says() {
+    fn repeated_receipts_agree_with_the_journal() {
         play(Trouble::Twice, 100_000, 20);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn messages_that_are_told_late_come_to_what_the_journal_says() {
+    fn late_receipts_agree_with_the_journal() {
         play(Trouble::Late, 100_000, 20);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn messages_that_are_told_in_another_order_come_to_what_the_journal_says() {
+    fn reordered_receipts_agree_with_the_journal() {
         play(Trouble::Reordered, 100_000, 20);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn messages_that_are_not_told_come_to_what_the_journal_says() {
+    fn missing_receipts_agree_with_the_journal() {
         play(Trouble::Lost, 100_000, 20);
     }
 
     #[test]
     #[ignore = "minutes"]
-    fn messages_that_are_told_all_at_once_come_to_what_the_journal_says() {
+    fn simultaneous_receipts_agree_with_the_journal() {
         play(Trouble::AllAtOnce, 100_000, 20);
     }
 }

@@ -18,7 +18,7 @@ fn test(hooked: &Hooked) -> Finished {
 }
 
 #[test]
-fn a_server_that_knows_the_secret_is_told_from_one_that_does_not_and_keeps_nothing_of_it() {
+fn server_with_the_secret_is_recognized_and_stores_nothing() {
     let hooked = hooked();
     let server = hooked.serve();
     test(&hooked).exits(0).says("reaches `campaign serve`");
@@ -37,7 +37,7 @@ fn a_server_that_knows_the_secret_is_told_from_one_that_does_not_and_keeps_nothi
 }
 
 #[test]
-fn who_else_is_there_or_in_the_way_is_told_with_what_to_do() {
+fn competing_process_is_named_with_advice() {
     let page = Answer::Http { status: 200, headers: Vec::new(), body: b"ok".to_vec() };
     for (answer, told) in [
         (page, "the response was 200 and did not come from `campaign serve`"),

@@ -13,7 +13,7 @@ fn status(operation: &Value, status: &str, second: u32) -> String {
 }
 
 #[test]
-fn every_operation_has_an_address_of_its_own_and_what_comes_to_it_is_in_the_results() {
+fn operation_has_its_own_webhook_address() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(4).through(&gateway));
     let server = hooked.serve();
@@ -38,7 +38,7 @@ fn every_operation_has_an_address_of_its_own_and_what_comes_to_it_is_in_the_resu
 }
 
 #[test]
-fn repeated_and_reordered_ones_are_acknowledged_and_take_nothing_back() {
+fn repeated_and_reordered_receipts_take_nothing_back() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -55,7 +55,7 @@ fn repeated_and_reordered_ones_are_acknowledged_and_take_nothing_back() {
 }
 
 #[test]
-fn a_row_in_doubt_is_proven_by_what_is_told_of_it_and_not_sent_again() {
+fn row_in_doubt_is_settled_by_receipts_and_not_resent() {
     let gateway = Gateway::answering([Answer::status(500)]);
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
@@ -97,7 +97,7 @@ fn reason_of_an_earlier_doubt_or_decision_ends_with_proof() {
 }
 
 #[test]
-fn a_queued_row_gets_its_msg_id_and_one_that_was_refused_at_intake_fails_with_its_reason() {
+fn queued_row_gets_its_msg_id_and_rejected_row_its_reason() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
     let server = hooked.serve();
@@ -115,7 +115,7 @@ fn a_queued_row_gets_its_msg_id_and_one_that_was_refused_at_intake_fails_with_it
 }
 
 #[test]
-fn a_message_that_failed_by_what_was_told_is_sent_as_a_new_one_when_somebody_orders_it() {
+fn failed_message_is_resent_as_a_new_one_on_request() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
     let server = hooked.serve();
@@ -132,7 +132,7 @@ fn a_message_that_failed_by_what_was_told_is_sent_as_a_new_one_when_somebody_ord
 }
 
 #[test]
-fn what_failed_to_be_delivered_is_sent_again_for_who_asks_for_it_alone() {
+fn undelivered_messages_are_resent_only_on_request() {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(campaign().to(3).through(&gateway));
     let server = hooked.serve();
@@ -158,7 +158,7 @@ fn what_failed_to_be_delivered_is_sent_again_for_who_asks_for_it_alone() {
 }
 
 #[test]
-fn check_tells_for_which_messages_the_gateway_promises_webhooks_and_run_does_not() {
+fn check_says_which_messages_get_webhooks_and_run_does_not() {
     let gateway = Gateway::accepting();
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));

@@ -17,7 +17,7 @@ fn objects(printed: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_is_followed_from_its_sending_to_the_end_of_its_last_message() {
+fn run_is_followed_to_the_end_of_its_last_message() {
     let gateway = Gateway::answering([Answer::Held]);
     let hooked = Hooked::write(campaign().to(30).through(&gateway).one_at_a_time());
     let server = hooked.serve();
@@ -60,7 +60,7 @@ fn a_run_is_followed_from_its_sending_to_the_end_of_its_last_message() {
 }
 
 #[test]
-fn what_has_its_end_is_told_once_with_the_code_of_status() {
+fn ended_run_is_reported_once_with_the_exit_code_of_status() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).through(&gateway).write();
     watch(&sale, &[]).finish().exits(0).says("no runs yet");
@@ -81,7 +81,7 @@ fn what_has_its_end_is_told_once_with_the_code_of_status() {
 }
 
 #[test]
-fn a_signal_ends_the_following_and_nothing_else() {
+fn signal_ends_watching_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);

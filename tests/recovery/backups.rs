@@ -32,7 +32,7 @@ fn check(sale: &Folder, folder: &str) -> Finished {
 }
 
 #[test]
-fn a_backup_that_is_made_while_a_run_sends_is_whole_and_disturbs_nobody() {
+fn backup_during_a_run_is_complete_and_disturbs_nothing() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
@@ -48,7 +48,7 @@ fn a_backup_that_is_made_while_a_run_sends_is_whole_and_disturbs_nobody() {
 }
 
 #[test]
-fn nothing_is_sent_with_a_backup_itself() {
+fn backup_itself_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -66,7 +66,7 @@ fn nothing_is_sent_with_a_backup_itself() {
 }
 
 #[test]
-fn what_was_sent_since_a_backup_is_asked_about_and_never_sent_again_by_itself() {
+fn messages_sent_after_a_backup_are_reconciled_and_not_resent() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(12).batches_of(4).one_at_a_time().through(&sandbox).write();
     sale.run(&["--limit", "4"]).exits(0);
@@ -84,7 +84,7 @@ fn what_was_sent_since_a_backup_is_asked_about_and_never_sent_again_by_itself() 
 }
 
 #[test]
-fn a_campaign_that_may_have_begun_since_a_backup_begins_only_with_its_number() {
+fn run_that_may_exist_after_a_backup_needs_its_number() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
@@ -104,7 +104,7 @@ fn a_campaign_that_may_have_begun_since_a_backup_begins_only_with_its_number() {
 }
 
 #[test]
-fn who_was_forgotten_since_is_forgotten_again_and_schedules_are_paused() {
+fn recipient_forgotten_after_a_backup_is_forgotten_again() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }").through(&gateway);
@@ -131,7 +131,7 @@ fn who_was_forgotten_since_is_forgotten_again_and_schedules_are_paused() {
 }
 
 #[test]
-fn what_is_no_backup_is_not_put_back_and_nothing_is_lost() {
+fn file_that_is_no_backup_is_not_restored() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -150,7 +150,7 @@ fn what_is_no_backup_is_not_put_back_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_restoration_that_dies_anywhere_sends_nothing_until_it_is_made_again() {
+fn interrupted_restore_sends_nothing_until_repeated() {
     let gateway = Gateway::accepting();
     for place in ["backup.copied", "restore.aside", "restore.placed", "restore.doubted"] {
         let _case = telling(format!("case: {place}"));

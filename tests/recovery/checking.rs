@@ -21,7 +21,7 @@ fn problems(sale: &Folder, code: i32) -> Vec<Value> {
 }
 
 #[test]
-fn a_ledger_that_is_as_it_was_written_is_sound_whatever_was_done_in_it() {
+fn undamaged_ledger_is_sound_after_any_operation() {
     let gateway = Gateway::accepting();
     let sale = used(&gateway);
     let told = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();
@@ -38,7 +38,7 @@ fn a_ledger_that_is_as_it_was_written_is_sound_whatever_was_done_in_it() {
 type Damage = (fn(&Folder), &'static str, Option<&'static str>);
 
 #[test]
-fn whatever_is_not_as_it_was_written_is_named_with_its_run() {
+fn damaged_record_is_named_with_its_run() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let damages: [(&str, Damage); 5] = [
@@ -140,7 +140,7 @@ const RECORDS: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn ledger_check_names_each_damaged_record_and_what_to_do() {
+fn ledger_check_names_damaged_records_and_remedies() {
     let gateway = Gateway::accepting();
     let sale = used(&gateway);
     for (damage, _) in RECORDS {

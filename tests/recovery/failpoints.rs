@@ -99,37 +99,37 @@ const ENDS: [(&str, std::ops::RangeInclusive<u32>); 9] = [
 ];
 
 #[test]
-fn a_run_that_dies_at_any_step_of_an_envelope_goes_on_without_loss_or_repetition() {
+fn run_killed_at_any_step_of_an_envelope_resumes_safely() {
     judge(&ENVELOPE, false);
 }
 
 #[test]
-fn an_asynchronous_run_that_dies_at_any_step_of_an_envelope_goes_on_without_loss_or_repetition() {
+fn asynchronous_run_killed_at_any_step_resumes_safely() {
     judge(&ENVELOPE, true);
 }
 
 #[test]
-fn a_run_that_dies_before_or_after_any_commit_goes_on_without_loss_or_repetition() {
+fn run_killed_around_any_commit_resumes_safely() {
     judge(&COMMITS, false);
 }
 
 #[test]
-fn an_asynchronous_run_that_dies_before_or_after_any_commit_goes_on_without_loss_or_repetition() {
+fn asynchronous_run_killed_around_any_commit_resumes_safely() {
     judge(&COMMITS, true);
 }
 
 #[test]
-fn a_run_that_dies_while_it_begins_or_ends_goes_on_without_loss_or_repetition() {
+fn run_killed_at_its_begin_or_end_resumes_safely() {
     judge(&ENDS, false);
 }
 
 #[test]
-fn an_asynchronous_run_that_dies_while_it_begins_or_ends_goes_on_without_loss_or_repetition() {
+fn asynchronous_run_killed_at_begin_or_end_resumes_safely() {
     judge(&ENDS, true);
 }
 
 #[test]
-fn a_run_that_dies_while_it_asks_about_rows_in_doubt_asks_again_and_sends_nothing_again() {
+fn run_killed_while_reconciling_asks_again_and_sends_nothing() {
     for point in ["questions.kept", "events.kept", "commit.before", "commit.after"] {
         for pass in 1..=3 {
             let _case = telling(format!("case: {point}:{pass}"));
@@ -148,7 +148,7 @@ fn a_run_that_dies_while_it_asks_about_rows_in_doubt_asks_again_and_sends_nothin
 }
 
 #[test]
-fn an_order_to_send_again_that_was_given_when_the_process_died_is_carried_out_once() {
+fn resend_order_given_before_a_crash_is_executed_once() {
     let orders = [("retry.ordered", 1), ("commit.before", 1), ("commit.before", 2), ("commit.after", 1)];
     let later = [("commit.after", 2), ("intent.kept", 1), ("answer.came", 1), ("outcome.kept", 1), ("run.marked", 1)];
     for (point, pass) in orders.into_iter().chain(later) {

@@ -100,25 +100,25 @@ fn flip(state: &Path, files: &[&str], chance: &mut Chance) -> String {
 }
 
 #[test]
-fn a_bit_that_flips_in_the_ledger_of_a_finished_run_sends_nothing_twice() {
+fn flipped_bit_in_ledger_of_finished_run_sends_nothing_twice() {
     let _files = in_files();
     FINISHED.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn a_bit_that_flips_in_the_ledger_of_a_stopped_run_sends_nothing_twice() {
+fn flipped_bit_in_ledger_of_stopped_run_sends_nothing_twice() {
     let _files = in_files();
     STOPPED.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn a_bit_that_flips_in_the_log_of_a_finished_run_sends_nothing_twice() {
+fn flipped_bit_in_log_of_finished_run_sends_nothing_twice() {
     let _files = in_files();
     KILLED_AT_THE_END.survives(FLIPS, &mut Chance::seeded());
 }
 
 #[test]
-fn a_bit_that_flips_in_the_log_of_a_killed_run_sends_nothing_twice() {
+fn flipped_bit_in_log_of_killed_run_sends_nothing_twice() {
     let _files = in_files();
     KILLED.survives(FLIPS, &mut Chance::seeded());
 }

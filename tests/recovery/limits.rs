@@ -59,7 +59,7 @@ fn reached(kilobytes: u32) -> Reached {
 }
 
 #[test]
-fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is_not_recorded() {
+fn full_disk_at_any_size_sends_nothing_unrecorded() {
     let _files = in_files();
     const STEP: u32 = 32;
     let sizes: Vec<(u32, Reached)> = (0..640).step_by(STEP as usize).map(|size| (size, reached(size))).collect();
@@ -73,7 +73,7 @@ fn a_disk_that_is_full_at_any_size_stops_the_run_before_anything_is_sent_that_is
 }
 
 #[test]
-fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged() {
+fn full_disk_never_repeats_a_charged_lookup() {
     let _files = in_files();
     const LOOKUP: [&str; 3] = ["gateway", "lookup", "380501234567"];
     let gateway = Gateway::accepting();
@@ -105,7 +105,7 @@ fn a_disk_that_is_full_never_has_a_lookup_asked_again_that_may_have_been_charged
 }
 
 #[test]
-fn a_disk_that_is_full_while_the_list_is_copied_is_not_taken_for_a_list_that_cannot_be_read() {
+fn full_disk_during_the_copy_is_not_an_unreadable_list() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = campaign().to(60_000).through(&witness).write();
@@ -116,7 +116,7 @@ fn a_disk_that_is_full_while_the_list_is_copied_is_not_taken_for_a_list_that_can
 
 #[cfg(target_os = "linux")]
 #[test]
-fn no_core_file_and_no_other_process_gets_at_the_memory_of_a_run() {
+fn memory_of_a_run_is_closed_to_core_files_and_other_processes() {
     let witness = Witness::start();
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
@@ -150,7 +150,7 @@ fn too_few_open_files_end_a_run_with_a_reason_and_lose_nothing() {
 }
 
 #[test]
-fn an_input_that_cannot_be_opened_for_want_of_a_handle_is_no_wrong_input() {
+fn input_without_a_free_file_handle_is_not_wrong_input() {
     let mut unopened = 0;
     for files in 8..16 {
         let _case = telling(format!("case: {files} open files"));
@@ -165,7 +165,7 @@ fn an_input_that_cannot_be_opened_for_want_of_a_handle_is_no_wrong_input() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn too_little_memory_ends_a_run_and_never_has_it_wait_for_ever_or_lose_anything() {
+fn too_little_memory_ends_a_run_and_loses_nothing() {
     let mut refused = 0;
     for mebibytes in [32, 44, 46, 48, 52, 56, 64, 96, 128, 200, 256] {
         let _case = telling(format!("case: {mebibytes} MiB of addresses"));
@@ -229,7 +229,7 @@ impl Reachable for Cramped {
 }
 
 #[test]
-fn a_sandbox_whose_journal_has_no_room_says_so_and_answers_nothing_that_does_not_stand_in_it() {
+fn sandbox_without_journal_space_says_so_and_answers_nothing() {
     let mut cramped = Cramped::start();
     let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&cramped).write();
     let run = sale.run(&[]);
@@ -244,7 +244,7 @@ fn a_sandbox_whose_journal_has_no_room_says_so_and_answers_nothing_that_does_not
 }
 
 #[test]
-fn a_panic_anywhere_ends_the_run_as_a_bug_and_loses_nothing() {
+fn panic_anywhere_ends_the_run_as_a_bug_and_loses_nothing() {
     let places = [
         ("run.claimed", 1, 1),
         ("intent.kept", 2, 1),

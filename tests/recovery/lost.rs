@@ -34,7 +34,7 @@ fn sent_with_moments() -> (Witness, Folder) {
 }
 
 #[test]
-fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
+fn restored_state_folder_sends_nothing_at_any_moment() {
     let _files = in_files();
     let (witness, sale) = sent_with_moments();
     // From before the last one on, the ledger knows of everybody.
@@ -61,7 +61,7 @@ fn a_state_folder_that_was_put_back_whole_sends_nothing_from_any_moment() {
 }
 
 #[test]
-fn whoever_only_looks_at_a_ledger_that_was_put_back_is_told_so() {
+fn reader_of_a_restored_ledger_is_warned() {
     let _files = in_files();
     let (_, sale) = sent_with_moments();
     // The ledger alone is put back: its mark is what tells.
@@ -93,7 +93,7 @@ fn whoever_only_looks_at_a_ledger_that_was_put_back_is_told_so() {
 }
 
 #[test]
-fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
+fn copied_state_that_moved_on_sends_nothing_at_any_moment() {
     let _files = in_files();
     let (witness, sale) = sent_with_moments();
     for moment in 0..PEOPLE - 1 {
@@ -106,7 +106,7 @@ fn a_copy_of_the_state_that_is_used_elsewhere_sends_nothing_from_any_moment() {
 }
 
 #[test]
-fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
+fn ledger_deleted_with_its_mark_sends_nothing_at_any_moment() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -130,7 +130,7 @@ fn a_ledger_that_was_deleted_with_its_mark_sends_nothing_at_any_moment() {
 }
 
 #[test]
-fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so() {
+fn another_ledger_resends_nothing_unless_a_person_confirms() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -152,7 +152,7 @@ fn another_ledger_does_not_send_again_what_this_one_sent_unless_a_person_says_so
 }
 
 #[test]
-fn a_spreadsheet_that_spoilt_the_identifiers_is_no_sign() {
+fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&["--limit", "1"]);
@@ -171,7 +171,7 @@ fn is_closed(sale: &Folder) {
 }
 
 #[test]
-fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
+fn ledger_is_marked_and_closed_however_a_command_ends() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -202,7 +202,7 @@ fn the_ledger_is_marked_and_closed_whatever_ends_a_command() {
 }
 
 #[test]
-fn a_second_signal_leaves_the_ledger_marked() {
+fn second_signal_leaves_the_ledger_marked() {
     let _files = in_files();
     let gateway = Gateway::always(Answer::Silence);
     let sale = campaign().to(PEOPLE).through(&gateway).write();
@@ -216,7 +216,7 @@ fn a_second_signal_leaves_the_ledger_marked() {
 }
 
 #[test]
-fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
+fn killed_run_leaves_a_mark_equal_to_its_ledger() {
     let _files = in_files();
     // Where the one that writes the ledger dies itself: elsewhere the next commit may be under way by then.
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {
@@ -234,7 +234,7 @@ fn a_killed_run_leaves_a_mark_that_is_as_far_as_its_ledger() {
 /// A process that stands still in the middle of a commit: it has the ledger, and is suspended.
 #[cfg(unix)]
 #[test]
-fn a_process_that_is_suspended_inside_a_commit_is_in_the_way_of_nobody_who_looks_and_is_named_to_others() {
+fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);

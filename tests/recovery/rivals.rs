@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Gateway, Process, SandboxProcess, campaign, until};
 
 #[test]
-fn a_run_has_one_owner_and_the_other_process_leaves_it_alone() {
+fn run_has_one_owner_and_other_processes_leave_it_alone() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(60).through(&sandbox).delivery("rate: 40/s").batches_of(5).write();
     let first = sale.start(&["--json"]);

@@ -19,7 +19,7 @@ fn hurry(sale: &Folder) {
 }
 
 #[test]
-fn an_interrupted_run_writes_its_results_and_the_next_one_sends_the_rest() {
+fn interrupted_run_writes_results_and_the_next_sends_the_rest() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let sandbox = SandboxProcess::start();
         let sale = campaign().to(400).through(&sandbox).delivery("rate: 100/s").batches_of(10).write();
@@ -37,7 +37,7 @@ fn an_interrupted_run_writes_its_results_and_the_next_one_sends_the_rest() {
 }
 
 #[test]
-fn a_signal_waits_for_the_answer_to_what_is_in_flight() {
+fn signal_waits_for_open_requests() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(30).through(&gateway).write();
     let mut run = sale.start(&[]);
@@ -51,7 +51,7 @@ fn a_signal_waits_for_the_answer_to_what_is_in_flight() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
+fn second_signal_ends_at_once_and_leaves_doubt() {
     let gateway = Gateway::answering([Answer::Silence]);
     let sale = campaign().to(30).through(&gateway).write();
     let mut run = sale.start(&[]);
@@ -67,7 +67,7 @@ fn a_second_signal_ends_at_once_and_what_was_in_flight_stays_in_doubt() {
 }
 
 #[test]
-fn a_second_signal_leaves_no_doubt_about_envelopes_that_never_left_a_gate() {
+fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
     let gateway = Gateway::answering([Answer::status_with(429, &["Retry-After: 600"])]);
     let sale = campaign().through(&gateway).profile("trust_status: [429]").write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("the campaign");
@@ -88,7 +88,7 @@ fn a_second_signal_leaves_no_doubt_about_envelopes_that_never_left_a_gate() {
 }
 
 #[test]
-fn a_crash_leaves_no_doubt_about_envelopes_that_wait_for_the_pace() {
+fn crash_leaves_no_doubt_about_envelopes_that_wait_for_the_rate() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(8).through(&gateway).batches_of(1).delivery("rate: 2/s").delivery("in_flight: 4").write();
     let mut run = sale.start(&[]);
@@ -105,7 +105,7 @@ fn a_crash_leaves_no_doubt_about_envelopes_that_wait_for_the_pace() {
 }
 
 #[test]
-fn a_signal_while_the_gateway_is_out_of_reach_ends_the_waiting() {
+fn signal_ends_the_wait_for_an_unreachable_gateway() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     drop(gateway);
@@ -117,7 +117,7 @@ fn a_signal_while_the_gateway_is_out_of_reach_ends_the_waiting() {
 }
 
 #[test]
-fn a_run_whose_output_nobody_reads_goes_on_to_its_end() {
+fn run_without_a_reader_of_its_output_ends() {
     for arguments in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "-vv"], &["run", "sale.yaml", "--json"]] {
         let gateway = Gateway::accepting();
         let sale = campaign().to(100).through(&gateway).write();

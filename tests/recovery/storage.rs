@@ -69,7 +69,7 @@ fn cut_in_half(state: &Path) {
 }
 
 #[test]
-fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothing_sent() {
+fn deleted_ledger_is_missed_and_does_not_mean_nothing_sent() {
     let _files = in_files();
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
@@ -81,7 +81,7 @@ fn a_ledger_that_was_deleted_is_missed_by_whoever_looks_and_not_taken_for_nothin
 }
 
 #[test]
-fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_on() {
+fn lost_or_old_ledger_sends_nothing_and_the_right_one_resumes() {
     let _files = in_files();
     for (name, happens, told) in MISHAPS {
         let _case = telling(format!("case: the ledger is {name}"));
@@ -109,7 +109,7 @@ fn a_ledger_that_is_lost_old_or_no_ledger_sends_nothing_and_the_right_one_goes_o
 }
 
 #[test]
-fn a_ledger_that_is_lost_for_good_is_begun_anew_when_a_person_says_so_and_that_is_remembered() {
+fn lost_ledger_is_replaced_on_request_and_remembered() {
     let _files = in_files();
     let witness = Witness::start();
     let sale = sale(&witness);
@@ -125,7 +125,7 @@ fn a_ledger_that_is_lost_for_good_is_begun_anew_when_a_person_says_so_and_that_i
 
 #[cfg(unix)]
 #[test]
-fn a_state_folder_that_may_not_be_written_or_read_sends_nothing() {
+fn state_folder_without_permissions_sends_nothing() {
     use std::os::unix::fs::PermissionsExt as _;
     for mode in [0o500, 0o000] {
         let witness = Witness::start();
@@ -147,7 +147,7 @@ fn a_state_folder_that_may_not_be_written_or_read_sends_nothing() {
 }
 
 #[test]
-fn a_state_folder_that_cannot_be_read_is_never_taken_for_one_in_which_nothing_was_sent() {
+fn unreadable_state_folder_does_not_mean_nothing_sent() {
     let sale = campaign().write();
     let command = |arguments: &[&str], state: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
@@ -200,7 +200,7 @@ fn keep_moments(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<Moment>>> {
 }
 
 #[test]
-fn when_a_request_arrives_its_intents_are_in_the_files_of_the_ledger() {
+fn intents_are_in_the_ledger_files_when_a_request_arrives() {
     let _files = in_files();
     for asynchronous in [false, true] {
         let witness = Witness::start();

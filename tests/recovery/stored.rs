@@ -44,7 +44,7 @@ const WORDS: [(&str, &str, Option<&str>); 4] = [
 ];
 
 #[test]
-fn what_an_earlier_version_wrote_is_told_as_that_version_told_it() {
+fn records_of_earlier_versions_are_shown_as_before() {
     let _files = in_files();
     let folder = stored(&SandboxProcess::start());
     let before = |name: &str| fs::read_to_string(folder.path(name)).expect("what was said");
@@ -69,7 +69,7 @@ fn what_an_earlier_version_wrote_is_told_as_that_version_told_it() {
 }
 
 #[test]
-fn the_results_of_runs_of_an_earlier_version_can_be_written() {
+fn results_of_earlier_versions_can_be_written() {
     let _files = in_files();
     let folder = stored(&SandboxProcess::start());
     for (run, state, rows) in
@@ -81,7 +81,7 @@ fn the_results_of_runs_of_an_earlier_version_can_be_written() {
 }
 
 #[test]
-fn the_unfinished_runs_of_an_earlier_version_go_on_and_nobody_gets_a_second_message() {
+fn unfinished_runs_of_earlier_versions_resume_without_repeats() {
     let _files = in_files();
     let gateway = SandboxProcess::start();
     let folder = stored(&gateway);

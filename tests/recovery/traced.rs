@@ -111,7 +111,7 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
 
 #[test]
 #[ignore = "needs strace"]
-fn an_fsync_that_fails_stops_the_run_and_loses_nothing() {
+fn failed_fsync_stops_the_run_and_loses_nothing() {
     if !can_trace() {
         return;
     }
@@ -184,7 +184,7 @@ impl Names {
 
 #[test]
 #[ignore = "needs strace"]
-fn every_name_that_a_run_needs_is_on_the_disk_before_its_first_request() {
+fn files_of_a_run_are_synced_before_its_first_request() {
     if !can_trace() {
         return;
     }

@@ -24,7 +24,7 @@ fn every_type_is_known_and_extra_properties_are_allowed() {
 
 /// Contract 2.1 and 8: `auth` and at least one operation, each with a `type`.
 #[test]
-fn an_envelope_without_what_it_requires_is_refused_whole() {
+fn incomplete_envelope_is_rejected_as_a_whole() {
     let stand = Stand::new();
     let balance = json!([{"type": "balance"}]);
     for (body, error) in [
@@ -53,7 +53,7 @@ fn an_envelope_without_what_it_requires_is_refused_whole() {
 
 /// Contract 1.5 and 2.2: one item per operation, in the same order, each with a boolean `success`.
 #[test]
-fn an_envelope_of_all_operations_is_answered_item_by_item() {
+fn envelope_of_all_operations_is_answered_item_by_item() {
     let stand = Stand::new();
     let good: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
     let bad = good.iter().map(|operation| with(operation, json!({"id": {}, "phone": "nobody", "template": 5})));
@@ -69,7 +69,7 @@ fn an_envelope_of_all_operations_is_answered_item_by_item() {
 
 /// Contract 2.3 and 4.2: the asynchronous endpoint tells a request's identifier and nothing else.
 #[test]
-fn the_asynchronous_answer_is_an_identifier_and_nothing_else() {
+fn asynchronous_answer_is_only_an_identifier() {
     let stand = Stand::new();
     let operations: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
     let mut seen = Vec::new();
@@ -85,7 +85,7 @@ fn the_asynchronous_answer_is_an_identifier_and_nothing_else() {
 
 /// Contract 4.2: what was queued is found by `status`.
 #[test]
-fn what_was_queued_is_found_by_its_status() {
+fn queued_message_is_found_by_its_status() {
     let stand = Stand::new();
     stand.queue(&[example("sms", 7)]);
     let record = stand.wait_for(7, "DELIVERED");
@@ -94,7 +94,7 @@ fn what_was_queued_is_found_by_its_status() {
 
 /// Contract 4.1: the header `Content-Type: application/json` is required.
 #[test]
-fn without_its_content_type_a_request_is_incorrect_even_with_valid_json() {
+fn request_without_content_type_is_incorrect_even_with_json() {
     let stand = Stand::new();
     let body = envelope(&[example("sms", 1)]).to_string();
     for path in [SYNC, ASYNC] {
@@ -129,7 +129,7 @@ fn every_answer_has_status_200() {
 
 /// Contract 5.1 and 5.5: the key is a member of the body, never a header.
 #[test]
-fn a_key_in_a_header_opens_nothing() {
+fn key_in_a_header_opens_nothing() {
     let stand = Stand::new();
     let body = json!({"data": [{"type": "balance"}]}).to_string();
     let header = format!("Authorization: Bearer {KEY}");
@@ -139,7 +139,7 @@ fn a_key_in_a_header_opens_nothing() {
 
 /// Contract 8: the least lifetime of RCS, and its default.
 #[test]
-fn an_rcs_message_lives_for_a_minute_at_least() {
+fn rcs_message_lives_for_at_least_a_minute() {
     let stand = Stand::new();
     for kind in ["rcs", "rcs+sms", "rcs+viber+sms"] {
         for (lifetime, good) in [
@@ -159,7 +159,7 @@ fn an_rcs_message_lives_for_a_minute_at_least() {
 
 /// Contract 8: the channels of a pipeline may not repeat.
 #[test]
-fn a_pipeline_tries_no_channel_twice() {
+fn pipeline_tries_no_channel_twice() {
     let stand = Stand::new();
     for (channels, good) in [
         (json!(["sms"]), true),

@@ -16,7 +16,7 @@ fn with_account(account: AccountSettings) -> Scenario {
 
 /// Contract 7, row 1: a missing or a wrong key.
 #[test]
-fn a_missing_or_wrong_key_is_access_denied() {
+fn missing_or_wrong_key_is_access_denied() {
     let stand = Stand::new();
     for auth in [Value::Null, json!(""), json!("wrong"), json!({"key": 1})] {
         let body = with(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
@@ -28,7 +28,7 @@ fn a_missing_or_wrong_key_is_access_denied() {
 
 /// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
 #[test]
-fn whatsapp_is_no_type_and_refuses_the_whole_envelope() {
+fn whatsapp_type_is_unknown_and_refuses_the_whole_envelope() {
     let stand = Stand::new();
     let body = envelope(&[example("sms", 1), json!({"type": "whatsapp", "id": 2})]);
     for path in [SYNC, ASYNC] {
@@ -51,7 +51,7 @@ fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
 
 /// Contract 7, row 4: a sender name that is not the account's carries the message's `id`.
 #[test]
-fn a_sender_name_that_is_not_verified_fails_with_the_id() {
+fn unverified_sender_name_fails_with_the_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
     let stand = Stand::playing(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
     for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
@@ -69,7 +69,7 @@ fn a_sender_name_that_is_not_verified_fails_with_the_id() {
 
 /// Contract 7, row 5 (and 6.5): what is refused on intake in the asynchronous transport is told by a webhook.
 #[test]
-fn a_refusal_of_the_asynchronous_endpoint_is_told_to_the_hook() {
+fn rejection_after_queueing_arrives_by_webhook() {
     let poor = AccountSettings {
         whatsapp: false,
         balance: "0.00001".parse().expect("an amount"),
@@ -99,7 +99,7 @@ fn a_refusal_of_the_asynchronous_endpoint_is_told_to_the_hook() {
 
 /// Contract 7, row 6 (and 4.1): a request without its content type is incorrect.
 #[test]
-fn a_request_without_its_content_type_executes_nothing() {
+fn request_without_content_type_executes_nothing() {
     let stand = Stand::new();
     let body = envelope(&[example("sms", 1)]).to_string();
     let heard = stand.post(SYNC, &["Content-Type: application/x-www-form-urlencoded"], body.as_bytes());
@@ -110,7 +110,7 @@ fn a_request_without_its_content_type_executes_nothing() {
 
 /// Contract 7: an item that failed leaves the others alone, and takes no money.
 #[test]
-fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
+fn message_beyond_the_balance_fails_and_costs_nothing() {
     let price = Scenario::default().prices.for_channel(Channel::Sms);
     let balance = price.saturating_mul(2).saturating_add("0.000001".parse().expect("an amount"));
     let stand = Stand::playing(with_account(AccountSettings { balance, ..AccountSettings::default() }));
@@ -123,7 +123,7 @@ fn who_cannot_pay_gets_an_item_that_failed_and_nothing_is_taken() {
 
 /// Contract 7: a scenario can give any error, to an item or to the envelope.
 #[test]
-fn an_error_of_the_scenario_comes_as_the_gateway_would_tell_it() {
+fn scenario_error_has_the_form_of_the_gateway() {
     let always = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
     let stand =
         Stand::playing(Scenario { faults: always(FaultEffect::ItemError("No route".into())), ..Scenario::default() });

@@ -138,7 +138,7 @@ impl Line {
 }
 
 #[test]
-fn a_hundred_thousand_mutated_bodies_leave_it_answering() {
+fn server_answers_after_a_hundred_thousand_mutated_bodies() {
     let mut chance = Chance::seeded();
     let (seeds, sandbox) = (seeds(), SandboxProcess::start());
     let mut line = Line::to(&sandbox.base_url());

@@ -31,7 +31,7 @@ const REQUIRED: [(&str, &[&str]); 16] = [
 
 /// Contract 4.3: an operation without a field that it requires fails in its item, and in nothing else.
 #[test]
-fn an_operation_without_a_field_that_it_requires_fails_alone() {
+fn operation_without_a_required_field_fails_alone() {
     let stand = Stand::new();
     let good = example("sms", 1);
     for (kind, fields) in REQUIRED {
@@ -49,7 +49,7 @@ fn an_operation_without_a_field_that_it_requires_fails_alone() {
 
 /// Contract 4.3: `phone` is a number; clients send digits in a string and several of them too.
 #[test]
-fn a_phone_is_digits_without_a_plus_sign() {
+fn phone_is_digits_without_a_plus_sign() {
     let stand = Stand::new();
     for (phone, parts) in [
         (json!(380_501_234_567_u64), Some(1)),
@@ -70,7 +70,7 @@ fn a_phone_is_digits_without_a_plus_sign() {
 
 /// Contract 4.3 `viber`: the values of `viber_type`, each with what it shows.
 #[test]
-fn a_viber_message_has_what_its_type_shows() {
+fn viber_message_shows_the_fields_of_its_type() {
     let stand = Stand::new();
     let (text, image) = (("viber_message", json!("Hi")), ("viber_image", json!("https://cdn.example/a.png")));
     let (link, button) = (("viber_link", json!("https://shop.example/")), ("viber_button", json!("Shop")));
@@ -139,7 +139,7 @@ fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
 
 /// Contract 4.3 `pipeline`: WhatsApp's object is not validated; an empty message is accepted and charged.
 #[test]
-fn an_empty_whatsapp_message_is_accepted_and_charged() {
+fn empty_whatsapp_message_is_accepted_and_charged() {
     let stand = Stand::new();
     let price = micros(Scenario::default().prices.for_channel(Channel::Whatsapp));
     for whatsapp in [Value::Null, json!({}), json!({"message": ""}), json!({"message": 5, "signature": []})] {
@@ -202,7 +202,7 @@ fn dearest_stage_is_reserved_and_rest_refunded() {
 
 /// Contract 4.3 `rcs+sms`: the SMS is sent when the delivery by RCS fails, and only then.
 #[test]
-fn the_fallback_is_sent_only_when_what_comes_before_it_fails() {
+fn fallback_is_sent_only_after_the_stage_before_it_fails() {
     for (failing_stages, channels) in [(&[][..], &["rcs"][..]), (&[Channel::Rcs], &["rcs", "sms"])] {
         let stand = Stand::playing(failing(failing_stages));
         stand.payload(&example("rcs+sms", 1));

@@ -21,7 +21,7 @@ fn members(object: &Value) -> Vec<&str> {
 
 /// Contract 2.2 and 4.3: `id`, `msg_id`, `parts` and the number `data`.
 #[test]
-fn a_send_result_holds_its_identifiers_and_its_parts() {
+fn send_result_has_identifiers_and_parts() {
     let stand = Stand::new();
     let mut seen = Vec::new();
     for (id, kind) in (1..).zip(SENDS) {
@@ -36,7 +36,7 @@ fn a_send_result_holds_its_identifiers_and_its_parts() {
 
 /// Contract 2.2: parts are what is billed; 160 and 153 septets, 70 and 67 UTF-16 units.
 #[test]
-fn a_long_sms_has_several_parts() {
+fn long_sms_has_several_parts() {
     let stand = Stand::new();
     for (text, parts) in [("a".repeat(160), 1), ("a".repeat(161), 2), ("я".repeat(70), 1), ("я".repeat(135), 3)] {
         let result = stand.payload(&with(&example("sms", 1), json!({"sms_message": text})));
@@ -46,7 +46,7 @@ fn a_long_sms_has_several_parts() {
 
 /// Contract 2.2: an identifier may be a string; it comes back as it was sent.
 #[test]
-fn an_identifier_comes_back_as_it_was_sent() {
+fn identifier_is_returned_as_sent() {
     let stand = Stand::new();
     for id in [json!(1), json!("0017"), json!("order-5"), json!(9_007_199_254_740_993_u64)] {
         assert_eq!(stand.payload(&with(&example("sms", 1), json!({"id": id})))["id"], id);
@@ -57,7 +57,7 @@ fn an_identifier_comes_back_as_it_was_sent() {
 
 /// Contract 2.5: a message status.
 #[test]
-fn a_status_tells_the_message_its_channel_and_the_time() {
+fn status_shows_the_message_its_channel_and_time() {
     let stand = Stand::new();
     for (id, (kind, channel)) in (1..).zip([("sms", "sms"), ("viber", "viber"), ("rcs", "rcs"), ("voice", "voice")]) {
         let sent = stand.payload(&example(kind, id));
@@ -74,7 +74,7 @@ fn a_status_tells_the_message_its_channel_and_the_time() {
 
 /// Contract 2.5: an account balance.
 #[test]
-fn a_balance_is_an_amount_in_a_currency() {
+fn balance_is_an_amount_in_a_currency() {
     let record = Stand::new().payload(&json!({"type": "balance"}));
     assert_eq!(members(&record), ["amount", "currency"]);
     assert!(record["amount"].is_f64(), "{record}");
@@ -83,7 +83,7 @@ fn a_balance_is_an_amount_in_a_currency() {
 
 /// Contract 2.5: an SMS template when it is created, listed and deleted.
 #[test]
-fn an_sms_template_is_created_listed_and_deleted() {
+fn sms_template_is_created_listed_and_deleted() {
     let stand = Stand::new();
     assert_eq!(stand.payload(&json!({"type": "template/list"})), json!([]));
     let create = json!({"type": "template/create", "name": "hello", "template": "Hello, Olena"});
@@ -104,7 +104,7 @@ fn an_sms_template_is_created_listed_and_deleted() {
 
 /// Contract 2.5: a Viber template and the result of its deletion.
 #[test]
-fn a_viber_template_is_created_listed_and_deleted() {
+fn viber_template_is_created_listed_and_deleted() {
     let stand = Stand::new();
     let create = json!({"type": "template/viber/create", "signature": "OlenaCo", "template": "Hello"});
     let created = stand.payload(&create);
@@ -123,7 +123,7 @@ fn a_viber_template_is_created_listed_and_deleted() {
 
 /// Contract 2.5: a sender name.
 #[test]
-fn a_sender_has_a_name_and_a_status() {
+fn sender_has_a_name_and_a_status() {
     let senders = Some(vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)]);
     let accounts = vec![AccountSettings { senders, ..AccountSettings::default() }];
     let stand = Stand::playing(Scenario { accounts, ..Scenario::default() });
@@ -138,7 +138,7 @@ fn a_sender_has_a_name_and_a_status() {
 
 /// Contract 4.3 `hlr`: operator and porting details; `call/otp`: the code and the fee.
 #[test]
-fn a_lookup_tells_the_operator_and_a_code_call_its_code_and_fee() {
+fn lookup_reports_the_operator_and_code_call_its_code_and_fee() {
     let stand = Stand::new();
     let found = stand.payload(&example("hlr", 1));
     assert_eq!(found["phone"], PHONE);

@@ -34,7 +34,7 @@ fn statuses(requests: &[Request]) -> Vec<Value> {
 
 /// Contract 2.4, 5.4 and 6.1: a POST of JSON to the address as it was given, without the key.
 #[test]
-fn a_webhook_is_posted_to_the_address_to_the_letter_and_carries_no_key() {
+fn webhook_is_posted_to_the_exact_address_without_a_key() {
     let (receiver, stand) = (receiver(), Stand::new());
     let sent = stand.payload(&hooked(&example("sms", 17), &receiver));
     let webhook = arrived(&receiver, 1).remove(0);
@@ -52,7 +52,7 @@ fn a_webhook_is_posted_to_the_address_to_the_letter_and_carries_no_key() {
 
 /// Contract 6.2 and 6.3: every send that keeps a `hook` is told of once it is in a final state.
 #[test]
-fn every_send_with_a_hook_is_told_of_when_it_is_final() {
+fn message_with_a_hook_is_reported_when_final() {
     let kinds = ["viber", "rcs", "rcs+sms", "rcs+viber+sms", "sms", "telegram", "viber+sms", "voice"];
     let (receiver, stand) = (receiver(), Stand::new());
     let operations: Vec<_> = (1..).zip(kinds).map(|(id, kind)| hooked(&example(kind, id), &receiver)).collect();
@@ -73,7 +73,7 @@ fn every_send_with_a_hook_is_told_of_when_it_is_final() {
 
 /// Contract 2.4: `reply` and `duration` of a call, `replies` to a message, `error` of a failure.
 #[test]
-fn a_webhook_tells_what_its_channel_knows() {
+fn webhook_has_the_fields_of_its_channel() {
     let mut behaviours = Behaviours::default();
     let voice = Behaviour { digit: Some('7'), ..Behaviour::default_for(Channel::Voice) };
     behaviours.set(Channel::Voice, voice);
@@ -102,7 +102,7 @@ fn a_webhook_tells_what_its_channel_knows() {
 
 /// Contract 6.1: an acknowledgement is HTTP 200; whatever else is answered, the webhook comes again.
 #[test]
-fn a_webhook_that_is_not_acknowledged_comes_again() {
+fn unacknowledged_webhook_is_repeated() {
     let retry = vec![Duration::from_secs(1); 2];
     let webhooks = WebhookBehaviour { retry, ..WebhookBehaviour::default() };
     let answers = [Answer::status(500), Answer::status(201), Answer::status(200)];
@@ -119,7 +119,7 @@ fn a_webhook_that_is_not_acknowledged_comes_again() {
 
 /// Contract 6.4: the synchronous endpoint does not keep the hook of a pipeline; the account's address is told.
 #[test]
-fn the_hook_of_a_pipeline_is_not_kept() {
+fn hook_of_a_pipeline_is_not_stored() {
     let (hook, notified) = (receiver(), receiver());
     let notify = Some(format!("{}/account", notified.base_url()));
     let accounts = vec![AccountSettings { notify, ..AccountSettings::default() }];
@@ -141,7 +141,7 @@ fn the_hook_of_a_pipeline_is_not_kept() {
 
 /// Contract 6.4: `--notify` is the notification address of the API settings.
 #[test]
-fn the_account_of_a_sandbox_can_be_given_its_notification_address() {
+fn account_of_a_sandbox_can_have_a_notification_address() {
     let (folder, notified) = (tempfile::tempdir().expect("a folder"), receiver());
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, "speed: 200\n").expect("a scenario");
@@ -156,7 +156,7 @@ fn the_account_of_a_sandbox_can_be_given_its_notification_address() {
 
 /// Contract 2.3, 2.4 and 6.6: the webhook repeats the identifier of the asynchronous request.
 #[test]
-fn a_webhook_repeats_the_request_that_the_message_came_with() {
+fn webhook_repeats_the_request_of_its_message() {
     let (receiver, stand) = (receiver(), Stand::new());
     let first = stand.queue(&[hooked(&example("sms", 1), &receiver)]);
     let second = stand.queue(&[hooked(&example("sms", 2), &receiver), hooked(&example("sms", 3), &receiver)]);
@@ -169,7 +169,7 @@ fn a_webhook_repeats_the_request_that_the_message_came_with() {
 
 /// Contract 1.7: without a `hook` nobody is told, and a campaign's webhooks go to nobody else's machine.
 #[test]
-fn nobody_is_told_who_did_not_ask_or_is_elsewhere() {
+fn fallbacks_get_no_receipt_unless_requested_here() {
     let (receiver, stand) = (receiver(), Stand::new());
     stand.payload(&example("sms", 1));
     stand.payload(&with(&example("sms", 2), json!({"hook": "https://192.0.2.1/?token=1"})));
@@ -184,7 +184,7 @@ fn nobody_is_told_who_did_not_ask_or_is_elsewhere() {
 
 /// Contract 2.4: several recipients of one operation are several messages with webhooks of their own.
 #[test]
-fn every_recipient_has_webhooks_of_its_own() {
+fn every_recipient_has_its_own_webhooks() {
     let (receiver, stand) = (receiver(), Stand::new());
     let phones = json!({"phone": format!("{PHONE},{}", PHONE + 1)});
     stand.payload(&hooked(&with(&example("sms", 1), phones), &receiver));

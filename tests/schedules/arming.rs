@@ -13,7 +13,7 @@ fn weekly(gateway: &Gateway) -> Draft {
 }
 
 #[test]
-fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
+fn schedule_is_listed_with_its_next_date_until_removed() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).write();
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
@@ -38,7 +38,7 @@ fn what_is_armed_is_listed_with_its_next_date_until_it_is_paused_or_removed() {
 }
 
 #[test]
-fn what_says_the_date_in_an_included_text_is_another_message_each_time() {
+fn included_text_with_a_date_is_another_message_each_day() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
     sale.write("news.txt", "Hello, {{ name }}! {% include \"end.txt\" %}");
@@ -50,7 +50,7 @@ fn what_says_the_date_in_an_included_text_is_another_message_each_time() {
 }
 
 #[test]
-fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
+fn changed_campaign_says_so_and_is_activated_again() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");
     let sale = sale.write();
@@ -80,7 +80,7 @@ fn what_changed_since_it_was_armed_says_so_and_is_armed_anew() {
 }
 
 #[test]
-fn a_live_campaign_is_armed_by_a_yes_and_only_through_a_gateway_that_it_names() {
+fn live_schedule_needs_confirmation_and_a_named_gateway() {
     let sale = live();
     sale.replace("sale.yaml", "name: sale\n", &format!("name: sale\ntimezone: Europe/Kyiv\n{WEEKLY}\n"));
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("`--yes`");
@@ -92,7 +92,7 @@ fn a_live_campaign_is_armed_by_a_yes_and_only_through_a_gateway_that_it_names() 
 }
 
 #[test]
-fn what_cannot_run_is_not_armed() {
+fn invalid_campaign_is_not_activated() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).write();
     sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
@@ -112,7 +112,7 @@ fn what_cannot_run_is_not_armed() {
 }
 
 #[test]
-fn a_campaign_that_waits_until_it_is_due_is_interrupted_before_anything_is_sent() {
+fn interrupt_before_the_due_time_sends_nothing() {
     let gateway = Gateway::accepting();
     let sale = weekly(&gateway).write();
     let mut run = sale.start(&["--when-due"]);
@@ -125,7 +125,7 @@ fn a_campaign_that_waits_until_it_is_due_is_interrupted_before_anything_is_sent(
 }
 
 #[test]
-fn a_date_that_was_slept_through_is_told_and_left_out_and_the_next_is_waited_for() {
+fn missed_occurrence_is_reported_and_skipped() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let schedule = "schedule: { every: day 21:30, grace: 10m }";
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
@@ -160,7 +160,7 @@ fn schedule_shows_the_local_time_of_an_inverted_zone() {
 }
 
 #[test]
-fn command_of_a_changed_campaign_notifies_nobody() {
+fn command_of_a_changed_campaign_sends_no_notification() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { when: [changed], url: { file: all.url }, local: true } }";
     let sale = weekly(&gateway).profile(policy).write();

@@ -85,7 +85,7 @@ fn states(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
 }
 
 #[test]
-fn what_is_armed_is_sent_told_of_and_followed_by_itself_and_leaves_out_who_answered_stop() {
+fn schedule_sends_notifies_and_reconciles_without_opt_outs() {
     let _files = in_files();
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");

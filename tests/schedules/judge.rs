@@ -72,7 +72,7 @@ fn skipped(why: &str) {
 }
 
 #[test]
-fn a_year_of_occurrences_over_the_days_on_which_clocks_change_is_what_the_judge_wrote_down() {
+fn year_of_occurrences_at_clock_changes_agrees_with_the_judge() {
     let years = golden();
     assert!(years.len() > 50 && years.iter().map(|year| year.near.len()).sum::<usize>() > 500);
     for Year { year, zone, line, count, sha256, near } in years {
@@ -90,7 +90,7 @@ fn a_year_of_occurrences_over_the_days_on_which_clocks_change_is_what_the_judge_
 }
 
 #[test]
-fn a_year_of_occurrences_is_what_the_judge_calculates_now() {
+fn year_of_occurrences_agrees_with_the_judge() {
     let judge = folder().join("judge.py");
     let ask = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
     match ask(&["--can"]) {

@@ -10,7 +10,7 @@ fn weekly() -> Draft {
 }
 
 #[test]
-fn the_next_dates_are_told_in_the_campaigns_zone() {
+fn next_occurrences_are_shown_in_the_campaign_zone() {
     let sale = weekly().write();
     let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-10-20", "--count", "2"]).exits(0);
     assert_eq!(
@@ -37,7 +37,7 @@ fn the_next_dates_are_told_in_the_campaigns_zone() {
 }
 
 #[test]
-fn a_file_without_a_schedule_is_never_due() {
+fn file_without_a_schedule_is_never_due() {
     let sale = campaign().write();
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("has no `schedule`");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nschedule: { at: 2020-01-01 10:00 }\n");
@@ -49,7 +49,7 @@ fn a_file_without_a_schedule_is_never_due() {
 }
 
 #[test]
-fn a_campaign_with_a_schedule_is_sent_at_once_only_by_who_says_so() {
+fn scheduled_campaign_is_sent_now_only_on_request() {
     let sale = weekly().write();
     sale.run(&[]).exits(2).says("to send it now: `campaign run sale.yaml --now`");
     sale.run(&["--dry-run"]).exits(0);
@@ -57,7 +57,7 @@ fn a_campaign_with_a_schedule_is_sent_at_once_only_by_who_says_so() {
 }
 
 #[test]
-fn a_list_that_is_named_by_the_day_is_the_one_of_today() {
+fn list_named_by_date_is_the_list_of_today() {
     let sale = campaign().top("timezone: UTC").write();
     let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
     let dated = format!("daily-{today}.csv");

@@ -4,7 +4,7 @@ use crate::support::{Gateway, Process, campaign, until};
 
 #[test]
 #[ignore = "waits for the next full minutes"]
-fn what_is_armed_is_sent_by_the_server_once_also_when_it_dies_between_the_record_and_the_run() {
+fn occurrence_is_sent_once_despite_a_crash_after_its_record() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("timezone: UTC").top("schedule: { cron: \"* * * * *\" }").through(&gateway).write();
     sale.replace("sale.yaml", "Hello, ", "It is {{ today }}, ");

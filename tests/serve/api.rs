@@ -21,7 +21,7 @@ fn asked(server: &Server, path: &str, shown: &str) -> (u16, Value) {
 }
 
 #[test]
-fn runs_are_told_as_status_tells_them_without_anybodys_number() {
+fn runs_are_described_as_by_status_without_numbers() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&[]).exits(0);
@@ -45,7 +45,7 @@ fn runs_are_told_as_status_tells_them_without_anybodys_number() {
 }
 
 #[test]
-fn what_is_armed_is_told_as_the_list_tells_it() {
+fn schedules_are_described_alike_on_all_surfaces() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
@@ -59,7 +59,7 @@ fn what_is_armed_is_told_as_the_list_tells_it() {
 }
 
 #[test]
-fn nobody_is_let_in_without_the_token_as_it_stands_in_the_file_now() {
+fn metrics_need_the_current_token_of_the_file() {
     let sale = campaign().write();
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);
@@ -77,7 +77,7 @@ fn nobody_is_let_in_without_the_token_as_it_stands_in_the_file_now() {
 }
 
 #[test]
-fn without_a_token_file_there_is_no_api_and_one_that_others_can_read_is_refused() {
+fn api_needs_a_private_token_file() {
     let sale = campaign().write();
     assert_eq!(asked(&Server::start(&sale, &[]), "/api/runs", &format!("Bearer {TOKEN}")).0, 404);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--token-file", "token"];

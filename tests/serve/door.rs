@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Server, ask, campaign};
 
 #[test]
-fn nobody_is_answered_who_comes_from_the_world_or_under_a_strangers_name() {
+fn foreign_clients_and_foreign_hosts_get_no_answer() {
     let sale = campaign().write();
     let server = Server::start(&sale, &["--pages-url", "https://campaign.example.com"]);
     let address = server.address();
@@ -26,7 +26,7 @@ fn nobody_is_answered_who_comes_from_the_world_or_under_a_strangers_name() {
 }
 
 #[test]
-fn heads_that_never_end_hold_nobody_up_and_are_closed() {
+fn endless_heads_are_closed_and_delay_nothing() {
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
     let mut slow: Vec<TcpStream> = (0..100)

@@ -25,7 +25,7 @@ fn texts(receiver: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn a_run_tells_how_it_went_without_anybodys_number_and_without_showing_the_address() {
+fn notification_has_the_outcome_without_numbers_or_addresses() {
     let _files = in_files();
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = telling(&gateway).write();
@@ -49,7 +49,7 @@ fn a_run_tells_how_it_went_without_anybodys_number_and_without_showing_the_addre
 }
 
 #[test]
-fn only_what_is_wanted_is_told_and_a_rehearsal_is_not() {
+fn notification_is_sent_for_selected_events_and_no_rehearsal() {
     let (gateway, receiver) = (Gateway::answering([Answer::refused("Invalid message type")]), Gateway::accepting());
     let sale = telling(&gateway).write();
     sale.replace("sale.yaml", "local: true", "local: true, when: [stopped]");
@@ -62,7 +62,7 @@ fn only_what_is_wanted_is_told_and_a_rehearsal_is_not() {
 }
 
 #[test]
-fn a_receiver_that_is_down_delays_nothing_and_is_told_by_the_server_once_it_is_up() {
+fn unavailable_receiver_is_notified_later_by_the_server() {
     let gateway = Gateway::accepting();
     let sale = telling(&gateway).write();
     receiver_is_at(&sale, &nobody());
@@ -78,7 +78,7 @@ fn a_receiver_that_is_down_delays_nothing_and_is_told_by_the_server_once_it_is_u
 }
 
 #[test]
-fn a_receiver_that_hangs_holds_a_run_up_for_moments_only() {
+fn hanging_receiver_delays_a_run_only_briefly() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::always(Answer::Silence));
     let sale = telling(&gateway).write();
     receiver_is_at(&sale, &receiver.base_url());
@@ -110,7 +110,7 @@ fn several_of_a_kind_become_one_message_and_none_is_dropped() {
 }
 
 #[test]
-fn what_a_process_could_not_tell_before_it_was_killed_the_server_tells() {
+fn server_sends_notifications_left_by_a_killed_process() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = telling(&gateway).write();
     receiver_is_at(&sale, &receiver.base_url());
@@ -124,7 +124,7 @@ fn what_a_process_could_not_tell_before_it_was_killed_the_server_tells() {
 }
 
 #[test]
-fn an_address_of_this_machine_is_not_reached_unless_the_campaign_says_so() {
+fn local_address_is_refused_unless_the_campaign_allows_it() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = telling(&gateway).write();
     sale.replace("sale.yaml", ", local: true", "");
@@ -134,7 +134,7 @@ fn an_address_of_this_machine_is_not_reached_unless_the_campaign_says_so() {
 }
 
 #[test]
-fn a_text_that_cannot_be_filled_is_found_before_anything_is_sent() {
+fn text_that_cannot_be_rendered_is_found_before_sending() {
     let gateway = Gateway::accepting();
     let sale = telling(&gateway).write();
     sale.replace("sale.yaml", "local: true", "body: \"{{ phone }}\"");
@@ -144,7 +144,7 @@ fn a_text_that_cannot_be_filled_is_found_before_anything_is_sent() {
 }
 
 #[test]
-fn a_schedule_of_a_campaign_that_was_changed_since_tells_who_wants_to_know() {
+fn schedule_reports_a_campaign_that_changed_since() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let sale = telling(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     receiver_is_at(&sale, &receiver.base_url());
@@ -159,7 +159,7 @@ fn a_schedule_of_a_campaign_that_was_changed_since_tells_who_wants_to_know() {
 }
 
 #[test]
-fn whom_a_profile_names_is_told_of_every_campaign_through_it_besides_whom_the_campaign_names() {
+fn profile_targets_are_notified_besides_campaign_targets() {
     let (gateway, receiver, other) = (Gateway::accepting(), Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { url: { file: all.url }, local: true, when: [finished] } }";
     let sale = telling(&gateway).profile(policy).write();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Process, SandboxProcess, Server, campaign, in_files, say, until, with_ledger};
 
 #[test]
-fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {
+fn first_line_names_the_address_and_both_health_checks_answer() {
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
     let listening = server.listening();
@@ -20,7 +20,7 @@ fn the_first_line_tells_where_it_listens_and_both_health_checks_answer() {
 }
 
 #[test]
-fn without_json_a_person_reads_the_address() {
+fn address_is_printed_for_people_without_json() {
     let sale = campaign().write();
     let mut serve = Process::start(sale.command(&["serve", "--listen", "127.0.0.1:0"]));
     until("it listens", || serve.stdout().starts_with("listening on http://127.0.0.1:"));
@@ -29,7 +29,7 @@ fn without_json_a_person_reads_the_address() {
 }
 
 #[test]
-fn while_somebody_else_has_the_ledger_it_says_soon_that_it_is_not_ready_and_is_again_afterwards() {
+fn health_is_not_ready_while_the_ledger_is_locked() {
     let _files = in_files();
     let sale = campaign().write();
     let server = Server::start(&sale, &[]);
@@ -61,7 +61,7 @@ fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
 }
 
 #[test]
-fn a_port_that_somebody_has_is_named_with_the_option_that_chose_it() {
+fn occupied_port_is_named_with_its_option() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
     let sale = campaign().write();
@@ -84,7 +84,7 @@ fn two_servers_and_a_run_share_a_ledger() {
 }
 
 #[test]
-fn a_campaign_that_is_named_and_not_there_is_refused() {
+fn missing_campaign_is_refused() {
     let sale = campaign().write();
     for missing in ["sail.yaml", "campaigns"] {
         sale.campaign(&["serve", "--listen", "127.0.0.1:0", "sale.yaml", missing]).exits(2).says(missing);

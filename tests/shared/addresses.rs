@@ -3,7 +3,7 @@
 use crate::support::{Cluster, Folder, Gateway, Process, campaign, telling};
 
 #[test]
-fn an_address_that_leads_nowhere_is_told_without_its_password_and_nothing_is_sent() {
+fn unreachable_address_is_reported_without_its_password() {
     for (address, code, words) in [
         ("s3cret", 2, "postgres://USER@HOST"),
         ("mysql://me:s3cret@db/c", 2, "postgres://USER@HOST"),
@@ -33,7 +33,7 @@ fn an_address_that_leads_nowhere_is_told_without_its_password_and_nothing_is_sen
 }
 
 #[test]
-fn a_command_that_is_suggested_names_the_ledger_again_but_not_its_password() {
+fn suggested_command_names_the_ledger_without_its_password() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
@@ -53,7 +53,7 @@ fn a_command_that_is_suggested_names_the_ledger_again_but_not_its_password() {
 }
 
 #[test]
-fn whoever_only_looks_makes_no_ledger() {
+fn reading_creates_no_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let (sale, ledger) = (Folder::new(false), cluster.database());
     let sale = sale.over(&ledger);

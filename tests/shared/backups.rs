@@ -11,7 +11,7 @@ fn over(sale: &Folder, ledger: &str, variables: &[(&str, &str)], arguments: &[&s
 }
 
 #[test]
-fn a_backup_of_a_shared_ledger_is_put_back_in_another_database_and_nobody_gets_a_second_message() {
+fn shared_backup_restored_elsewhere_sends_no_second_message() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let (sale, ledger, other) = (campaign().to(20).through(&gateway).write(), cluster.database(), cluster.database());
@@ -42,7 +42,7 @@ fn a_backup_of_a_shared_ledger_is_put_back_in_another_database_and_nobody_gets_a
 }
 
 #[test]
-fn a_backup_of_a_file_is_put_back_in_a_database_and_the_other_way_round() {
+fn backup_moves_between_file_and_database() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let (sale, ledger) = (campaign().to(9).through(&gateway).write().over(""), cluster.database());

@@ -102,7 +102,7 @@ fn other_commands_reconnect_when_their_connection_breaks() {
 
 #[test]
 #[ignore = "takes some minutes"]
-fn commands_reconnect_when_their_connection_breaks_at_any_message() {
+fn commands_reconnect_after_a_break_at_any_message() {
     for cut in [Cut::Message, Cut::Answer] {
         for story in [run_is_complete, resumed_run_is_complete, retry_sends_once, commands_that_send_nothing_succeed] {
             cut_everywhere(cut, |step| step + 1, story);

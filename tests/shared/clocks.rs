@@ -9,7 +9,7 @@ use super::crew::{Crew, RATE};
 use crate::support::{Chance, Clock, Cluster, until};
 
 #[test]
-fn clocks_of_workers_an_hour_apart_change_nothing_of_who_may_send_and_how_fast() {
+fn clocks_of_workers_an_hour_apart_change_no_ownership_or_rate() {
     const ROWS: usize = 700;
     let Some(cluster) = Cluster::shared() else { return };
     let (clock, mut chance) = (Clock::new(), Chance::seeded());

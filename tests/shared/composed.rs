@@ -58,7 +58,7 @@ fn shown(composed: &Composed, sandbox: &SandboxProcess) -> Folder {
 }
 
 #[test]
-fn the_services_of_the_compose_file_send_a_run_together() {
+fn services_of_the_compose_file_send_a_run_together() {
     let Some(cluster) = Cluster::shared() else { return };
     let (composed, sandbox) = (Composed::read(), SandboxProcess::start());
     let folder = shown(&composed, &sandbox).over(&cluster.database());

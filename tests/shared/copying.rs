@@ -25,7 +25,7 @@ fn begun(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn a_ledger_that_was_moved_knows_everything_goes_on_and_its_file_sends_nothing_any_more() {
+fn moved_ledger_continues_and_its_old_file_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let (sale, ledger) = (begun(&gateway), cluster.database());
@@ -66,7 +66,7 @@ fn a_ledger_that_was_moved_knows_everything_goes_on_and_its_file_sends_nothing_a
 }
 
 #[test]
-fn a_ledger_is_moved_whole_or_not_at_all_and_only_where_there_is_none() {
+fn ledger_is_moved_whole_and_only_to_an_empty_place() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let (sale, ledger) = (begun(&gateway), cluster.database());
@@ -88,7 +88,7 @@ fn a_ledger_is_moved_whole_or_not_at_all_and_only_where_there_is_none() {
 }
 
 #[test]
-fn a_ledger_is_not_moved_while_somebody_sends_with_it() {
+fn ledger_is_not_moved_while_a_run_sends() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let (sale, ledger) = (campaign().to(10).through(&gateway).write(), cluster.database());
@@ -102,7 +102,7 @@ fn a_ledger_is_not_moved_while_somebody_sends_with_it() {
 }
 
 #[test]
-fn a_ledger_is_not_moved_from_under_a_server() {
+fn ledger_of_a_running_server_is_not_moved() {
     let Some(cluster) = Cluster::shared() else { return };
     let (sale, ledger) = (campaign().write().over(""), cluster.database());
     in_the_file(&sale, &["suppress", "add", "+380501999999"]).exits(0);

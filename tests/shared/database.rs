@@ -17,7 +17,7 @@ fn judge(witness: &Witness, sale: &Folder, rows: usize) {
 }
 
 #[test]
-fn a_database_that_restarts_is_waited_for_and_the_run_goes_on() {
+fn run_waits_for_a_restarted_database_and_continues() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
     let sale = over(&cluster, run_of(400, &witness));
@@ -33,13 +33,13 @@ fn a_database_that_restarts_is_waited_for_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_database_that_is_killed_again_and_again_loses_nothing_and_nobody_gets_two() {
+fn database_killed_repeatedly_loses_and_repeats_nothing() {
     kill_the_database(6);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
-fn fifty_kills_of_the_database_lose_nothing_and_nobody_gets_two() {
+fn fifty_database_kills_lose_and_repeat_nothing() {
     kill_the_database(50);
 }
 
@@ -65,7 +65,7 @@ fn kill_the_database(kills: usize) {
 }
 
 #[test]
-fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says_so() {
+fn database_restored_to_the_past_sends_nothing_until_confirmed() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = over(&cluster, campaign().to(30).through(&gateway));
@@ -88,7 +88,7 @@ fn a_database_that_comes_back_as_it_was_before_sends_nothing_until_somebody_says
 }
 
 #[test]
-fn a_replica_that_had_not_heard_of_the_last_commits_takes_over_and_nothing_is_sent() {
+fn replica_without_the_last_commits_sends_nothing() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = over(&cluster, campaign().to(30).through(&gateway));
@@ -104,7 +104,7 @@ fn a_replica_that_had_not_heard_of_the_last_commits_takes_over_and_nothing_is_se
 }
 
 #[test]
-fn a_machine_that_saw_no_more_than_the_replica_that_takes_over_sends_nothing_until_somebody_says_so() {
+fn machine_as_old_as_the_replica_sends_nothing_until_confirmed() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = over(&cluster, campaign().to(30).through(&gateway));
@@ -122,7 +122,7 @@ fn a_machine_that_saw_no_more_than_the_replica_that_takes_over_sends_nothing_unt
 }
 
 #[test]
-fn a_replica_that_has_every_commit_takes_over_and_the_run_goes_on() {
+fn replica_with_every_commit_continues_the_run() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = over(&cluster, campaign().to(30).through(&gateway));
@@ -144,7 +144,7 @@ fn a_replica_that_has_every_commit_takes_over_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_run_whose_database_is_replaced_by_an_older_one_stops_before_its_next_message() {
+fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Held]);
     let sale = over(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
@@ -165,7 +165,7 @@ fn a_run_whose_database_is_replaced_by_an_older_one_stops_before_its_next_messag
 }
 
 #[test]
-fn a_table_that_somebody_has_locked_is_waited_for() {
+fn locked_table_is_waited_for() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(10).through(&gateway));
@@ -183,7 +183,7 @@ fn a_table_that_somebody_has_locked_is_waited_for() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_at_once_and_where_it_would_be() {
+fn missing_server_is_reported_at_once_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
     let sale = over(&cluster, campaign().to(3).through(&gateway));

@@ -51,7 +51,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_database_whose_disk_is_full_stops_everybody_with_a_word_and_nothing_is_lost() {
+fn full_database_disk_stops_all_workers_and_loses_nothing() {
     let Some(disk) = SmallDisk::make() else { return };
     let Some(cluster) = Cluster::start(&["max_connections=60"]) else { return };
     let ledger = cluster.database();

@@ -6,7 +6,7 @@ use super::{database, elsewhere, let_leases_end, over, start_elsewhere};
 use crate::support::{Answer, Clock, Cluster, Gateway, Results, campaign, phone, until};
 
 #[test]
-fn a_run_that_one_machine_began_is_shown_exported_and_gone_on_with_on_another() {
+fn run_of_one_machine_is_shown_exported_and_resumed_on_another() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(20).through(&gateway));
@@ -22,7 +22,7 @@ fn a_run_that_one_machine_began_is_shown_exported_and_gone_on_with_on_another() 
 }
 
 #[test]
-fn while_one_machine_sends_another_is_told_so_and_whoever_has_a_message_gets_no_other() {
+fn second_machine_is_told_of_the_first_and_repeats_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = over(cluster, campaign().to(10).through(&gateway));
@@ -40,7 +40,7 @@ fn while_one_machine_sends_another_is_told_so_and_whoever_has_a_message_gets_no_
 }
 
 #[test]
-fn who_opted_out_on_one_machine_gets_nothing_from_another() {
+fn opt_out_on_one_machine_holds_on_another() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(5).through(&gateway));
@@ -51,7 +51,7 @@ fn who_opted_out_on_one_machine_gets_nothing_from_another() {
 }
 
 #[test]
-fn a_run_of_a_machine_that_is_gone_is_gone_on_with_once_its_lease_is_over_and_what_was_open_is_in_doubt() {
+fn run_of_a_lost_machine_resumes_after_its_lease_with_doubt() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -69,7 +69,7 @@ fn a_run_of_a_machine_that_is_gone_is_gone_on_with_once_its_lease_is_over_and_wh
 }
 
 #[test]
-fn on_the_machine_where_a_run_was_killed_nobody_waits_for_its_lease() {
+fn lease_of_a_killed_run_delays_nothing_on_its_own_machine() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -84,7 +84,7 @@ fn on_the_machine_where_a_run_was_killed_nobody_waits_for_its_lease() {
 }
 
 #[test]
-fn a_machine_that_slept_past_its_lease_sends_nothing_more() {
+fn machine_that_slept_past_its_lease_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = over(cluster, campaign().to(30).batches_of(5).one_at_a_time().through(&gateway));
@@ -110,7 +110,7 @@ fn a_machine_that_slept_past_its_lease_sends_nothing_more() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn clocks_an_hour_apart_change_nothing_of_who_may_send() {
+fn clocks_an_hour_apart_change_no_ownership() {
     let Some(cluster) = Cluster::shared() else { return };
     let (gateway, clock) = (Gateway::answering([Answer::Accept, Answer::Held]), Clock::new());
     let sale = over(cluster, campaign().to(12).batches_of(5).one_at_a_time().through(&gateway));
@@ -127,7 +127,7 @@ fn clocks_an_hour_apart_change_nothing_of_who_may_send() {
 }
 
 #[test]
-fn what_a_file_knows_and_the_shared_ledger_does_not_keeps_a_campaign_from_being_sent_again() {
+fn file_ledger_keeps_a_campaign_out_of_the_shared_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(5).through(&gateway).write();
@@ -148,7 +148,7 @@ fn what_a_file_knows_and_the_shared_ledger_does_not_keeps_a_campaign_from_being_
 }
 
 #[test]
-fn two_processes_that_start_at_once_on_a_new_database_make_one_ledger() {
+fn two_simultaneous_starts_on_a_new_database_make_one_ledger() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(40).through(&gateway));

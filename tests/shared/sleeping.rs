@@ -10,7 +10,7 @@ use crate::support::{Clock, Cluster, Process, telling, until, until_within};
 const ELSEWHERE: Duration = Duration::from_secs(40);
 
 #[test]
-fn a_worker_whose_machine_sleeps_at_any_step_of_a_message_sends_nothing_more_of_what_it_had() {
+fn worker_asleep_at_any_step_of_a_message_sends_nothing_more() {
     for point in ["share.drawn:1", "intent.kept:2", "envelope.leaves:2", "answer.came:2", "outcome.kept:2"] {
         sleep_at(point);
     }
@@ -18,7 +18,7 @@ fn a_worker_whose_machine_sleeps_at_any_step_of_a_message_sends_nothing_more_of_
 
 #[test]
 #[ignore = "a machine that sleeps in its turn to write is thrown out after ten seconds"]
-fn a_worker_whose_machine_sleeps_in_its_turn_to_write_sends_nothing_more_of_what_it_had() {
+fn worker_asleep_while_waiting_to_write_sends_nothing_more() {
     for point in ["commit.before:6", "commit.after:6", "commit.heard:6", "commit.before:9", "commit.after:9"] {
         sleep_at(point);
     }
@@ -49,7 +49,7 @@ fn is_suspended(process: &Process) -> bool {
 }
 
 #[test]
-fn when_whoever_began_a_run_sleeps_past_its_lease_workers_go_on_and_nobody_gets_two() {
+fn workers_continue_while_the_starter_sleeps_and_repeat_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let mut crew = Crew::begin(&cluster.database(), 300, 2);
     crew.sends(60);
@@ -68,7 +68,7 @@ fn when_whoever_began_a_run_sleeps_past_its_lease_workers_go_on_and_nobody_gets_
 
 #[test]
 #[ignore = "leases last half a minute"]
-fn what_a_worker_had_that_sleeps_goes_on_elsewhere_within_forty_seconds() {
+fn shard_of_a_sleeping_worker_continues_within_forty_seconds() {
     let Some(cluster) = Cluster::shared() else { return };
     let sleeps = "export CAMPAIGN_FAILPOINT=share.drawn:1:sleep".to_owned();
     let mut crew = Crew::begin_after(&cluster.database(), (400, 50), &[sleeps]);
@@ -85,7 +85,7 @@ fn what_a_worker_had_that_sleeps_goes_on_elsewhere_within_forty_seconds() {
 
 #[test]
 #[ignore = "takes six minutes"]
-fn ten_sleeps_past_a_lease_in_five_minutes_lose_nothing_and_nobody_gets_two() {
+fn ten_sleeps_past_a_lease_lose_and_repeat_nothing() {
     const RATE: usize = 20;
     let Some(cluster) = Cluster::shared() else { return };
     let mut crew = Crew::begin_after(&cluster.database(), (400 * RATE, RATE), &vec!["true".to_owned(); 3]);

@@ -9,7 +9,7 @@ fn of_a_newer_version(cluster: &Cluster, ledger: &str) {
 }
 
 #[test]
-fn a_ledger_of_a_newer_version_is_left_alone() {
+fn ledger_of_a_newer_version_is_left_alone() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let ledger = cluster.database();
@@ -22,7 +22,7 @@ fn a_ledger_of_a_newer_version_is_left_alone() {
 }
 
 #[test]
-fn a_run_of_an_earlier_version_sends_nothing_more_once_the_ledger_is_of_a_newer_one() {
+fn older_version_sends_nothing_after_an_upgrade() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write().over(&cluster.database());
@@ -36,7 +36,7 @@ fn a_run_of_an_earlier_version_sends_nothing_more_once_the_ledger_is_of_a_newer_
 }
 
 #[test]
-fn a_ledger_is_upgraded_when_somebody_says_so_and_only_once() {
+fn ledger_is_upgraded_on_request_and_once() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write().over(&cluster.database());

@@ -5,7 +5,7 @@ use crate::recovery::{Tally, Witness};
 use crate::support::{Answer, Cluster, Gateway, Process, Results, campaign, phone, until};
 
 #[test]
-fn what_a_worker_of_another_machine_had_goes_on_once_its_lease_is_over() {
+fn shard_of_another_machine_continues_after_its_lease() {
     let Some(cluster) = Cluster::shared() else { return };
     let witness = Witness::start();
     let sale = over(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&witness));
@@ -24,7 +24,7 @@ fn what_a_worker_of_another_machine_had_goes_on_once_its_lease_is_over() {
 }
 
 #[test]
-fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
+fn worker_that_slept_past_its_lease_sends_nothing_more() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Held, Answer::Held]);
     let sale = over(cluster, campaign().to(200).batches_of(5).one_at_a_time().delivery("rate: 30/s").through(&gateway));
@@ -52,7 +52,7 @@ fn a_worker_that_slept_past_its_lease_sends_nothing_more_of_what_it_had() {
 }
 
 #[test]
-fn a_worker_with_a_door_ends_too_when_its_ledger_is_not_the_newest() {
+fn worker_with_metrics_ends_if_its_ledger_is_outdated() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(200).batches_of(5).delivery("rate: 30/s").through(&gateway));
@@ -69,7 +69,7 @@ fn a_worker_with_a_door_ends_too_when_its_ledger_is_not_the_newest() {
 }
 
 #[test]
-fn a_worker_that_never_wrote_sends_nothing_with_a_ledger_that_is_behind_what_it_saw() {
+fn new_worker_with_an_outdated_ledger_sends_nothing() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = over(cluster, campaign().to(60).batches_of(5).delivery("rate: 10/s").through(&gateway));

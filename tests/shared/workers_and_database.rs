@@ -9,13 +9,13 @@ use crate::support::{Chance, Cluster, Pooler, Process, campaign, phone, until};
 const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=60"];
 
 #[test]
-fn a_database_that_is_killed_under_workers_loses_nothing_and_nobody_gets_two() {
+fn database_killed_under_workers_loses_and_repeats_nothing() {
     kill_the_database(5);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
-fn fifty_kills_of_the_database_under_workers_lose_nothing_and_nobody_gets_two() {
+fn fifty_database_kills_under_workers_lose_and_repeat_nothing() {
     kill_the_database(50);
 }
 
@@ -40,7 +40,7 @@ fn kill_the_database(kills: usize) {
 }
 
 #[test]
-fn a_database_that_is_away_when_a_share_is_about_to_be_taken_is_waited_for() {
+fn worker_waits_for_a_database_that_is_away() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
     let sale = over(&cluster, campaign().to(20).batches_of(BATCH).through(&witness));
@@ -57,7 +57,7 @@ fn a_database_that_is_away_when_a_share_is_about_to_be_taken_is_waited_for() {
 }
 
 #[test]
-fn a_pooler_that_restarts_again_and_again_under_workers_is_waited_for() {
+fn workers_wait_for_a_pooler_that_restarts_repeatedly() {
     let Some(cluster) = Cluster::shared() else { return };
     let Some(mut pooler) = Pooler::start(cluster) else { return };
     let mut crew = Crew::begin(&pooler.address(&cluster.database()), 500, 2);
@@ -72,7 +72,7 @@ fn a_pooler_that_restarts_again_and_again_under_workers_is_waited_for() {
 }
 
 #[test]
-fn tables_that_somebody_has_locked_are_waited_for_by_all_that_send_a_run() {
+fn locked_tables_are_waited_for_by_all_senders_of_a_run() {
     let Some(cluster) = Cluster::shared() else { return };
     for table in ["envelopes", "blocks"] {
         let mut crew = Crew::begin(&cluster.database(), 300, 2);
@@ -87,7 +87,7 @@ fn tables_that_somebody_has_locked_are_waited_for_by_all_that_send_a_run() {
 
 #[test]
 #[ignore = "takes two minutes"]
-fn tables_that_somebody_has_locked_for_a_minute_stop_nobody_without_a_word() {
+fn tables_locked_for_a_minute_stop_nobody_silently() {
     let Some(cluster) = Cluster::shared() else { return };
     std::thread::scope(|scope| {
         for table in ["envelopes", "blocks", "runs", "locks"] {
@@ -118,7 +118,7 @@ fn lock(cluster: &Cluster, crew: &Crew, (table, seconds): (&str, u32)) {
 }
 
 #[test]
-fn a_replica_that_lagged_takes_over_under_workers_and_nobody_sends_anything_more_until_the_newest_is_back() {
+fn lagging_replica_stops_all_workers_until_the_newest_is_back() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     cluster.replicate();
     let mut crew = Crew::begin(&cluster.database(), 500, 2);

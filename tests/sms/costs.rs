@@ -20,7 +20,7 @@ fn told(draft: Draft) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_character_is_named_with_a_row_and_with_what_it_costs() {
+fn costly_character_is_named_with_row_and_cost() {
     let gateway = Gateway::accepting();
     let priced = |draft: Draft| draft.through(&gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
     let told = told(priced(draft(&["Ann", "O’Neil", "D’Arcy", "Ганна", "A—B’s"])));
@@ -34,7 +34,7 @@ fn a_character_is_named_with_a_row_and_with_what_it_costs() {
 }
 
 #[test]
-fn without_a_price_the_parts_are_told_and_with_plain_nothing_is() {
+fn plan_without_prices_shows_parts_unless_plain() {
     let names = ["O’Neil", "D’Arcy"];
     let told_as_written = told(draft(&names));
     assert_eq!(

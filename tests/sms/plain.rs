@@ -27,7 +27,7 @@ fn texts(gateway: &Gateway) -> Vec<String> {
 }
 
 #[test]
-fn latin_is_what_leaves_what_is_counted_and_what_is_shown() {
+fn latin_text_is_sent_counted_and_shown() {
     let gateway = Gateway::accepting();
     let sale =
         campaign().with_list(&list()).channels(&sms(TEXT, ", plain: latin, max_parts: 1")).through(&gateway).write();
@@ -48,7 +48,7 @@ fn latin_is_what_leaves_what_is_counted_and_what_is_shown() {
 }
 
 #[test]
-fn quotes_replaces_no_letter_and_is_shown_only_where_it_replaced_something() {
+fn typographic_quotes_are_replaced_and_reported_only_if_present() {
     let gateway = Gateway::accepting();
     let list = format!("phone,name\n{},Ann’s\n{},Ганна\n{},Ann\n", phone(2), phone(3), phone(4));
     let draft = campaign().with_list(&list).channels(&sms("{{ name }} 20%", ", plain: quotes")).through(&gateway);
@@ -60,7 +60,7 @@ fn quotes_replaces_no_letter_and_is_shown_only_where_it_replaced_something() {
 }
 
 #[test]
-fn a_constant_text_is_judged_as_it_leaves() {
+fn constant_text_is_checked_as_sent() {
     let text = "я".repeat(150);
     let draft = |plain| campaign().channels(&sms(&text, plain));
     draft(", max_parts: 2, plain: latin").write().campaign(&["check", "sale.yaml"]).exits(0);
@@ -94,7 +94,7 @@ fn it_is_frozen_with_the_run() {
 }
 
 #[test]
-fn a_word_that_it_does_not_know_is_told_with_those_that_it_does() {
+fn unknown_word_is_reported_with_known_words() {
     let sale = campaign().channels(&sms("Hi", ", plain: letters")).write();
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("sale.yaml:5:").says("`quotes`").says("`latin`");
 }

@@ -62,7 +62,7 @@ fn judged(alphabet: &HashMap<char, Vec<u8>>, text: &str) -> (SmsEncoding, usize,
 }
 
 #[test]
-fn segments_agree_with_those_of_encoded_bytes_over_a_hundred_thousand_texts() {
+fn sms_parts_agree_with_encoded_bytes_for_random_texts() {
     let (alphabet, mut chance) = (alphabet(), Chance::seeded());
     assert_eq!(alphabet.len(), 127 + 10);
     let kinds: [Vec<char>; 5] = [

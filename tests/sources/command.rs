@@ -24,7 +24,7 @@ fn starts(folder: &Folder) -> usize {
 }
 
 #[test]
-fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wanted() {
+fn list_program_starts_for_a_run_and_otherwise_on_request_only() {
     let gateway = Gateway::accepting();
     let sale = printed(campaign().through(&gateway), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");
@@ -45,7 +45,7 @@ fn a_program_is_started_by_a_run_and_by_nothing_that_only_looks_unless_it_is_wan
 }
 
 #[test]
-fn a_text_that_is_wrong_is_told_although_nobody_looked_at_the_list() {
+fn wrong_text_is_reported_without_reading_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
     let sale = printed(campaign().channels(sms), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed; `{% endif %}` is missing");
@@ -53,7 +53,7 @@ fn a_text_that_is_wrong_is_told_although_nobody_looked_at_the_list() {
 }
 
 #[test]
-fn a_run_that_goes_on_goes_by_its_own_copy_and_starts_nothing() {
+fn resumed_run_uses_its_copy_and_starts_no_program() {
     let gateway = Gateway::accepting();
     let sale = printed(campaign().through(&gateway), PRINTS);
     sale.run(&["--limit", "1"]).exits(0);
@@ -66,7 +66,7 @@ fn a_run_that_goes_on_goes_by_its_own_copy_and_starts_nothing() {
 }
 
 #[test]
-fn a_program_that_fails_is_told_with_its_own_words_and_nothing_is_sent() {
+fn failing_list_program_is_quoted_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
     let sale = printed(campaign().through(&gateway), "echo phone; echo 380501000002; echo 'no such table' >&2; exit 3");
     sale.run(&[]).exits(2).says("no such table").says("exit status: 3").says("sale.yaml:4:");
@@ -82,7 +82,7 @@ fn a_program_that_fails_is_told_with_its_own_words_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_program_gets_no_key_of_ours_and_nothing_on_its_standard_input() {
+fn list_program_gets_no_key_and_an_empty_standard_input() {
     let sale = printed(campaign().through(&Gateway::accepting()), "env > env; cat > input; exit 1");
     let mut run = sale.command(&["run", "sale.yaml"]);
     run.env("CRM_TOKEN", "of-the-crm");
@@ -93,7 +93,7 @@ fn a_program_gets_no_key_of_ours_and_nothing_on_its_standard_input() {
 }
 
 #[test]
-fn a_program_that_does_not_end_is_ended_with_all_that_it_started() {
+fn program_that_does_not_end_is_killed_with_its_children() {
     // Whoever holds the pipe to the end is alive; what it writes to has a reader as long as this does.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
     let sale = printed(campaign().recipients("timeout: 1s"), script);
@@ -132,7 +132,7 @@ fn number(sale: &Folder, name: &str) -> Option<u32> {
 }
 
 #[test]
-fn a_secret_of_a_source_is_kept_and_not_written() {
+fn secret_of_a_source_is_stored_nowhere() {
     let address = nobody();
     for (source, words) in [
         (format!("url: {address}/a.csv\nheaders: {{ Authorization: s3cret }}"), "where to find the secret"),

@@ -75,7 +75,7 @@ fn sqlite_with(folder: &Folder, change: &str) -> String {
 const QUERY: &str = "sql: |\n  select phone, coalesce(name, 'you') as name, debt, name as raw -- ; :today\n  from people where since <= :today;\nfrom: { env: CRM_URL }";
 
 #[test]
-fn the_answer_of_a_query_is_the_list_and_its_values_are_text() {
+fn query_result_is_a_list_of_text_values() {
     let gateway = Gateway::accepting();
     let sale = fetched(campaign().through(&gateway), QUERY);
     run(&sale, &sqlite(&sale)).exits(0);
@@ -87,7 +87,7 @@ fn the_answer_of_a_query_is_the_list_and_its_values_are_text() {
 }
 
 #[test]
-fn a_query_can_only_read_and_is_one() {
+fn query_is_one_statement_that_only_reads() {
     let gateway = Gateway::accepting();
     for (sql, words) in [
         ("select phone from people; delete from people", "more than one statement"),
@@ -107,7 +107,7 @@ fn a_query_can_only_read_and_is_one() {
 }
 
 #[test]
-fn an_address_is_a_secret_and_one_that_is_none_is_told_without_it() {
+fn address_is_a_secret_and_an_invalid_one_is_not_quoted() {
     for (address, words) in [
         ("s3cret", "does not contain a database address"),
         ("postgres://me:s3cret@127.0.0.1:1/crm", "cannot connect"),
@@ -176,7 +176,7 @@ impl Drop for Postgres {
 }
 
 #[test]
-fn a_postgresql_server_answers_in_its_own_words() {
+fn postgresql_error_is_shown_in_its_own_words() {
     let Some(server) = Postgres::start() else {
         let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
         return;

@@ -29,7 +29,7 @@ fn told(sale: &Folder) -> String {
 const LIST: &str = "phone,name\n380501000002,Ann\n380501000003,Bob\n";
 
 #[test]
-fn what_is_piped_in_is_sent_to_once_and_a_run_that_goes_on_reads_its_own_copy() {
+fn piped_list_is_sent_once_and_resumed_from_its_copy() {
     let gateway = Gateway::accepting();
     let sale = piped(campaign().batches_of(1).through(&gateway));
     given(&sale, &["run", "sale.yaml", "--no-wait", "--limit", "1"], LIST).exits(0);
@@ -39,7 +39,7 @@ fn what_is_piped_in_is_sent_to_once_and_a_run_that_goes_on_reads_its_own_copy() 
 }
 
 #[test]
-fn what_only_looks_reads_it_for_who_wants_that() {
+fn read_only_command_fetches_a_list_only_on_request() {
     let sale = piped(campaign().through(&Gateway::accepting()));
     given(&sale, &["check", "sale.yaml"], LIST).exits(0);
     assert!(told(&sale).contains("--fetch") && told(&sale).contains("standard input"), "{}", told(&sale));
@@ -64,7 +64,7 @@ fn nothing_half_a_list_and_a_schedule_are_refused() {
 }
 
 #[test]
-fn who_is_interrupted_while_nothing_more_comes_ends() {
+fn interrupt_while_idle_ends_the_command() {
     let gateway = Gateway::accepting();
     let sale = piped(campaign().through(&gateway));
     let (input, output) = std::io::pipe().expect("a pipe");

@@ -19,7 +19,7 @@ fn gateway() -> Gateway {
 }
 
 #[test]
-fn the_people_who_were_refused_are_a_list_with_its_columns() {
+fn rejected_recipients_are_a_list_with_its_columns() {
     let gateway = gateway();
     let sale = after_one_was_refused(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
@@ -29,7 +29,7 @@ fn the_people_who_were_refused_are_a_list_with_its_columns() {
 }
 
 #[test]
-fn undelivered_is_all_that_did_not_arrive_and_who_was_left_out_is_nobody() {
+fn undelivered_selects_messages_and_no_skipped_recipients() {
     let gateway = gateway();
     let sale = after_one_was_refused(&gateway, "run: sale\nstate: undelivered");
     // What was accepted may have arrived by now, and nobody was told: that is said.
@@ -41,7 +41,7 @@ fn undelivered_is_all_that_did_not_arrive_and_who_was_left_out_is_nobody() {
 }
 
 #[test]
-fn a_run_that_is_not_through_or_not_there_gives_nobody() {
+fn unfinished_or_missing_run_yields_no_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);

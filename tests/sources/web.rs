@@ -57,7 +57,7 @@ pub(super) fn at(address: &str, gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn a_list_is_fetched_once_with_its_headers_and_sent_to() {
+fn list_is_fetched_once_with_its_headers_and_sent() {
     let (gateway, web) = (Gateway::accepting(), Web::giving(LIST));
     let sale = at(&web.address, &gateway);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("/people.csv").says("--fetch");
@@ -72,7 +72,7 @@ fn a_list_is_fetched_once_with_its_headers_and_sent_to() {
 }
 
 #[test]
-fn what_is_no_whole_list_is_told_and_not_sent_to() {
+fn incomplete_list_is_reported_and_not_sent() {
     let gateway = Gateway::accepting();
     for (answer, words) in [
         ("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_owned(), "status 403"),
@@ -150,7 +150,7 @@ fn headers_that_ask_for_a_part_are_refused_by_check() {
 }
 
 #[test]
-fn the_headers_go_to_no_other_host() {
+fn headers_go_to_no_other_host() {
     let (gateway, other) = (Gateway::accepting(), Web::giving(LIST));
     let moved = format!("HTTP/1.1 302 Found\r\nLocation: {}/people.csv\r\nContent-Length: 0\r\n\r\n", other.address);
     run(&at(&Web::answering(moved).address, &gateway)).exits(2).says("another host");

@@ -13,7 +13,7 @@ fn people(sale: &Folder, rows: std::ops::Range<usize>) {
 }
 
 #[test]
-fn a_check_and_a_dry_run_say_what_a_run_would_refuse_and_what_changed() {
+fn check_and_dry_run_say_what_a_run_would_refuse() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
@@ -38,7 +38,7 @@ fn a_check_and_a_dry_run_say_what_a_run_would_refuse_and_what_changed() {
 }
 
 #[test]
-fn a_finished_edition_whose_text_changed_is_refused_unless_that_is_meant() {
+fn changed_text_of_a_finished_edition_is_refused() {
     let gateway = Gateway::accepting();
     let draft = |channels: &str| campaign().to(3).channels(channels).through(&gateway);
     let sale = draft(HELLO).write();
@@ -58,7 +58,7 @@ fn a_finished_edition_whose_text_changed_is_refused_unless_that_is_meant() {
 }
 
 #[test]
-fn a_text_that_nobody_has_yet_is_mended_without_a_word() {
+fn text_without_recipients_can_be_corrected_freely() {
     let gateway = Gateway::always(crate::support::Answer::items(|operation| {
         crate::support::rejected(operation, "Error in Alpha-name")
     }));
@@ -71,7 +71,7 @@ fn a_text_that_nobody_has_yet_is_mended_without_a_word() {
 }
 
 #[test]
-fn one_bad_number_of_three_does_not_refuse_a_list_and_five_of_twenty_do() {
+fn one_bad_number_of_three_passes_and_five_of_twenty_refuse() {
     for (bad, people, code) in [(1, 2, 3), (4, 16, 3), (5, 15, 2)] {
         let gateway = Gateway::accepting();
         let mut list = "phone,name\n".to_owned();
@@ -84,7 +84,7 @@ fn one_bad_number_of_three_does_not_refuse_a_list_and_five_of_twenty_do() {
 }
 
 #[test]
-fn a_list_without_anybody_is_fine_where_the_campaign_says_so() {
+fn empty_list_is_fine_if_the_campaign_allows_it() {
     let gateway = Gateway::accepting();
     let nobody = || campaign().with_list("phone,name\n").through(&gateway);
     nobody().write().run(&[]).exits(2).says("add a row");

@@ -24,7 +24,7 @@ fn unfinished(gateway: &Gateway) -> Folder {
 }
 
 #[test]
-fn an_unfinished_run_of_yesterdays_edition_is_gone_on_with_and_then_todays_begins() {
+fn unfinished_edition_of_yesterday_ends_before_today_begins() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
     let told = today(&sale, &["--json"]).exits(0).json();
@@ -44,7 +44,7 @@ fn an_unfinished_run_of_yesterdays_edition_is_gone_on_with_and_then_todays_begin
 }
 
 #[test]
-fn what_takes_the_place_of_yesterdays_run_says_that_the_edition_of_now_is_still_to_come() {
+fn rest_of_yesterday_says_that_the_current_edition_follows() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
     sale.replace("sale.yaml", "{{ name }}", "you");
@@ -55,7 +55,7 @@ fn what_takes_the_place_of_yesterdays_run_says_that_the_edition_of_now_is_still_
 }
 
 #[test]
-fn where_the_list_is_another_one_today_the_end_of_yesterdays_run_comes_first_and_nobody_gets_two() {
+fn changed_daily_list_ends_the_old_run_first_without_repeats() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
     let lines: String = (12..22).map(|row| format!("{},Person {row}\n", phone(row))).collect();
@@ -74,7 +74,7 @@ fn where_the_list_is_another_one_today_the_end_of_yesterdays_run_comes_first_and
 }
 
 #[test]
-fn where_the_edition_itself_was_changed_the_refusal_says_what_takes_the_place_of_the_run() {
+fn changed_edition_is_refused_with_what_replaces_the_run() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).top("edition: first").through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
@@ -87,7 +87,7 @@ fn where_the_edition_itself_was_changed_the_refusal_says_what_takes_the_place_of
 }
 
 #[test]
-fn where_some_rows_are_asked_for_only_the_unfinished_run_is_gone_on_with() {
+fn row_selection_resumes_only_the_unfinished_run() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
     today(&sale, &["--limit", "5"]).exits(0).says("sale@1");
@@ -96,7 +96,7 @@ fn where_some_rows_are_asked_for_only_the_unfinished_run_is_gone_on_with() {
 }
 
 #[test]
-fn an_unfinished_run_that_stops_again_lets_nothing_else_begin() {
+fn unfinished_run_that_stops_again_lets_nothing_else_begin() {
     let refuse = || Answer::refused("Invalid message type");
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refuse()]);
     let sale = unfinished(&gateway);
@@ -105,7 +105,7 @@ fn an_unfinished_run_that_stops_again_lets_nothing_else_begin() {
 }
 
 #[test]
-fn a_next_edition_that_cannot_begin_takes_nothing_from_what_was_sent() {
+fn next_edition_that_cannot_begin_changes_nothing() {
     let gateway = Gateway::accepting();
     let sale = unfinished(&gateway);
     sale.replace("gateways.yaml", "local:\n", "local:\n  limits: { recipients: 9 }\n");
@@ -117,7 +117,7 @@ fn a_next_edition_that_cannot_begin_takes_nothing_from_what_was_sent() {
 }
 
 #[test]
-fn every_rehearsal_starts_anew_whatever_became_of_the_one_before() {
+fn rehearsal_starts_anew_after_any_earlier_one() {
     let sale = campaign().to(6).write();
     sale.run(&["--limit", "2"]).exits(0).says("sale@1");
     let told = sale.run(&["--json"]).exits(0).json();
@@ -129,7 +129,7 @@ fn every_rehearsal_starts_anew_whatever_became_of_the_one_before() {
 }
 
 #[test]
-fn a_retry_of_rejected_rows_ends_and_does_not_go_in_circles() {
+fn retry_of_rejected_rows_ends() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(30).through(&gateway).write();
@@ -139,7 +139,7 @@ fn a_retry_of_rejected_rows_ends_and_does_not_go_in_circles() {
 }
 
 #[test]
-fn why_messages_were_rejected_is_told_of_this_call_where_the_counts_know_more() {
+fn reasons_of_rejections_are_those_of_this_start() {
     let refuse = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::always(refuse());
     let sale = campaign().to(4).through(&gateway).write();

@@ -6,7 +6,7 @@ use super::in_folder;
 use crate::support::{Answer, Folder, Gateway, Process, Results, SandboxProcess, campaign, phone, rejected, until};
 
 #[test]
-fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends() {
+fn planned_rows_of_a_cancelled_run_are_skipped_and_it_ends() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(3);
@@ -26,7 +26,7 @@ fn what_is_planned_of_a_run_that_is_stopped_for_good_is_skipped_and_the_run_ends
 }
 
 #[test]
-fn of_two_who_stop_a_run_for_good_at_once_one_does() {
+fn one_of_two_simultaneous_stops_ends_a_run() {
     let gateway = Gateway::accepting();
     for _ in 0..4 {
         let sale = campaign().to(9).through(&gateway).write();
@@ -39,7 +39,7 @@ fn of_two_who_stop_a_run_for_good_at_once_one_does() {
 }
 
 #[test]
-fn a_run_whose_folder_was_moved_ends_for_good_without_the_old_one_and_retry_says_the_way() {
+fn moved_run_ends_for_good_without_its_old_folder() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     in_folder(&home, &gateway, "old", "Autumn", 4);
     home.campaign(&["run", "old/sale.yaml", "--limit", "1", "--no-wait"]).exits(0);
@@ -59,7 +59,7 @@ fn a_run_whose_folder_was_moved_ends_for_good_without_the_old_one_and_retry_says
 }
 
 #[test]
-fn an_emptied_list_ends_an_unfinished_run_and_nothing_is_said_to_take_its_place() {
+fn emptied_list_ends_an_unfinished_run_without_a_replacement() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(4).recipients("empty: ok").through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
@@ -80,7 +80,7 @@ fn rejections_of_the_last_rows_are_the_end_of_a_run_and_no_stop() {
 }
 
 #[test]
-fn a_run_that_is_being_sent_ends_for_good_after_what_is_in_flight() {
+fn running_run_ends_for_good_after_open_requests() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).through(&sandbox).delivery("rate: 50/s").batches_of(10).write();
     let run = sale.start(&[]);

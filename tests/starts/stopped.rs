@@ -108,7 +108,7 @@ fn shared_run_skips_recipients_that_a_stop_cancelled() {
 }
 
 #[test]
-fn run_to_be_stopped_is_shown_and_yes_has_to_be_typed() {
+fn stop_shows_the_run_and_needs_a_typed_yes() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(0);

@@ -9,7 +9,7 @@ fn run(home: &Folder, file: &str, arguments: &[&str]) -> crate::support::Finishe
 }
 
 #[test]
-fn the_same_name_from_another_file_is_refused_before_anything_is_sent() {
+fn same_name_in_another_file_is_refused_before_sending() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     in_folder(&home, &gateway, "a", "Autumn", 3);
     in_folder(&home, &gateway, "b", "Winter", 5);
@@ -26,7 +26,7 @@ fn the_same_name_from_another_file_is_refused_before_anything_is_sent() {
 }
 
 #[test]
-fn a_file_means_the_runs_that_began_from_it() {
+fn file_selects_the_runs_that_started_from_it() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     in_folder(&home, &gateway, "a", "Autumn", 3);
     in_folder(&home, &gateway, "b", "Winter", 5);
@@ -47,7 +47,7 @@ fn a_file_means_the_runs_that_began_from_it() {
 }
 
 #[test]
-fn a_campaign_that_was_moved_says_so_once() {
+fn moved_campaign_is_reported_once() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     in_folder(&home, &gateway, "a", "Autumn", 3);
     in_folder(&home, &gateway, "b", "Winter", 5);
@@ -64,7 +64,7 @@ fn a_campaign_that_was_moved_says_so_once() {
 }
 
 #[test]
-fn a_copy_that_says_the_same_is_the_same_campaign() {
+fn identical_copy_is_the_same_campaign() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
     in_folder(&home, &gateway, "a", "Autumn", 3);
     in_folder(&home, &gateway, "b", "Autumn", 4);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, campaign, change_ledger};
 
 #[test]
-fn a_yes_that_was_given_beforehand_wants_a_gateway_that_is_named() {
+fn advance_confirmation_needs_a_named_gateway() {
     let sale = campaign().write();
     sale.run(&["--yes"]).exits(2).says("--gateway NAME");
     sale.run(&["--yes", "--gateway", "sandbox"]).exits(0);
@@ -14,7 +14,7 @@ fn a_yes_that_was_given_beforehand_wants_a_gateway_that_is_named() {
 }
 
 #[test]
-fn a_key_that_is_refused_is_told_with_where_it_comes_from() {
+fn refused_key_is_reported_with_its_source() {
     let gateway = Gateway::answering([Answer::refused("Access denied")]);
     let sale = campaign().through(&gateway).write();
     let told = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
@@ -22,7 +22,7 @@ fn a_key_that_is_refused_is_told_with_where_it_comes_from() {
 }
 
 #[test]
-fn a_finished_run_with_rows_to_send_again_can_go_on() {
+fn finished_run_with_rows_to_resend_can_resume() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
@@ -35,7 +35,7 @@ fn a_finished_run_with_rows_to_send_again_can_go_on() {
 }
 
 #[test]
-fn a_run_that_can_go_on_says_5_whatever_it_ended_with_before_a_decision() {
+fn resumable_run_exits_5_whatever_it_ended_with_before() {
     // Everything has its end but the run: its results could not be written.
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
@@ -49,7 +49,7 @@ fn a_run_that_can_go_on_says_5_whatever_it_ended_with_before_a_decision() {
 }
 
 #[test]
-fn the_history_of_a_message_has_words_for_programs() {
+fn message_history_has_state_words_for_programs() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     sale.run(&[]).exits(4);
@@ -69,7 +69,7 @@ fn the_history_of_a_message_has_words_for_programs() {
 }
 
 #[test]
-fn parts_that_are_not_known_of_every_message_are_at_least_so_many() {
+fn partly_known_parts_make_the_total_a_minimum() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
     let told = sale.run(&[]).exits(4).says("5 in doubt");
@@ -79,7 +79,7 @@ fn parts_that_are_not_known_of_every_message_are_at_least_so_many() {
 }
 
 #[test]
-fn a_file_that_begins_with_a_dash_is_suggested_as_a_file() {
+fn file_that_begins_with_a_dash_is_suggested_as_a_path() {
     let (gateway, folder) = (Gateway::accepting(), Folder::new(true));
     super::in_folder(&folder, &gateway, ".", "Hello", 3);
     std::fs::rename(folder.path("sale.yaml"), folder.path("-weird.yaml")).expect("another name");
@@ -88,7 +88,7 @@ fn a_file_that_begins_with_a_dash_is_suggested_as_a_file() {
 }
 
 #[test]
-fn results_under_the_name_of_a_workbook_that_is_not_written_here_are_refused() {
+fn results_named_like_a_foreign_workbook_are_refused() {
     let gateway = Gateway::accepting();
     let sale = campaign().top("results: r.ods").through(&gateway).write();
     sale.run(&[]).exits(2).says("use `.xlsx` or `.csv`");
@@ -100,7 +100,7 @@ fn results_under_the_name_of_a_workbook_that_is_not_written_here_are_refused() {
 }
 
 #[test]
-fn without_a_rate_of_its_own_a_campaign_has_the_profiles() {
+fn campaign_without_a_rate_has_the_rate_of_its_profile() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(25).through(&gateway).profile("rate: 10/s").write();
     sale.replace("sale.yaml", "  rate: 100000/s\n", "  batch: 50\n");

@@ -3,7 +3,7 @@
 use crate::support::{Gateway, Terminal, campaign, live, telling};
 
 #[test]
-fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
+fn invalid_window_or_end_is_refused_at_its_place() {
     let gateway = Gateway::accepting();
     for (line, words) in [
         ("window: 9-20", "`9-20` is not a range of hours"),
@@ -34,7 +34,7 @@ fn what_is_no_window_and_no_end_is_refused_where_it_stands() {
 }
 
 #[test]
-fn who_will_get_nothing_because_the_time_is_too_short_is_told_before_it_begins() {
+fn recipients_beyond_the_end_time_are_announced() {
     let gateway = Gateway::accepting();
     let until = |line: &str| {
         let sale = campaign().to(100).through(&gateway).top("timezone: Europe/Kyiv").delivery(line).write();
@@ -62,7 +62,7 @@ fn who_will_get_nothing_because_the_time_is_too_short_is_told_before_it_begins()
 }
 
 #[test]
-fn a_cell_that_is_no_zone_is_counted_and_its_person_is_not_dropped() {
+fn row_with_an_unknown_zone_is_counted_and_kept() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,Kyiv\n380501000004,C,\n";
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Europe/Kyiv");
@@ -112,7 +112,7 @@ fn zone_with_an_inverted_sign_shows_its_local_time() {
 }
 
 #[test]
-fn windows_that_are_never_open_together_and_one_without_a_zone_are_refused() {
+fn windows_without_overlap_or_zone_are_refused() {
     let gateway = Gateway::accepting();
     let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
     let together = "the windows `12:00-20:00` and `09:00-12:00` are never open at the same time in the next year";
@@ -136,7 +136,7 @@ fn windows_that_are_never_open_together_and_one_without_a_zone_are_refused() {
 }
 
 #[test]
-fn how_often_the_window_has_to_open_is_told_beforehand_and_by_a_rehearsal() {
+fn number_of_needed_windows_is_forecast_and_rehearsed() {
     let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
     // A hundred minutes, forty a day.
     let sale = draft.delivery("window: 09:00-09:40").write();
@@ -148,7 +148,7 @@ fn how_often_the_window_has_to_open_is_told_beforehand_and_by_a_rehearsal() {
 }
 
 #[test]
-fn a_fallback_that_may_follow_when_the_window_is_closed_is_a_warning_with_the_lifetime_that_fits() {
+fn fallback_after_the_window_is_a_warning_with_a_lifetime() {
     let channels = |lifetime: &str| {
         format!(
             "  - viber: {{ signature: OlenaCo, message: Hi{lifetime} }}\n  - sms: {{ signature: OlenaCo, message: Hi }}"
@@ -173,7 +173,7 @@ fn a_fallback_that_may_follow_when_the_window_is_closed_is_a_warning_with_the_li
 }
 
 #[test]
-fn a_fallback_of_a_variant_is_judged_by_the_window_too() {
+fn fallback_of_a_variant_respects_the_window() {
     let stages =
         "[{ viber: { signature: OlenaCo, message: Hi, lifetime: 12h } }, { sms: { signature: OlenaCo, message: Hi } }]";
     let variants = format!("variants: {{ a: {{ share: 50% }}, b: {{ share: 50%, channels: {stages} }} }}");

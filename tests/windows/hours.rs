@@ -48,7 +48,7 @@ fn left_within(results: &Results, hours: std::ops::Range<&str>) -> Vec<usize> {
 }
 
 #[test]
-fn each_row_leaves_within_the_window_of_its_zone_and_the_others_go_on() {
+fn row_is_sent_within_the_window_of_its_zone() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let list = people(&["Asia/Tokyo", "Europe/Kyiv", "America/New_York", "Nowhere", "", "Europe/Berlin"]);
@@ -71,7 +71,7 @@ fn each_row_leaves_within_the_window_of_its_zone_and_the_others_go_on() {
 }
 
 #[test]
-fn the_country_of_a_number_says_the_zone_where_it_has_one() {
+fn country_of_a_number_determines_a_single_zone() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     // A Ukrainian, a Japanese, and an American, whose country has several zones.
     let list = "phone,name\n380501000002,A\n819012345678,B\n12015550123,C\n";
@@ -83,7 +83,7 @@ fn the_country_of_a_number_says_the_zone_where_it_has_one() {
 }
 
 #[test]
-fn a_run_waits_until_the_window_opens_and_says_until_when() {
+fn run_waits_for_the_window_and_says_until_when() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let sale = from_kyiv(&gateway).to(7).batches_of(3).delivery("window: 09:00-20:00").write();
@@ -95,7 +95,7 @@ fn a_run_waits_until_the_window_opens_and_says_until_when() {
 }
 
 #[test]
-fn a_wait_ends_with_a_signal_a_stop_or_a_kill_and_the_run_goes_on() {
+fn wait_ends_by_signal_stop_or_kill_and_the_run_resumes() {
     let _files = in_files();
     for (how, code) in [("INT", 130), ("TERM", 143), ("stop", 5), ("KILL", 137)] {
         let _case = telling(format!("case: {how}"));
@@ -122,7 +122,7 @@ fn a_wait_ends_with_a_signal_a_stop_or_a_kill_and_the_run_goes_on() {
 }
 
 #[test]
-fn nothing_leaves_after_the_window_closes_also_where_several_wait_for_their_turns_on_one_account() {
+fn nothing_is_sent_after_the_window_with_several_on_one_account() {
     let _files = in_files();
     for names in [&["sale"][..], &["sale", "news", "more"]] {
         let _case = telling(format!("case: {names:?}"));
@@ -154,7 +154,7 @@ fn nothing_leaves_after_the_window_closes_also_where_several_wait_for_their_turn
 }
 
 #[test]
-fn a_window_of_the_profile_holds_for_every_campaign_and_none_can_loosen_it() {
+fn campaign_cannot_loosen_a_window_of_its_profile() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let draft = |window: &str| {
         let draft = from_kyiv(&gateway).profile("policy: { window: 09:00-20:00 }");
@@ -175,7 +175,7 @@ fn a_window_of_the_profile_holds_for_every_campaign_and_none_can_loosen_it() {
 }
 
 #[test]
-fn a_rehearsal_waits_for_no_window_unless_it_keeps_real_time() {
+fn rehearsal_ignores_windows_unless_in_real_time() {
     let clock = Clock::new();
     let sale = campaign().top("timezone: Europe/Kyiv").delivery("window: 09:00-20:00").write();
     Process::start(run_at(&sale, &clock, "2027-03-10T22:00:00Z", &[])).finish().exits(0);
@@ -185,7 +185,7 @@ fn a_rehearsal_waits_for_no_window_unless_it_keeps_real_time() {
 }
 
 #[test]
-fn a_window_may_change_between_two_starts_and_the_rows_that_were_asked_for_are_all_that_is_waited_for() {
+fn window_can_change_between_starts_and_only_chosen_rows_wait() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
     let list = people(&["Europe/Kyiv", "America/New_York", "Europe/Kyiv", "Europe/Kyiv"]);
     let draft = from_kyiv(&gateway).with_list(&list);

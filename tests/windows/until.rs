@@ -22,7 +22,7 @@ fn ended(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
 }
 
 #[test]
-fn who_is_left_when_the_time_is_over_is_skipped_and_the_run_ends() {
+fn remaining_recipients_are_skipped_after_the_end_time() {
     let gateway = Gateway::accepting();
     let sale = a_second(&gateway).write();
     let told = sale.run(&["--json"]).exits(3).json();
@@ -36,7 +36,7 @@ fn who_is_left_when_the_time_is_over_is_skipped_and_the_run_ends() {
 }
 
 #[test]
-fn a_window_that_opens_after_the_end_is_not_waited_for() {
+fn window_that_opens_after_the_end_is_not_waited_for() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(40).through(&gateway).top("timezone: Pacific/Apia").delivery("until: 1h");
     // It opens tomorrow at the earliest.
@@ -54,7 +54,7 @@ fn ended_with_nobody(sale: &Folder) -> usize {
 }
 
 #[test]
-fn whatever_stops_a_run_the_next_start_after_the_end_sends_nothing_more() {
+fn start_after_the_end_time_sends_nothing_more() {
     for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();

@@ -6,7 +6,7 @@ use super::{in_small_shares, worker_with};
 use crate::support::{Gateway, Process, ask, phone, until};
 
 #[test]
-fn a_worker_shows_its_metrics_at_a_door_of_its_own_until_it_ends() {
+fn worker_serves_its_metrics_until_it_ends() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(90).through(&gateway).write();
     let mut worker = Process::start(sale.command(&["worker", "--metrics", "127.0.0.1:0", "--json"]));

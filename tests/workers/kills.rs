@@ -12,13 +12,13 @@ const ROWS: usize = 600;
 const KILLS_OF_ONE: usize = 12;
 
 #[test]
-fn twelve_kills_over_three_workers_lose_nothing_and_send_nothing_twice() {
+fn twelve_kills_of_three_workers_lose_and_repeat_nothing() {
     kill(KILLS_OF_ONE);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
-fn five_hundred_kills_over_three_workers_lose_nothing_and_send_nothing_twice() {
+fn five_hundred_kills_of_three_workers_lose_and_repeat_nothing() {
     kill(500);
 }
 

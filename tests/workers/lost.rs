@@ -4,7 +4,7 @@ use super::{ended, everybody_once, in_small_shares, nobody_twice, sent, worker, 
 use crate::support::{Gateway, until};
 
 #[test]
-fn what_a_killed_worker_had_goes_on_elsewhere_and_what_was_open_is_in_doubt() {
+fn shard_of_a_killed_worker_continues_elsewhere_with_doubt() {
     // Where it dies, whether its messages had left by then, and how many answers it had.
     for (point, left) in [("intent.kept:2", false), ("answer.came:2", true), ("share.drawn:1", true)] {
         let gateway = Gateway::accepting();
@@ -29,7 +29,7 @@ fn what_a_killed_worker_had_goes_on_elsewhere_and_what_was_open_is_in_doubt() {
 }
 
 #[test]
-fn when_whoever_began_a_run_is_killed_workers_send_the_rest_and_the_next_start_ends_it() {
+fn workers_send_the_rest_after_the_starter_is_killed() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -50,7 +50,7 @@ fn when_whoever_began_a_run_is_killed_workers_send_the_rest_and_the_next_start_e
 }
 
 #[test]
-fn a_worker_that_is_told_to_end_gives_back_what_it_has() {
+fn stopped_worker_returns_its_shard() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -79,7 +79,7 @@ fn while_workers_have_shares_of_a_run_no_other_takes_its_place() {
 }
 
 #[test]
-fn a_run_that_is_gone_on_with_while_workers_send_it_is_sent_by_both() {
+fn resumed_run_is_sent_together_with_its_workers() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(240).through(&gateway).write();
     let worker = worker(&sale);

@@ -53,7 +53,7 @@ fn nobody_twice(gateway: &Gateway) -> BTreeSet<u64> {
 }
 
 #[test]
-fn a_worker_takes_shares_of_a_run_and_everybody_gets_one_message() {
+fn worker_takes_shards_and_each_recipient_gets_one_message() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -72,7 +72,7 @@ fn a_worker_takes_shares_of_a_run_and_everybody_gets_one_message() {
 }
 
 #[test]
-fn without_a_worker_a_shared_run_is_sent_by_whoever_began_it() {
+fn shared_run_without_workers_is_sent_by_its_starter() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(120).batches_of(7).through(&gateway).write();
     sale.run(&["--shared"]).exits(0);
@@ -83,7 +83,7 @@ fn without_a_worker_a_shared_run_is_sent_by_whoever_began_it() {
 }
 
 #[test]
-fn a_run_that_nobody_shared_is_no_workers_business() {
+fn unshared_run_takes_no_workers() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(30).through(&gateway).write();
     let worker = worker(&sale);
@@ -93,7 +93,7 @@ fn a_run_that_nobody_shared_is_no_workers_business() {
 }
 
 #[test]
-fn the_pace_is_that_of_all_processes_together() {
+fn rate_is_shared_by_all_processes() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(180).through(&gateway).write();
     let (one, two) = (worker(&sale), worker(&sale));
@@ -107,7 +107,7 @@ fn the_pace_is_that_of_all_processes_together() {
 }
 
 #[test]
-fn what_waits_for_the_pace_of_a_shared_run_is_in_no_doubt_when_its_process_dies() {
+fn waiting_envelope_is_not_in_doubt_after_a_kill() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(300).batches_of(10).delivery("rate: 50/s").delivery("in_flight: 4");
     let sale = draft.through(&gateway).profile("rate: 50/s").write();
@@ -121,12 +121,12 @@ fn what_waits_for_the_pace_of_a_shared_run_is_in_no_doubt_when_its_process_dies(
 }
 
 #[test]
-fn a_shared_run_needs_a_gateway() {
+fn shared_run_needs_a_gateway() {
     campaign().to(3).write().run(&["--shared"]).exits(2).says("`--shared` needs a gateway");
 }
 
 #[test]
-fn a_worker_without_the_profile_of_a_run_says_so_and_sends_nothing_of_it() {
+fn worker_without_the_profile_of_a_run_says_so() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(90).through(&gateway).write();
     sale.write_secret("others.yaml", "other:\n  base_url: http://127.0.0.1:9\n  api_key: { env: KEY }\n  rate: 1/s\n");

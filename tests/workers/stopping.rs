@@ -4,7 +4,7 @@ use super::{ended, everybody_once, in_small_shares, worker};
 use crate::support::{Answer, Gateway, Process, campaign, rejected, until};
 
 #[test]
-fn who_stops_a_run_stops_all_that_send_it_and_it_goes_on_later() {
+fn stop_stops_all_senders_of_a_run_and_it_resumes_later() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -23,7 +23,7 @@ fn who_stops_a_run_stops_all_that_send_it_and_it_goes_on_later() {
 }
 
 #[test]
-fn who_interrupts_the_process_that_began_a_run_stops_the_workers_too() {
+fn interrupt_of_the_starter_stops_its_workers_too() {
     let gateway = Gateway::accepting();
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -41,7 +41,7 @@ fn who_interrupts_the_process_that_began_a_run_stops_the_workers_too() {
 }
 
 #[test]
-fn three_requests_in_doubt_one_after_another_stop_all_whoever_sent_them() {
+fn three_doubtful_requests_in_a_row_stop_all_senders() {
     // The first is taken; then nothing is known of any.
     let gateway = Gateway::answering_then([Answer::Accept, Answer::Accept], Answer::CloseRead);
     let sale = in_small_shares(200).one_at_a_time().through(&gateway).write();
@@ -55,7 +55,7 @@ fn three_requests_in_doubt_one_after_another_stop_all_whoever_sent_them() {
 }
 
 #[test]
-fn first_messages_that_are_refused_stop_a_run_before_a_worker_sends_any() {
+fn rejected_first_messages_stop_a_run_before_any_worker_sends() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
     let sale = in_small_shares(200).through(&gateway).write();
     let worker = worker(&sale);
@@ -65,7 +65,7 @@ fn first_messages_that_are_refused_stop_a_run_before_a_worker_sends_any() {
 }
 
 #[test]
-fn a_worker_with_another_key_leaves_a_run_to_the_others() {
+fn worker_with_another_key_leaves_a_run_to_others() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     let mut command = sale.command(&["worker"]);
