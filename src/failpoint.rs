@@ -1,13 +1,12 @@
-//! Places on the way of a message at which a test has the process die, or stand still.
+//! Failpoints: places at which a test kills or suspends the process.
 //!
-//! They exist only with the feature `failpoints`, which nothing but the tests of this crate switches on: in any
-//! other build [`pass`] is empty. A failpoint ends or suspends the process, or does nothing; it must not decide anything
-//! else.
+//! They exist only with the feature `failpoints`, which only the tests of this crate enable: in other builds [`pass`]
+//! is empty. A failpoint ends or suspends the process, or does nothing; it must not decide anything else.
 
 #[cfg(feature = "failpoints")]
 pub(crate) use armed::pass;
 
-/// The process comes by the place of that name.
+/// The process passes the place with this name.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub(crate) fn pass(_: &str) {}
@@ -18,12 +17,11 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The environment variable that arms one: `name:count`; behind another colon what is done instead of dying:
-    /// `panic`, `stay`, which is to stand there for ever, or `sleep`, which is to be suspended with the whole process until
-    /// somebody wakes it.
+    /// The environment variable of the failpoint: `name:count`, with an optional action after another colon: `panic`,
+    /// `stay`, which blocks for ever, or `sleep`, which suspends the whole process until a test wakes it.
     const VARIABLE: &str = "CAMPAIGN_FAILPOINT";
 
-    /// By then a process is suspended that asked to be, however busy its machine is.
+    /// The time within which the suspension takes effect, even on a busy machine.
     #[cfg(unix)]
     const SUSPEND_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -47,15 +45,15 @@ mod armed {
         }
     }
 
-    /// The process comes by the place of that name, and dies there if it is told to: as by SIGKILL, nothing is
-    /// flushed, closed or put in order.
+    /// The process passes the place with this name, and dies there if it is armed: as by SIGKILL, nothing is flushed,
+    /// closed or cleaned up.
     pub(crate) fn pass(name: &str) {
         let armed = ARMED.get_or_init(|| ArmedFailpoint::parse(&std::env::var(VARIABLE).ok()?));
         let Some(armed) = armed.as_ref().filter(|armed| armed.name == name) else { return };
         if armed.passes.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
             return;
         }
-        // A test tells by this line that it died here; a reader that is gone changes nothing.
+        // A test recognizes by this line that the process died here. A closed pipe changes nothing.
         let _ = writeln!(std::io::stderr(), "failpoint {name} went off");
         match armed.otherwise.as_deref() {
             Some("panic") => panic!("failpoint {name}"),
@@ -67,8 +65,8 @@ mod armed {
                 use rustix::process::{Signal, getpid, kill_process};
 
                 let _ = kill_process(getpid(), Signal::STOP);
-                // The system tells another thread first, and this one runs on until it is stopped too. What it measures
-                // goes by while it is suspended, so that it goes on at once when it is woken.
+                // The signal reaches another thread first, and this one continues until it is stopped too. Its sleep
+                // ends during the suspension, so that it continues at once after it is woken.
                 std::thread::sleep(SUSPEND_LIMIT);
             }
             _ => std::process::abort(),

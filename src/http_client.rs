@@ -4,10 +4,10 @@ use std::sync::Once;
 
 use reqwest::{Client, ClientBuilder, redirect, retry};
 
-/// Builds a client that sends each request once, only to its own address.
+/// Builds a client that sends each request once and only to its own URL.
 ///
-/// A retry or a redirect would send the body, including the key, a second time. The proxy of an environment variable is
-/// not one that the operator chose for the gateway.
+/// A retry or a redirect would send the body, including the key, a second time. A proxy in an environment variable was
+/// not chosen by the operator for the gateway.
 pub(crate) fn builder() -> ClientBuilder {
     static PROVIDER: Once = Once::new();
     // This fails only if the process already has a provider, and then TLS uses that one.
@@ -15,9 +15,9 @@ pub(crate) fn builder() -> ClientBuilder {
     Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy().referer(false)
 }
 
-/// The same for a plain HTTP server, without reading the certificates of the system.
+/// The same for a plain HTTP server, without reading the system's certificates.
 ///
-/// Reading them takes most of the CPU that a short command needs.
+/// Reading them takes most of the CPU time of a short command.
 pub(crate) fn plain_builder() -> ClientBuilder {
     builder().tls_certs_only([])
 }

@@ -1,4 +1,4 @@
-//! The binary: collects the arguments, calls the command line, exits with its code.
+//! The binary: passes the arguments to the command line and exits with its code.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! Folders and files that nobody but their owner can read: people's numbers and messages stand in them.
+//! Private files and folders: only their owner can read them, because they contain numbers and messages.
 //!
-//! A system without such modes protects them only as it protects the folder that they are in. Which folders and
-//! files are private is for those to say who need them; here it must not be decided.
+//! A system without such modes protects them only as well as their folder. Callers decide which files are private; this
+//! module must not.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
@@ -15,24 +15,23 @@ const FOLDER_MODE: u32 = 0o700;
 #[cfg(unix)]
 const FILE_MODE: u32 = 0o600;
 
-/// What becomes of what a file already holds.
+/// How an existing file is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExistingFile {
-    /// It stays, and can be written over.
+    /// The content is kept and can be overwritten.
     Keep,
-    /// It goes.
+    /// Its content is removed.
     Truncate,
-    /// It stays, and everything is written behind it.
+    /// It is appended to.
     Append,
-    /// It stays, and no file is opened: not even a link may have the name.
+    /// An existing file or symbolic link is an error.
     CreateNew,
 }
 
-/// Creates a folder and those above it that are missing, so that a power cut takes none of them away again; one that
-/// is there keeps its mode.
+/// Creates a folder with missing parents durably. An existing folder keeps its mode.
 ///
 /// # Errors
-/// When one of them cannot be created or brought to the disk, or something else has its name.
+/// If one of them cannot be created or synced, or another file has its name.
 pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above.filter(|above| !above.is_dir()) {
@@ -43,30 +42,30 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER_MODE);
     match builder.create(path) {
         Err(error) if !path.is_dir() => Err(error),
-        // Also of one that is there: who made it may have been killed before the next line.
+        // An existing folder is synced too: its creator might have been killed before that.
         _ => sync_entry(path),
     }
 }
 
-/// Brings the name of a file or folder to the disk, which is an entry of the folder that it stands in.
+/// Syncs the directory entry of a file or folder.
 ///
 /// # Errors
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) fn sync_entry(path: &Path) -> io::Result<()> {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     sync_folder(above.unwrap_or(Path::new(".")))
 }
 
-/// Brings the entries of a folder to the disk, where it can be opened and its file system knows how.
+/// Syncs the entries of a folder, if it can be opened and the file system supports it.
 ///
 /// # Errors
-/// When the disk fails.
+/// If the disk fails.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
     let folder = match File::open(path) {
-        // Such as `/home`, which everybody may pass and nobody list: what stands there was not made by us.
+        // Such as `/home`, which users can pass but not list. Its entries are not ours.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
         opened => opened?,
     };
@@ -76,10 +75,10 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Opens a file to be written, and creates it where there is none; one that is there keeps its mode.
+/// Opens a file for writing and creates it if it is missing. An existing file keeps its mode.
 ///
 /// # Errors
-/// When it cannot be created or opened.
+/// If it cannot be created or opened.
 pub(crate) fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match existing {
@@ -93,22 +92,22 @@ pub(crate) fn open_file(path: &Path, existing: ExistingFile) -> io::Result<File>
     options.open(path)
 }
 
-/// Who can reach a file or folder besides its owner.
+/// Access to a file or folder for others than its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileAccess {
     /// The mode, with the special bits.
     pub(crate) mode: u32,
     /// Whether everyone on this machine can read the file or list the folder.
     pub(crate) everyone_reads: bool,
-    /// Whether everyone on this machine can change the file or what is in the folder.
+    /// Whether everyone on this machine can change the file or the contents of the folder.
     pub(crate) everyone_writes: bool,
-    /// Whether what is made in the folder belongs to the folder's group.
+    /// Whether new files in the folder belong to the folder's group.
     pub(crate) gives_its_group: bool,
-    /// Whether it is a folder such as `/tmp`, in which everyone has files of their own.
+    /// Whether it is a shared temporary folder such as `/tmp`.
     pub(crate) is_shared_temporary: bool,
 }
 
-/// Who can reach a file or folder; nothing if it does not exist, or where the system has no such modes.
+/// Reads who can access a file or folder. `None` if it does not exist or the system has no such modes.
 pub(crate) fn read_access(path: &Path) -> Option<FileAccess> {
     #[cfg(unix)]
     {
@@ -128,11 +127,11 @@ pub(crate) fn read_access(path: &Path) -> Option<FileAccess> {
     }
 }
 
-/// Writes zeros over all that a file holds, and brings them to the disk. What the disk keeps of it elsewhere, nobody can reach
+/// Overwrites the content of a file with zeros and syncs it. Other copies of the blocks on the disk cannot be reached
 /// from here.
 ///
 /// # Errors
-/// When it cannot be written.
+/// If it cannot be written.
 pub(crate) fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
     let length = file.metadata()?.len();
     file.rewind()?;
@@ -140,10 +139,10 @@ pub(crate) fn overwrite_with_zeros(file: &mut File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Closes a file to others that was there before and may be open to them; what is no regular file is left alone.
+/// Restricts an existing file to its owner. A file that is not regular is left alone.
 ///
 /// # Errors
-/// When its mode cannot be read or set.
+/// If its mode cannot be read or set.
 pub(crate) fn restrict_to_owner(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     if file.metadata()?.is_file() {

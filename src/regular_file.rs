@@ -1,27 +1,28 @@
-//! Opening the files that people name, which have to be regular ones.
+//! Opening user files that must be regular files.
 //!
-//! A pipe would be waited for, a device has no end, and a folder has nothing to read. What a file holds, and how much
-//! of it may be read, is for those to say who open it.
+//! A pipe would block, a device has no end, and a folder has no content. Callers decide what a file may contain and how
+//! much of it is read.
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a file was refused for want of a handle.
+/// Whether a file could not be opened for lack of a handle.
 static WITHOUT_HANDLE: AtomicBool = AtomicBool::new(false);
 
-/// Whether a file could not be opened since the process started because it, or the system, had no handle left.
+/// Whether a file could not be opened since the start of the process because the process or the system had no handle
+/// left.
 ///
-/// No file is to blame for that, whatever the finding about it says.
+/// The file is not the cause, even if the finding names it.
 pub(crate) fn ran_out_of_handles() -> bool {
     WITHOUT_HANDLE.load(Ordering::Relaxed)
 }
 
-/// Opens the regular file at `path` to be read; never waits for somebody who writes to it.
+/// Opens the regular file at `path` for reading, without waiting for a writer.
 ///
 /// # Errors
-/// When it cannot be opened, or is no regular file; the error says what it is instead.
+/// If it cannot be opened, or is not a regular file; the error says what it is.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -30,12 +31,12 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     require_regular(options.open(path).map_err(note_missing_handle)?)
 }
 
-/// The same file, if it is a regular one.
+/// Returns the file if it is regular.
 ///
 /// # Errors
-/// When it is no regular file; the error says what it is instead.
+/// If it is not a regular file; the error says what it is.
 pub(crate) fn require_regular(file: File) -> io::Result<File> {
-    // Asked of what was opened, so that nothing can take its place in between.
+    // The opened file is checked, so that it cannot be replaced in between.
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
         return Ok(file);
@@ -44,7 +45,7 @@ pub(crate) fn require_regular(file: File) -> io::Result<File> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a regular file")))
 }
 
-/// The same error; one that tells of handles and not of the file is remembered, and says where they are counted.
+/// Returns the error. An error about file handles is remembered, and its message says where to see the limit.
 pub(crate) fn note_missing_handle(error: io::Error) -> io::Error {
     #[cfg(unix)]
     {
@@ -59,7 +60,7 @@ pub(crate) fn note_missing_handle(error: io::Error) -> io::Error {
     error
 }
 
-/// A pipe is opened although nobody writes to it; to a regular file this means nothing.
+/// A pipe opens without a writer. The flag has no effect on a regular file.
 #[cfg(unix)]
 fn nonblocking_flags() -> i32 {
     rustix::fs::OFlags::NONBLOCK.bits().cast_signed()

@@ -353,17 +353,17 @@ fn command_reference_is_the_help_of_every_command() {
 
 /// The files that connect to another process, each with what `docs/security.md` says of it.
 const CONNECTING: [(&str, &str); 11] = [
-    ("src/cli/serve/visitors.rs", "| the address of the dashboard |"),
+    ("src/cli/serve.rs", "| the address of the dashboard |"),
     ("src/connector/approval.rs", "| `campaign connector` on this machine |"),
-    ("src/gateway/hook_test.rs", "| your own `hook: { public_url }` |"),
+    ("src/gateway/webhook_urls.rs", "| your own `hook: { public_url }` |"),
     ("src/gateway/json_api/http.rs", "| the gateway: `base_url` |"),
     ("src/ledger/postgres/opening.rs", "| the ledger: `postgres://…` |"),
-    ("src/ledger/postgres/takeover.rs", "| the ledger: `postgres://…` |"),
+    ("src/ledger/postgres/transfer.rs", "| the ledger: `postgres://…` |"),
     ("src/ledger/postgres/transaction.rs", "| the ledger: `postgres://…` |"),
     ("src/notify/post.rs", "| a receiver of notifications: `notify: { url }` |"),
     ("src/runs/fetch/query.rs", "| a database: `recipients: { sql, from }` |"),
     ("src/runs/fetch/url.rs", "| a list: `recipients: { url }`"),
-    ("src/sandbox/doors/posting.rs", "| webhook receivers of a rehearsal |"),
+    ("src/sandbox/server/webhook_client.rs", "| webhook receivers of a rehearsal |"),
 ];
 
 /// The source of a file without comments and tests.

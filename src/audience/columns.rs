@@ -1,32 +1,32 @@
-//! The header becomes columns with names, one of which is `phone`.
+//! Columns of a recipient list: header names, `columns` of the campaign, and checks of both.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-use super::chunk::Chunk;
-use super::evidence::{self, PhoneTally};
-use super::header_match::{HeaderIndex, HeaderMatch};
-use super::phone_columns::PhoneColumns;
+use super::digits::is_invisible;
+use super::list_findings::mask_numbers;
+use super::phone_columns;
+use super::phone_columns::{PhoneColumns, PhoneTally};
 use super::phones::resembles_number;
-use super::quoted_lines::find_quoted_lines;
-use super::records::HeaderLine;
-use super::trouble::mask_numbers;
+use super::reader::Chunk;
+use super::records::{HeaderLine, find_quoted_lines};
 use crate::domain::variable::is_variable;
 use crate::domain::{Region, choose_plural, format_count};
 use crate::finding::{Finding, did_you_mean, join_alternatives, join_names, rules};
 
-/// The name of the column that holds the numbers.
+/// The name of the phone column.
 const PHONE: &str = "phone";
-/// The most columns with the name of an earlier one that are told one by one.
+/// At most this many columns with the name of an earlier column are reported.
 const MAX_REPORTED: usize = 20;
 
-/// What a campaign says about its list.
+/// Settings of the campaign for its recipient list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListSettings {
     /// Template names and the headers that get them; other headers keep their own name.
     pub columns: Vec<(String, String)>,
-    /// The region whose national numbers are valid.
+    /// The region for which national numbers are valid.
     pub region: Option<Region>,
-    /// Whether a list without anybody is fine.
+    /// Whether the list may have no recipients.
     pub may_be_empty: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct ListHeader {
 }
 
 impl ListHeader {
-    /// The headers as they stand in the file, trimmed; one may be empty.
+    /// The headers from the file, trimmed. A header can be empty.
     #[must_use]
     pub fn headers(&self) -> &[String] {
         &self.headers
@@ -71,7 +71,7 @@ impl ListHeader {
     }
 }
 
-/// The columns of a list that is refused, each of whose names means one of them.
+/// The columns of a rejected list. Each name refers to one column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedColumns {
     /// The headers.
@@ -80,19 +80,20 @@ pub struct NamedColumns {
     pub names: Vec<String>,
 }
 
-/// The columns' names, and what is wrong with them.
+/// The names of the columns, and problems with them.
 #[derive(Clone)]
 pub(super) struct ColumnNames {
     names: Vec<String>,
-    /// The columns called `phone`, the first choice first.
+    /// The columns named `phone`, in order of preference.
     phones: Vec<usize>,
     findings: Vec<Finding>,
-    /// Whether the campaign says which column holds the numbers, rightly or not.
+    /// Whether the campaign names the phone column, correctly or not.
     phone_was_named: bool,
 }
 
 impl ColumnNames {
-    /// The columns that texts can use, even those with wrong names: a wrong name is reported once, and not for each use.
+    /// The columns that templates can use, including those with wrong names: a wrong name is reported once, not for
+    /// each use.
     pub(super) fn into_columns(self, line: &HeaderLine, settings: &ListSettings) -> NamedColumns {
         let (mut columns, mut seen) = (NamedColumns::default(), HashSet::new());
         let of_list = line.headers.iter().zip(&self.names);
@@ -106,13 +107,13 @@ impl ColumnNames {
         columns
     }
 
-    /// The column called `phone`; the first choice if there are several.
+    /// The first column named `phone`.
     pub(super) fn phone(&self) -> Option<usize> {
         self.phones.first().copied()
     }
 }
 
-/// Gives every column its name.
+/// Names the columns.
 pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> ColumnNames {
     let headers = &line.headers;
     let mut findings = Vec::new();
@@ -144,7 +145,7 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
         .map(|column| match given[column] {
             Some(name) => name.to_owned(),
             None if headers[column].is_empty() => format!("column_{}", column + 1),
-            // The first choice has the name.
+            // The first choice has this name.
             None if headers[column] == PHONE && phones.contains(&column) => format!("{PHONE}_{}", column + 1),
             None => headers[column].clone(),
         })
@@ -156,12 +157,12 @@ pub(super) fn name_columns(line: &HeaderLine, settings: &ListSettings) -> Column
     ColumnNames { names, phones, findings, phone_was_named }
 }
 
-/// The columns, once the first records have been looked at.
+/// The columns, checked against the first records.
 ///
 /// # Errors
 ///
-/// Every finding about the header: names that clash or are missing, and numbers that stand in
-/// another column or belong to a region that was not told.
+/// All findings about the header: duplicate or missing names, and phone numbers that are in another column or that need
+/// a region.
 pub(super) fn resolve_columns(
     names: ColumnNames,
     line: &HeaderLine,
@@ -194,7 +195,7 @@ pub(super) fn resolve_columns(
     }
 }
 
-/// The finding about a first row that is the name of the list, while the next one names its columns.
+/// The finding about a title in the first row, if the second row looks like the header.
 pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let headers = &line.headers;
     let filled = |cells: &mut dyn Iterator<Item = &str>| cells.filter(|cell| !cell.trim().is_empty()).count();
@@ -206,7 +207,7 @@ pub(super) fn find_title(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     Some(title_finding(line, column))
 }
 
-/// The same of a list without a column of numbers, whose rows have cells and whose first row has none.
+/// The same for a list without a phone column: the first row is text, and the other rows contain delimiters.
 pub(super) fn find_title_without_phones(line: &HeaderLine, sample: &Chunk) -> Option<Finding> {
     let is_row = |cell: &str| [',', ';', '\t', '|'].into_iter().any(|delimiter| cell.contains(delimiter));
     let are_rows = line.headers.len() == 1 && sample.iter().any(|record| record.fields.iter().any(is_row));
@@ -251,7 +252,7 @@ fn unknown_header(line: &HeaderLine, name: &str, header: &str) -> Finding {
     Finding::new(&rules::RECIPIENTS_UNKNOWN_COLUMN, message).at(line.spot().place(line.spot().full_span())).help(help)
 }
 
-/// The header of the spreadsheet column with these letters, such as `B` or `AA`.
+/// The header of the spreadsheet column with these letters, for example `B` or `AA`.
 fn header_by_letters<'l>(line: &'l HeaderLine, letters: &str) -> Option<&'l str> {
     let is_letters = (1..=2).contains(&letters.len()) && letters.bytes().all(|byte| byte.is_ascii_uppercase());
     let digits = letters.bytes().filter(|_| is_letters).map(|letter| usize::from(letter - b'A') + 1);
@@ -285,7 +286,7 @@ fn column_with_two_names(line: &HeaderLine, column: usize, names: [&str; 2]) -> 
         .help("keep one of the names")
 }
 
-/// The columns that have the name of an earlier one; of very many the first ones.
+/// The columns with the name of an earlier one, at most [`MAX_REPORTED`].
 fn duplicate_names(line: &HeaderLine, names: &[String]) -> Vec<Finding> {
     let mut firsts = HashMap::with_capacity(names.len());
     let repeated = names.iter().enumerate().filter_map(|(column, name)| {
@@ -316,11 +317,11 @@ fn duplicate_name(line: &HeaderLine, name: &str, columns: [usize; 2]) -> Finding
 
 fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region>) -> Finding {
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, format!("no column is named `{PHONE}`"));
-    match evidence::find_phone_column(sample, &line.headers, region) {
+    match phone_columns::find_phone_column(sample, &line.headers, region) {
         Some(found) => {
             let header = &line.headers[found.column];
             let region = found.region.map_or_else(String::new, |region| format!(" and `region: {region}`"));
-            let others = evidence::find_other_phone_columns(sample, line.headers.len(), found);
+            let others = phone_columns::find_other_phone_columns(sample, line.headers.len(), found);
             let others: String = others
                 .iter()
                 .map(|other| format!("; `{}` also contains phone numbers", line.headers[*other]))
@@ -336,7 +337,7 @@ fn missing_phone_column(line: &HeaderLine, sample: &Chunk, region: Option<Region
     }
 }
 
-/// A phone column whose cells are no numbers, where it is known what was meant.
+/// The finding about a phone column whose cells are not numbers, if the intended column is known.
 fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: Option<Region>) -> Option<Finding> {
     let tally = PhoneTally::for_column(sample, phone, region);
     if tally.filled == 0 || tally.has_mostly_phones() {
@@ -352,16 +353,96 @@ fn check_phone_column(line: &HeaderLine, sample: &Chunk, phone: usize, region: O
     let finding = Finding::new(&rules::RECIPIENTS_PHONE_COLUMN, message).at(line.header_place(phone));
     if region.is_none()
         && tally.valid == 0
-        && let Some(home) = evidence::guess_region(sample, phone)
+        && let Some(home) = phone_columns::guess_region(sample, phone)
     {
         return Some(finding.help(format!(
             "write `region: {home}` under `recipients`, or add `+` and the country code in the file; the numbers have \
                 no country code"
         )));
     }
-    let found = evidence::find_phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
+    let found =
+        phone_columns::find_phone_column(sample, &line.headers, region).filter(|found| found.column != phone)?;
     let other = &line.headers[found.column];
     Some(finding.help(format!(
         "write `columns: {{ {PHONE}: {other:?} }}` under `recipients`; `{other}` contains phone numbers"
     )))
+}
+
+/// An index of the headers of a list that tolerates different spellings.
+pub(super) struct HeaderIndex<'h> {
+    exact: HashMap<&'h str, usize>,
+    headers: &'h [String],
+    /// The columns by normalized header. Built on first use.
+    forgiving: OnceCell<HashMap<String, Vec<usize>>>,
+}
+
+/// The result of a header lookup.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum HeaderMatch {
+    Column(usize),
+    /// Several columns match, none of them exactly.
+    Several(Vec<usize>),
+    Nothing,
+}
+
+impl<'h> HeaderIndex<'h> {
+    pub(super) fn of(headers: &'h [String]) -> Self {
+        let mut exact = HashMap::with_capacity(headers.len());
+        for (column, header) in headers.iter().enumerate() {
+            exact.entry(header.as_str()).or_insert(column);
+        }
+        Self { exact, headers, forgiving: OnceCell::new() }
+    }
+
+    /// The first column with exactly this header, or else the only column that matches after normalization.
+    pub(super) fn find(&self, header: &str) -> HeaderMatch {
+        if let Some(&column) = self.exact.get(header.trim()) {
+            return HeaderMatch::Column(column);
+        }
+        let forgiving = self.forgiving.get_or_init(|| {
+            let mut columns: HashMap<String, Vec<usize>> = HashMap::with_capacity(self.headers.len());
+            for (column, header) in self.headers.iter().enumerate().filter(|(_, header)| !header.is_empty()) {
+                columns.entry(normalize_header(header)).or_default().push(column);
+            }
+            columns
+        });
+        match forgiving.get(&normalize_header(header)).map(Vec::as_slice) {
+            None => HeaderMatch::Nothing,
+            Some([column]) => HeaderMatch::Column(*column),
+            Some(several) => HeaderMatch::Several(several.to_vec()),
+        }
+    }
+}
+
+/// The header without differences in case, width of spaces, form of apostrophes, and invisible characters.
+fn normalize_header(header: &str) -> String {
+    let plain = header.chars().filter(|character| !is_invisible(*character)).map(|character| match character {
+        '\u{2019}' | '\u{2018}' | '\u{2bc}' | '`' | '\u{b4}' => '\'',
+        other => other,
+    });
+    let plain: String = plain.collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_is_found_by_a_similar_spelling() {
+        let headers = ["Phone", "Ім’я  клієнта", "NAME", "Name", "city", "City", ""].map(str::to_owned);
+        let headers = HeaderIndex::of(&headers);
+        for (written, meant) in [
+            ("Phone", HeaderMatch::Column(0)),
+            ("phone", HeaderMatch::Column(0)),
+            (" \u{a0}PHONE\u{200b} ", HeaderMatch::Column(0)),
+            ("ім'я\u{a0}клієнта", HeaderMatch::Column(1)),
+            ("Name", HeaderMatch::Column(3)),
+            ("name", HeaderMatch::Several(vec![2, 3])),
+            ("city", HeaderMatch::Column(4)),
+            ("street", HeaderMatch::Nothing),
+        ] {
+            assert_eq!(headers.find(written), meant, "{written:?}");
+        }
+    }
 }

@@ -1,34 +1,34 @@
-//! A cell's number without its decoration: what people write, reduced to a plus sign and digits.
+//! Digits of a phone number: a cell's text without decoration, reduced to a plus sign and digits.
 //!
-//! Says what kind of text is no number at all; whether a number exists is not known here.
+//! This module explains why a text is not a number. It does not check whether a number exists.
 
 use std::borrow::Cow;
 
 use super::PhoneProblem;
 
-/// A number as it would be dialled.
+/// The digits of a phone number, as dialled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct DialledDigits {
-    /// Whether a plus sign stands before the digits.
+    /// Whether a plus sign precedes the digits.
     pub(super) plus: bool,
-    /// How many digits there are, zeros in front included.
+    /// The number of digits, including leading zeros.
     pub(super) len: u32,
     /// The digits as one number.
     pub(super) value: u64,
 }
 
-/// Fewer digits than this are no number of their own.
+/// Fewer digits than this cannot be a complete number.
 const SHORT: u32 = 7;
 
 impl DialledDigits {
-    /// The most digits that are kept; E.164 has 15, a prefix may stand before them.
+    /// The maximum number of digits. E.164 allows 15, and a prefix can precede them.
     const MAX_LENGTH: u32 = 18;
 
-    /// The number that a cell holds.
+    /// The number in a cell.
     ///
     /// # Errors
     ///
-    /// The cell is empty, holds several numbers, or something that is no number.
+    /// The cell is empty, contains several numbers, or is not a number.
     pub(super) fn parse(text: &str) -> Result<Self, PhoneProblem> {
         let text = without_invisible(text);
         let text = without_decimals(without_scheme(text.trim()));
@@ -54,12 +54,12 @@ impl DialledDigits {
         number.check(text, separated)
     }
 
-    /// The digits with their zeros in front.
+    /// The digits with leading zeros.
     pub(super) fn format_digits(self) -> String {
         format!("{:0width$}", self.value, width = self.len as usize)
     }
 
-    /// Whether this is long enough to be a whole number with its area code.
+    /// Whether the number is long enough to be complete with its area code.
     pub(super) fn is_long(self) -> bool {
         self.len > SHORT + 1
     }
@@ -89,7 +89,7 @@ fn without_scheme(text: &str) -> &str {
     }
 }
 
-/// A spreadsheet that takes a number for a quantity writes `380501234567.0`.
+/// Spreadsheets write a number as `380501234567.0` if they treat it as a quantity.
 fn without_decimals(text: &str) -> &str {
     let whole = text.trim_end_matches('0');
     match whole.strip_suffix(['.', ',']) {
@@ -113,20 +113,20 @@ fn digit_value(character: char) -> Option<u64> {
     Some(u64::from(u32::from(character) - u32::from(zero)))
 }
 
-/// Characters that people and programs put into numbers and that mean nothing.
+/// Characters without meaning that people and programs put into numbers.
 fn is_decoration(character: char) -> bool {
     match character {
         '-' | '(' | ')' | '.' | '\'' | '"' | '=' | '[' | ']' | '~' | '_' | '`' => true,
         // dashes, minus, dots and quotation marks of typesetting
         '\u{2010}'..='\u{2015}' | '\u{2043}' | '\u{2212}' | '\u{b7}' | '\u{2022}' => true,
         '\u{2018}'..='\u{201f}' | '\u{2bc}' | '\u{b4}' | '\u{ab}' | '\u{bb}' => true,
-        // what keyboards of East Asia write
+        // East Asian keyboards
         '（' | '）' | '－' | '﹣' | '．' | '～' | '\u{301c}' | '\u{30fc}' => true,
         other => other.is_whitespace(),
     }
 }
 
-/// The text without invisible characters, which contact lists and messengers put around numbers.
+/// The text without invisible characters, which contact lists and messengers add around numbers.
 fn without_invisible(text: &str) -> Cow<'_, str> {
     match !text.is_ascii() && text.contains(is_invisible) {
         true => text.chars().filter(|character| !is_invisible(*character)).collect::<String>().into(),
@@ -158,7 +158,7 @@ pub(super) fn is_invisible(character: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Why a text with that character is no number.
+/// Why text with this character is not a number.
 fn explain_character(text: &str, character: char) -> PhoneProblem {
     if !character.is_alphabetic() {
         PhoneProblem::Sign(character)
@@ -182,12 +182,12 @@ fn has_words_before_number(text: &str) -> bool {
     has_words && text.split(char::is_alphabetic).any(|words| count_digits(words) > SHORT + 1)
 }
 
-/// Whether the text is a quantity such as `3.80501E+11`.
+/// Whether the text is a number in scientific notation, such as `3.80501E+11`.
 pub(super) fn is_scientific(text: &str) -> bool {
     PowerOfTen::parse(text).is_some()
 }
 
-/// The digits of a quantity such as `3.80501234538E+11`. `None` if a digit is missing.
+/// The digits of a number in scientific notation, such as `3.80501234538E+11`. `None` if a digit is missing.
 #[must_use]
 pub fn expand_power_of_ten(text: &str) -> Option<String> {
     let PowerOfTen { plus, whole, fraction, exponent } = PowerOfTen::parse(text)?;
@@ -197,7 +197,7 @@ pub fn expand_power_of_ten(text: &str) -> Option<String> {
 
 /// A quantity in scientific notation: `3.80501E+11`.
 struct PowerOfTen<'t> {
-    /// The plus sign before it, if there is one.
+    /// The plus sign before the number, if any.
     plus: &'t str,
     whole: &'t str,
     fraction: &'t str,
@@ -217,8 +217,8 @@ impl<'t> PowerOfTen<'t> {
     }
 }
 
-/// Separators are decoration only where they do not part two runs of digits, or part them with a
-/// slash as some countries do behind the area code. Anything else could join two people's numbers.
+/// Rejects separators between two runs of digits, because they could join the numbers of two people. A slash is
+/// accepted, because some countries write it after the area code.
 fn check_parts(text: &str) -> Result<(), PhoneProblem> {
     let parts =
         |separators: &[char]| -> Vec<u32> { text.split(separators).map(count_digits).filter(|&len| len > 0).collect() };

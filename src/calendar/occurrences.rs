@@ -1,15 +1,58 @@
-//! The occurrences of a schedule: which moment a local time is, whatever the clocks do that day.
+//! Schedules and their occurrences: the moments at which a campaign is due, across clock changes.
 
-use jiff::civil::DateTime;
+use std::time::Duration;
+
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp, ToSpan as _, Zoned};
 
-use super::Schedule;
+use super::Timing;
+
+/// A campaign's schedule, with the maximum delay of an occurrence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// The local times.
+    pub timing: Timing,
+    /// The time zone of the local times.
+    pub zone: TimeZone,
+    /// The last day with an occurrence, if there is one.
+    pub ends: Option<Date>,
+    /// How late an occurrence may begin.
+    pub grace: Duration,
+    /// How long an occurrence waits for its list. Without it, the list must exist at the start.
+    pub wait_for_file: Option<Duration>,
+}
+
+impl Schedule {
+    /// The occurrences after a moment, earliest first.
+    #[must_use]
+    pub fn occurrences_after(&self, moment: Timestamp) -> Occurrences<'_> {
+        Occurrences::new(self, moment)
+    }
+
+    /// The maximum delay of an occurrence. Only an occurrence that waits for its list can exceed `grace`.
+    #[must_use]
+    pub fn latest_delay(&self) -> Duration {
+        self.grace.max(self.wait_for_file.unwrap_or_default())
+    }
+
+    /// Whether there is more than one occurrence after a moment.
+    #[must_use]
+    pub fn repeats_after(&self, moment: Timestamp) -> bool {
+        self.occurrences_after(moment).nth(1).is_some()
+    }
+
+    /// The name of the zone in the IANA database.
+    #[must_use]
+    pub fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+}
 
 /// One firing of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// The local time that is meant, which clocks may never show.
+    /// The scheduled local time. A clock change can skip it.
     pub nominal: DateTime,
     /// The moment.
     pub at: Timestamp,
@@ -23,51 +66,51 @@ impl Occurrence {
         self.local_time().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
     }
 
-    /// The occurrence of this local time; nothing beyond the times that there are.
+    /// The occurrence at a local time. `None` outside the supported range.
     ///
-    /// A local time that does not exist is the first moment after those that are left out; of one that comes twice it is the
-    /// first.
+    /// A local time that a clock change skips moves to the moment of the change. A repeated local time means its first
+    /// occurrence.
     #[must_use]
     pub fn at_local_time(nominal: DateTime, zone: &TimeZone) -> Option<Self> {
         Some(Self { nominal, at: resolve_local_time(nominal, zone)?.0, zone: zone.clone() })
     }
 
-    /// What clocks show at its moment.
+    /// The local time at the moment of the occurrence.
     #[must_use]
     pub fn local_time(&self) -> Zoned {
         self.at.to_zoned(self.zone.clone())
     }
 
-    /// The name of its zone, as the database has it.
+    /// The name of the zone in the IANA database.
     #[must_use]
     pub fn zone_name(&self) -> &str {
         self.zone.iana_name().unwrap_or("UTC")
     }
 
-    /// The local time that is meant, as people write it: `2026-12-01 10:00`.
+    /// The scheduled local time: `2026-12-01 10:00`.
     #[must_use]
     pub fn format_nominal(&self) -> String {
         self.nominal.strftime("%Y-%m-%d %H:%M").to_string()
     }
 }
 
-/// The occurrences of a schedule after a moment, the first first; no two at the same moment.
+/// The occurrences of a schedule after a moment, earliest first, each moment once.
 #[derive(Debug)]
 pub struct Occurrences<'s> {
     schedule: &'s Schedule,
     after: Timestamp,
-    /// The first local time that was not looked at.
+    /// The first local time that is not examined yet.
     from: Option<DateTime>,
 }
 
 impl<'s> Occurrences<'s> {
     pub(super) fn new(schedule: &'s Schedule, after: Timestamp) -> Self {
-        // Nothing that the clocks showed before is later than what they show now, since of two the first counts.
+        // Earlier local times cannot be later moments, because a repeated local time means its first occurrence.
         let from = Some(after.to_zoned(schedule.zone.clone()).datetime());
         Self { schedule, after, from }
     }
 
-    /// The next local time with its moment, and whether clocks show it.
+    /// The next local time with its moment, and whether that local time exists.
     fn find_from(&self, from: DateTime) -> Option<(DateTime, Timestamp, bool)> {
         let nominal = self.schedule.timing.first_from(from)?;
         if self.schedule.ends.is_some_and(|last| nominal.date() > last) {
@@ -88,7 +131,7 @@ impl Iterator for Occurrences<'_> {
                 self.find_from(from)?
             };
             self.from = next_minute(nominal);
-            // Local times that do not exist fall on one moment, and with them the first that exists again.
+            // All skipped local times share one moment with the first local time after the change.
             while let Some((later, same, there)) = self.from.filter(|_| !exists).and_then(|from| self.find_from(from))
                 && same == at
             {
@@ -109,7 +152,7 @@ fn next_minute(local: DateTime) -> Option<DateTime> {
     local.checked_add(minute).ok()
 }
 
-/// The moment of a local time, and whether clocks show that time.
+/// The moment of a local time, and whether that local time exists.
 fn resolve_local_time(local: DateTime, zone: &TimeZone) -> Option<(Timestamp, bool)> {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     match ambiguous.offset() {

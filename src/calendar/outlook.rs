@@ -1,79 +1,87 @@
-//! The outlook of a run: when its messages can leave, by its windows, its end, its rate and `per_day`.
+//! Forecasts of runs: when messages can leave, given sending windows, the end of the run, the rate and the daily
+//! limits.
 //!
-//! Only this module combines them. The caller names the start: the current time for a run by hand, and a date of the schedule
-//! for a scheduled run.
+//! Only this module combines these limits. The caller chooses the start: the current time for a manual run, or an
+//! occurrence for a scheduled run.
+
+#[cfg(test)]
+#[path = "outlook_tests.rs"]
+mod tests;
 
 use std::time::Duration;
 
-use jiff::{Timestamp, ToSpan as _};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ToSpan as _, Zoned};
+use serde::{Deserialize, Serialize};
 
-use super::{Capacity, DailyLimits, Occurrence, Schedule, Windows};
+use super::{Occurrence, Schedule, Windows};
 
-/// How many days of a run are calculated at most. The finish of longer runs is unknown.
+/// The maximum number of days that a forecast calculates. The finish of longer runs is unknown.
 const MAX_RUN_DAYS: i64 = 400;
-/// How many occurrences of a schedule are judged at most.
+/// The maximum number of occurrences in a forecast.
 const MAX_OCCURRENCES: usize = 100;
-/// How many days ahead occurrences are judged, beyond the first ones.
+/// How many days ahead a forecast looks, beyond the first occurrences.
 const LOOKAHEAD_DAYS: i64 = 366;
-/// How many occurrences are judged even if they are further ahead.
+/// How many occurrences a forecast contains, however far ahead they are.
 const MIN_OCCURRENCES: usize = 3;
 
-/// What limits a run.
+/// The limits of a run.
 #[derive(Clone, Debug)]
 pub struct RunLimits<'c> {
-    /// The messages, grouped by the windows that hold for them.
+    /// The messages, grouped by their sending windows.
     pub groups: Vec<MessageGroup>,
-    /// The most messages in a second. `None` without a limit.
+    /// The maximum number of messages per second. `None` without a limit.
     pub rate: Option<f64>,
-    /// The most messages on a day.
+    /// The maximum number of messages per day.
     pub per_day: Option<&'c DailyLimits>,
-    /// When the run ends, even if messages are left.
+    /// When the run ends, even with unsent messages.
     pub end: Option<RunDeadline>,
 }
 
-/// Messages that the same windows hold for.
+/// Messages with the same sending windows.
 #[derive(Clone, Debug)]
 pub struct MessageGroup {
     /// The windows.
     pub windows: Windows,
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
 }
 
-/// The end of a run.
+/// The deadline of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunDeadline {
-    /// At this moment.
+    /// A fixed moment.
     At(Timestamp),
-    /// This long after the run began.
+    /// A time after the start of the run.
     After(Duration),
 }
 
-/// The outlook of a run that begins at a moment.
+/// The forecast of a run that starts at a given moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// When the run begins.
+    /// The start of the run.
     pub begins: Timestamp,
-    /// When it ends, even if messages are left.
+    /// The deadline of the run.
     pub ends: Option<Timestamp>,
     /// When a window opens for the first message. `None` if no window opens within a year.
     pub opens: Option<Timestamp>,
-    /// When the last message leaves, or the earlier end of the run. `None` if it lasts longer than a year.
+    /// When the last message leaves, or the deadline if that comes first. `None` if the run lasts longer than a year.
     pub finishes: Option<Timestamp>,
-    /// About how many messages do not leave before the end.
+    /// The estimated number of messages that do not leave before the deadline.
     pub unsent: u64,
 }
 
-/// A run of a schedule.
+/// A scheduled run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduledRun {
     /// The occurrence.
     pub occurrence: Occurrence,
-    /// Its outcome.
+    /// Its forecast.
     pub outlook: OccurrenceOutlook,
 }
 
-/// The outcome of an occurrence.
+/// The forecast of an occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutlook {
     /// Messages leave.
@@ -100,7 +108,7 @@ impl Outlook {
 }
 
 impl RunLimits<'_> {
-    /// The outlook of a run that begins at a moment.
+    /// Calculates the forecast of a run that starts at `begins`.
     #[must_use]
     pub fn calculate_outlook(&self, begins: Timestamp) -> Outlook {
         let ends = self.end.map(|end| match end {
@@ -116,7 +124,7 @@ impl RunLimits<'_> {
         Outlook { finishes, unsent, ..outlook }
     }
 
-    /// The outcome of the next occurrences of a schedule after a moment: a hundred, or those of a year.
+    /// The forecasts of the next occurrences after a moment: at most a hundred, within a year.
     #[must_use]
     pub fn forecast_schedule(&self, schedule: &Schedule, after: Timestamp) -> Vec<ScheduledRun> {
         let ahead = after.checked_add((LOOKAHEAD_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
@@ -126,16 +134,16 @@ impl RunLimits<'_> {
         let mut sending: Option<Outlook> = None;
         for (_, occurrence) in near {
             let busy = sending.filter(|run| run.finishes.is_none_or(|finishes| finishes > occurrence.at));
-            let course = match busy {
+            let forecast = match busy {
                 Some(run) => OccurrenceOutlook::Busy(run.finishes),
                 None => self.forecast_occurrence(occurrence.at),
             };
-            if let OccurrenceOutlook::Sends(outlook) = course {
+            if let OccurrenceOutlook::Sends(outlook) = forecast {
                 sending = Some(outlook);
             }
             // If a window stays closed for a year, it is closed for the occurrences of that year too.
-            let stays_closed = matches!(course, OccurrenceOutlook::SendsNothing(Outlook { opens: None, .. }));
-            runs.push(ScheduledRun { occurrence, outlook: course });
+            let stays_closed = matches!(forecast, OccurrenceOutlook::SendsNothing(Outlook { opens: None, .. }));
+            runs.push(ScheduledRun { occurrence, outlook: forecast });
             if stays_closed {
                 break;
             }
@@ -143,26 +151,25 @@ impl RunLimits<'_> {
         runs
     }
 
-    /// The outcome of an occurrence that begins at a moment, if no other run is being sent.
+    /// The forecast of an occurrence, provided that no other run is being sent.
     #[must_use]
     pub fn forecast_occurrence(&self, begins: Timestamp) -> OccurrenceOutlook {
         let outlook = self.calculate_outlook(begins);
         if outlook.can_send() { OccurrenceOutlook::Sends(outlook) } else { OccurrenceOutlook::SendsNothing(outlook) }
     }
 
-    /// All messages.
     fn count_messages(&self) -> u64 {
         self.groups.iter().map(|group| group.messages).sum()
     }
 
-    /// About how many messages do not leave before the end, and when the run finishes.
+    /// The estimated number of unsent messages at the deadline, and when the run finishes.
     fn simulate_sending(&self, begins: Timestamp, ends: Option<Timestamp>) -> (u64, Option<Timestamp>) {
         let followed = begins.checked_add((MAX_RUN_DAYS * 24).hours()).unwrap_or(Timestamp::MAX);
         let until = ends.map_or(followed, |ends| ends.min(followed));
         let capacity = |windows, messages| {
             Capacity { rate: self.rate, windows, per_day: self.per_day }.simulate_sending(messages, begins, until)
         };
-        // Each group has its own windows; all groups share the rate and the limit for a day.
+        // Each group has its own windows; all groups share the rate and the daily limit.
         let always = Windows::default();
         let mut left = capacity(&always, self.count_messages());
         let (mut closed_out, mut last) = (0, left.at);
@@ -179,6 +186,223 @@ impl RunLimits<'_> {
     }
 }
 
+/// The limits that apply to all messages of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Capacity<'c> {
+    /// The maximum number of messages per second. `None` without a limit.
+    pub rate: Option<f64>,
+    /// The sending windows.
+    pub windows: &'c Windows,
+    /// The maximum number of messages per day.
+    pub per_day: Option<&'c DailyLimits>,
+}
+
+/// The result of simulated sending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SendProgress {
+    /// The number of messages that have not left.
+    left: u64,
+    /// When the last message leaves. Undefined if some have not left.
+    at: Timestamp,
+}
+
+impl Capacity<'_> {
+    /// How many of `messages` can leave between two moments, if none has left before.
+    #[must_use]
+    pub fn count_sendable(&self, messages: u64, from: Timestamp, until: Timestamp) -> u64 {
+        messages - self.simulate_sending(messages, from, until).left
+    }
+
+    /// Simulates sending between two moments.
+    fn simulate_sending(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
+        let (mut at, mut left, mut days) = (from, messages, 0);
+        while at < until && left > 0 {
+            let next = self.per_day.map_or(until, |per_day| per_day.next_day_start(at).timestamp().min(until));
+            let today = self.per_day.map_or(left, |per_day| per_day.limit(days).min(left));
+            let day = self.send_within_day(today, at, next);
+            left -= today - day.left;
+            days += usize::from(day.left < today);
+            at = if left == 0 { day.at } else { next };
+        }
+        SendProgress { left, at }
+    }
+
+    /// Simulates sending within one day.
+    fn send_within_day(&self, messages: u64, from: Timestamp, until: Timestamp) -> SendProgress {
+        let (mut at, mut left) = (from, messages);
+        while left > 0
+            && let Some(opens) = self.windows.next_open_from(at).filter(|opens| *opens < until)
+        {
+            let Some(rate) = self.rate else { return SendProgress { left: 0, at: opens } };
+            let closes = self.windows.next_closed_from(opens).map_or(until, |closes| closes.min(until));
+            // The conversion saturates: a very high rate covers all messages.
+            let fit = (closes.duration_since(opens).as_secs_f64() * rate) as u64;
+            if left <= fit {
+                let takes = SignedDuration::try_from_secs_f64(left as f64 / rate).unwrap_or_default();
+                return SendProgress { left: 0, at: opens.checked_add(takes).map_or(closes, |at| at.min(closes)) };
+            }
+            left -= fit;
+            at = closes;
+        }
+        SendProgress { left, at }
+    }
+}
+
+/// Limits for messages per day in a time zone: one count for each day with sent messages. The last count applies to all
+/// further days.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DailyLimits {
+    counts: Vec<u32>,
+    #[serde(with = "jiff::fmt::serde::tz::required")]
+    zone: TimeZone,
+}
+
+impl DailyLimits {
+    /// The limits for the days of a zone. `None` without counts.
+    #[must_use]
+    pub fn new(counts: Vec<u32>, zone: TimeZone) -> Option<Self> {
+        (!counts.is_empty()).then_some(Self { counts, zone })
+    }
+
+    /// The limit for a day after `days_before` days with sent messages.
+    #[must_use]
+    pub fn limit(&self, days_before: usize) -> u64 {
+        let count = self.counts.get(days_before).or(self.counts.last());
+        count.copied().unwrap_or_default().into()
+    }
+
+    /// The local date of a moment.
+    #[must_use]
+    pub fn local_date(&self, moment: Timestamp) -> Date {
+        moment.to_zoned(self.zone.clone()).date()
+    }
+
+    /// The start of the next local day. In some zones and years, it is not midnight.
+    #[must_use]
+    pub fn next_day_start(&self, moment: Timestamp) -> Zoned {
+        let next = self.local_date(moment).tomorrow().and_then(|day| day.to_zoned(self.zone.clone()));
+        next.unwrap_or_else(|_| Timestamp::MAX.to_zoned(self.zone.clone()))
+    }
+
+    /// The number of days needed for `messages`, if none has left before.
+    #[must_use]
+    pub fn count_days(&self, messages: u64) -> u64 {
+        let (mut left, mut days) = (messages, 0);
+        for count in &self.counts {
+            if left == 0 {
+                return days;
+            }
+            left = left.saturating_sub(u64::from(*count));
+            days += 1;
+        }
+        days + left.div_ceil(self.limit(usize::MAX).max(1))
+    }
+
+    /// The name of the zone in the IANA database.
+    #[must_use]
+    pub fn zone_name(&self) -> &str {
+        self.zone.iana_name().unwrap_or("UTC")
+    }
+}
+
 #[cfg(test)]
-#[path = "outlook_tests.rs"]
-mod tests;
+mod capacity_tests {
+    use std::time::Duration;
+
+    use jiff::tz::TimeZone;
+    use proptest::prelude::*;
+
+    use crate::calendar::outlook::*;
+    use crate::calendar::{DailyHours, Days, Window};
+
+    fn windows(hours: &[&str]) -> Windows {
+        let window = |hours: &&str| Window {
+            hours: DailyHours::parse(hours).unwrap(),
+            days: Days::ALL,
+            except: Default::default(),
+        };
+        Windows::new(hours.iter().map(|hours| (window(hours), TimeZone::UTC)).collect())
+    }
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-11-{text}:00Z").parse().unwrap()
+    }
+
+    #[test]
+    fn sendable_messages_depend_on_rate_window_and_day() {
+        let (always, office) = (windows(&[]), windows(&["09:00-17:00"]));
+        let per_day = DailyLimits::new(vec![100, 300], TimeZone::UTC);
+        for (rate, windows, days, from, until, expected) in [
+            (Some(1.0), &always, None, "23T10:00", "23T10:01", 60),
+            (Some(1.0), &always, None, "23T10:00", "23T10:00", 0),
+            (Some(1.0), &always, None, "23T10:00", "23T09:00", 0),
+            (None, &always, None, "23T10:00", "23T10:01", 100_000),
+            (Some(0.5), &office, None, "23T08:00", "23T10:00", 1_800),
+            (Some(1.0), &office, None, "23T16:00", "25T09:01", 3_600 + 8 * 3_600 + 60),
+            (Some(1.0), &office, None, "23T17:00", "24T09:00", 0),
+            (None, &office, None, "23T17:00", "24T09:00", 0),
+            (None, &always, per_day.as_ref(), "23T10:00", "23T12:00", 100),
+            (None, &always, per_day.as_ref(), "23T10:00", "25T00:01", 700),
+            (Some(1.0), &office, per_day.as_ref(), "23T17:00", "24T09:01", 60),
+            (Some(1.0), &office, per_day.as_ref(), "23T16:00", "24T10:00", 400),
+        ] {
+            let capacity = Capacity { rate, windows, per_day: days };
+            let left = capacity.count_sendable(100_000, at(from), at(until));
+            assert_eq!(left, expected, "{rate:?} {from} {until}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn only_open_window_time_counts(hours in 0_u32..23, open in 1_u32..20, minutes in 1_i64..5_000) {
+            let hours = format!("{:02}:00-{:02}:00", hours, (hours + open) % 24);
+            let windows = windows(&[&hours]);
+            let (from, until) = (at("23T00:00"), at("23T00:00") + Duration::from_secs(60 * minutes.unsigned_abs()));
+            let open = (0..minutes).filter(|minute| windows.are_open(from + Duration::from_secs(60 * minute.unsigned_abs())));
+            let capacity = Capacity { rate: Some(1.0), windows: &windows, per_day: None };
+            prop_assert_eq!(capacity.count_sendable(1_000_000, from, until), 60 * open.count() as u64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod daily_limit_tests {
+    use crate::calendar::outlook::*;
+
+    fn per_day(counts: &[u32], zone: &str) -> DailyLimits {
+        DailyLimits::new(counts.to_vec(), TimeZone::get(zone).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn daily_limit_grows_and_its_last_count_stays() {
+        let growing = per_day(&[1_000, 3_000, 5_000], "Europe/Kyiv");
+        assert_eq!([0, 1, 2, 3, 99].map(|days| growing.limit(days)), [1_000, 3_000, 5_000, 5_000, 5_000]);
+        assert_eq!(
+            [0, 1, 1_000, 1_001, 9_000, 9_001, 19_000].map(|messages| growing.count_days(messages)),
+            [0, 1, 1, 2, 3, 4, 5]
+        );
+        assert_eq!(DailyLimits::new(Vec::new(), TimeZone::UTC), None);
+    }
+
+    #[test]
+    fn next_day_starts_by_the_clocks_of_the_zone() {
+        for (zone, moment, day, next) in [
+            ("Europe/Kyiv", "2026-11-23T21:59:59Z", "2026-11-23", "2026-11-23T22:00:00Z"),
+            ("Europe/Kyiv", "2026-11-23T22:00:00Z", "2026-11-24", "2026-11-24T22:00:00Z"),
+            ("UTC", "2026-11-23T22:00:00Z", "2026-11-23", "2026-11-24T00:00:00Z"),
+            // A day of 25 hours, and a day that starts at one o'clock.
+            ("Europe/Kyiv", "2026-10-25T00:00:00Z", "2026-10-25", "2026-10-25T22:00:00Z"),
+            ("America/Asuncion", "2023-09-30T12:00:00Z", "2023-09-30", "2023-10-01T04:00:00Z"),
+        ] {
+            let (days, moment): (_, Timestamp) = (per_day(&[1], zone), moment.parse().unwrap());
+            assert_eq!(
+                (
+                    days.local_date(moment).to_string().as_str(),
+                    days.next_day_start(moment).timestamp().to_string().as_str()
+                ),
+                (day, next),
+                "{zone}"
+            );
+        }
+    }
+}

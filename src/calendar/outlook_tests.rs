@@ -1,6 +1,4 @@
-//! The outlook of runs that begin at fixed moments.
-
-use jiff::tz::TimeZone;
+//! Forecasts of runs with fixed start times.
 
 use super::*;
 use crate::calendar::{DailyHours, Days, Timing, Window};
@@ -24,13 +22,13 @@ fn schedule(timing: Timing) -> Schedule {
     Schedule { timing, zone: kyiv(), ends: None, grace: HOUR, wait_for_file: None }
 }
 
-/// A moment on the clocks of Kyiv.
+/// A local time in Kyiv.
 fn kyiv_at(text: &str) -> Timestamp {
     text.parse::<jiff::civil::DateTime>().unwrap().to_zoned(kyiv()).unwrap().timestamp()
 }
 
-/// The outcome of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
-fn courses(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
+/// The forecasts of the next occurrences: `s` for sends, `n` for sends nothing, `b` for busy.
+fn forecasts(limits: &RunLimits<'_>, schedule: &Schedule, after: &str) -> String {
     let letter = |run: &ScheduledRun| match run.outlook {
         OccurrenceOutlook::Sends(_) => 's',
         OccurrenceOutlook::SendsNothing(_) => 'n',
@@ -110,18 +108,18 @@ fn groups_share_the_rate_and_keep_their_own_windows() {
 fn occurrences_are_judged_from_their_own_dates() {
     let daily = schedule(Timing::parse_every("day 10:00").unwrap());
     let mut office = limits(window("09:00-20:00", "mon-fri"), Some(RunDeadline::After(12 * HOUR)));
-    // From Tuesday on; whatever the time at which it is judged.
+    // The forecast does not depend on the time of the calculation.
     for after in ["2026-12-01T02:00", "2026-12-01T09:59"] {
-        assert_eq!(courses(&office, &daily, after), "ssssnnsssssnns", "{after}");
+        assert_eq!(forecasts(&office, &daily, after), "ssssnnsssssnns", "{after}");
     }
-    // Without an end the run of Saturday waits until Monday, 9:00, and is over when the one of Monday is due.
+    // Without a deadline, Saturday's run waits until Monday 9:00 and finishes before Monday's occurrence.
     office.end = None;
-    assert_eq!(courses(&office, &daily, "2026-12-01T02:00"), "sssssbssssssbs");
+    assert_eq!(forecasts(&office, &daily, "2026-12-01T02:00"), "sssssbssssssbs");
     let sundays = schedule(Timing::parse_every("sun 10:00").unwrap());
     office.end = Some(RunDeadline::After(12 * HOUR));
-    assert_eq!(courses(&office, &sundays, "2026-12-01T02:00"), "nnnnnnnnnnnnnn");
+    assert_eq!(forecasts(&office, &sundays, "2026-12-01T02:00"), "nnnnnnnnnnnnnn");
     office.end = Some(RunDeadline::At(kyiv_at("2026-12-03T20:00")));
-    assert_eq!(courses(&office, &daily, "2026-12-01T02:00"), "sssnnnnnnnnnnn");
+    assert_eq!(forecasts(&office, &daily, "2026-12-01T02:00"), "sssnnnnnnnnnnn");
 }
 
 #[test]
@@ -130,10 +128,10 @@ fn occurrence_is_busy_while_the_run_before_is_sent() {
     let slow = RunLimits { per_day: Some(&per_day), ..limits(Windows::default(), None) };
     let daily = schedule(Timing::parse_every("day 10:00").unwrap());
     // 100 messages take four days, and the last ones leave shortly after midnight of the fourth.
-    assert_eq!(courses(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
+    assert_eq!(forecasts(&slow, &daily, "2026-12-01T02:00"), "sbbsbbsbbsbbsb");
     let hourly = schedule(Timing::parse_cron("0 * * * *").unwrap());
     let at_night = limits(window("09:00-12:00", ""), None);
-    assert_eq!(courses(&at_night, &hourly, "2026-12-01T09:30"), "sssbbbbbbbbbbb");
+    assert_eq!(forecasts(&at_night, &hourly, "2026-12-01T09:30"), "sssbbbbbbbbbbb");
 }
 
 #[test]
@@ -141,8 +139,8 @@ fn window_in_a_skipped_hour_opens_when_clocks_change() {
     // In Kyiv the clocks go from 3:00 to 4:00 on 2027-03-28, and from 4:00 to 3:00 on 2026-10-25.
     let night = limits(window("03:15-03:45", ""), Some(RunDeadline::After(HOUR)));
     let nightly = schedule(Timing::parse_every("day 3:00").unwrap());
-    assert_eq!(courses(&night, &nightly, "2027-03-26T12:00")[..3], *"sns");
-    assert_eq!(courses(&night, &nightly, "2026-10-23T12:00")[..3], *"sss");
+    assert_eq!(forecasts(&night, &nightly, "2027-03-26T12:00")[..3], *"sns");
+    assert_eq!(forecasts(&night, &nightly, "2026-10-23T12:00")[..3], *"sss");
 }
 
 #[test]
@@ -150,5 +148,5 @@ fn window_that_never_opens_ends_the_look_ahead() {
     let except = (0..800).map(|day| jiff::civil::date(2026, 1, 1) + day.days()).collect();
     let closed = Window { hours: DailyHours::parse("09:00-20:00").unwrap(), days: Days::ALL, except };
     let never = limits(Windows::new(vec![(closed, kyiv())]), None);
-    assert_eq!(courses(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"), "n");
+    assert_eq!(forecasts(&never, &schedule(Timing::parse_every("day 10:00").unwrap()), "2026-02-01T00:00"), "n");
 }

@@ -1,7 +1,10 @@
-//! Occurrences over days on which clocks change, and words that are no times.
+//! Occurrences across clock changes, and invalid times.
 
-use jiff::SignedDuration;
+use std::time::Duration;
+
 use jiff::civil::{DateTime, date};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
@@ -24,12 +27,12 @@ fn moment(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The next occurrences as the local time that is meant and what clocks show.
+/// The next occurrences with scheduled and actual local time.
 fn list_occurrences(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
-    let told = |occurrence: Occurrence| {
+    let reported = |occurrence: Occurrence| {
         format!("{} = {}", occurrence.format_nominal(), occurrence.local_time().strftime("%m-%d %H:%M %:z"))
     };
-    schedule.occurrences_after(moment(after)).take(count).map(told).collect()
+    schedule.occurrences_after(moment(after)).take(count).map(reported).collect()
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn skipped_local_time_fires_once_when_clocks_change() {
         "2026-03-30 03:30 = 03-30 03:30 +03:00",
     ];
     assert_eq!(list_occurrences(&daily, "2026-03-27T12:00:00Z", 3), days);
-    // Those that fall on one moment are one, and the one that clocks show gives it its name.
+    // Occurrences at the same moment are one; it has the local time that exists.
     let quarters = cron("Europe/Kyiv", "*/15 3,4 29 3 *");
     assert_eq!(
         list_occurrences(&quarters, "2026-01-01T00:00:00Z", 2),
@@ -50,7 +53,7 @@ fn skipped_local_time_fires_once_when_clocks_change() {
     );
     let inside = cron("Europe/Kyiv", "10,20 3 29 3 *");
     assert_eq!(list_occurrences(&inside, "2026-01-01T00:00:00Z", 1), ["2026-03-29 03:10 = 03-29 04:00 +03:00"]);
-    // Samoa left out a whole day.
+    // Samoa skipped a whole day.
     let apia = cron("Pacific/Apia", "0 10 * * *");
     let days = [
         "2011-12-29 10:00 = 12-29 10:00 -10:00",
@@ -66,7 +69,7 @@ fn repeated_local_time_fires_only_the_first_time() {
     let daily = cron("Europe/Kyiv", "30 3 * * *");
     let days = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-26 03:30 = 10-26 03:30 +02:00"];
     assert_eq!(list_occurrences(&daily, "2026-10-24T12:00:00Z", 2), days);
-    assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked while clocks show it again");
+    assert_eq!(list_occurrences(&daily, "2026-10-25T01:15:00Z", 1), days[1..], "asked during the repeated hour");
     let hourly = cron("Europe/Kyiv", "30 * * * *");
     let hours = ["2026-10-25 03:30 = 10-25 03:30 +03:00", "2026-10-25 04:30 = 10-25 04:30 +02:00"];
     assert_eq!(list_occurrences(&hourly, "2026-10-25T00:00:00Z", 2), hours);
@@ -151,10 +154,10 @@ fn invalid_time_is_rejected_with_help() {
 fn single_time_fires_once_and_not_after_the_last_day() {
     let once = schedule("Europe/Kyiv", Timing::parse_at("2026-12-01 10:00").unwrap());
     assert_eq!(list_occurrences(&once, "2026-11-01T00:00:00Z", 5), ["2026-12-01 10:00 = 12-01 10:00 +02:00"]);
-    assert!(list_occurrences(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "its own moment is not after it");
+    assert!(list_occurrences(&once, "2026-12-01T08:00:00Z", 5).is_empty(), "the moment itself is excluded");
     assert!(!once.repeats_after(moment("2026-11-01T00:00:00Z")));
     let ending = Schedule { ends: Some(date(2026, 12, 2)), ..cron("Europe/Kyiv", "0 10 * * *") };
-    assert_eq!(list_occurrences(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is one of them");
+    assert_eq!(list_occurrences(&ending, "2026-12-01T00:00:00Z", 5).len(), 2, "the last day is included");
 }
 
 fn zones() -> impl Strategy<Value = &'static str> {
@@ -186,7 +189,7 @@ proptest! {
         let found: Vec<Occurrence> = schedule.occurrences_after(start).take(steps).collect();
         prop_assert!(found.windows(2).all(|pair| pair[0].at < pair[1].at && pair[0].nominal < pair[1].nominal));
         prop_assert!(found.iter().all(|one| one.at > start));
-        // Whoever asks anew after each gets the same ones.
+        // Asking again after each occurrence returns the same occurrences.
         let mut after = start;
         for one in &found {
             let next = schedule.occurrences_after(after).next();

@@ -1,4 +1,4 @@
-//! The local times of a schedule, as they are written: `at`, `every`, `cron`.
+//! The local times of a schedule, in the forms `at`, `every` and `cron`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,29 +6,26 @@ use std::fmt;
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 use jiff::ToSpan as _;
-use jiff::civil::{DateTime, date};
+use jiff::civil::{Date, DateTime, Time, date};
 
-use super::every;
-use super::misordered::suggest_date_order;
-
-/// Local times, on whatever clock.
+/// Local times in any zone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing(TimingKind);
 
 #[derive(Clone, Debug, PartialEq)]
 enum TimingKind {
-    /// Once.
+    /// A single time.
     Once(DateTime),
-    /// Again and again; the pattern has five fields.
+    /// Recurring times: a cron pattern with five fields.
     Recurring(Box<Cron>),
 }
 
-/// Why a text says no local times, and what to write.
+/// The reason why a text is not a valid time, with help.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimingError {
-    /// What is wrong, to stand behind the key and its value.
+    /// The reason, to follow the key and its value.
     pub why: String,
-    /// What to write.
+    /// The help text.
     pub help: Cow<'static, str>,
 }
 
@@ -37,10 +34,10 @@ const CRON_HELP: &str = "write five fields: minute, hour, day of the month, mont
     10 * * MON` is every Monday at 10:00";
 
 impl Timing {
-    /// One local time: `2026-12-01 10:00`.
+    /// Parses a single local time: `2026-12-01 10:00`.
     ///
     /// # Errors
-    /// When it is none, or has seconds or a zone of its own.
+    /// If the text is not a date and time, or contains seconds or a UTC offset.
     pub fn parse_at(text: &str) -> Result<Self, TimingError> {
         let no = |why: &str| TimingError { why: why.to_owned(), help: AT_HELP.into() };
         let formats = ["%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
@@ -60,20 +57,20 @@ impl Timing {
         }
     }
 
-    /// Times in words: `Mon 10:00`, `day 9:30`, `weekdays 18:00`, `1st 10:00`.
+    /// Parses times in words: `Mon 10:00`, `day 9:30`, `weekdays 18:00`, `1st 10:00`.
     ///
     /// # Errors
-    /// When they are no such words.
+    /// If the days or the time are unknown.
     pub fn parse_every(text: &str) -> Result<Self, TimingError> {
-        let no = |why| TimingError { why, help: every::HELP.into() };
-        let pattern = every::parse_pattern(text).map_err(no)?;
+        let no = |why| TimingError { why, help: EVERY_HELP.into() };
+        let pattern = translate_every(text).map_err(no)?;
         Self::parse_pattern(&pattern).map_err(no)
     }
 
-    /// The times of a cron line with five fields.
+    /// Parses a cron expression with five fields.
     ///
     /// # Errors
-    /// When it has other fields, or no moment ever fits.
+    /// If the number of fields differs, or if no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
         let no = |why: String| TimingError { why, help: CRON_HELP.into() };
         match text.split_whitespace().count() {
@@ -86,19 +83,19 @@ impl Timing {
     fn parse_pattern(text: &str) -> Result<Self, String> {
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
         let cron = parser.parse(text).map_err(|error| format!("is not valid: {error}"))?;
-        // A leap year in it, and the days of the week that its last day falls on.
+        // Starting in a leap year covers 29 February on every day of the week.
         match cron.find_next_occurrence(&date(2000, 1, 1).at(0, 0, 0, 0), true) {
             Ok(_) => Ok(Self(TimingKind::Recurring(Box::new(cron)))),
             Err(_) => Err("specifies a day that does not exist in any year".to_owned()),
         }
     }
 
-    /// The first of its times that is not before this one.
+    /// The first time at or after `from`.
     pub(super) fn first_from(&self, from: DateTime) -> Option<DateTime> {
         match &self.0 {
             TimingKind::Once(at) => Some(*at).filter(|at| *at >= from),
             TimingKind::Recurring(cron) => {
-                // Whole minutes: what has begun is over.
+                // Cron works in whole minutes. A minute that has started is over.
                 let whole = from.date().at(from.hour(), from.minute(), 0, 0);
                 let first = if whole < from { whole.checked_add(1.minute()).ok()? } else { whole };
                 cron.find_next_occurrence(&first, true).ok()
@@ -106,7 +103,7 @@ impl Timing {
         }
     }
 
-    /// The time, where there is only one.
+    /// The time, if there is only one.
     #[must_use]
     pub fn single_time(&self) -> Option<DateTime> {
         match self.0 {
@@ -119,5 +116,168 @@ impl Timing {
 impl fmt::Display for TimingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
+    }
+}
+
+/// The help for `every`.
+const EVERY_HELP: &str = "write days and a time, as in `Mon 10:00`, `Mon-Fri 10:00`, `day 9:30`, `weekdays \
+                               18:00`, `weekend 12:00`, `1st 10:00` or `last day 18:00`; put several days in quotes, \
+                               as in `\"Mon, Thu 10:00\"` or `\"1st, 15th 10:00\"`";
+
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Translates an `every` expression to a cron pattern: `weekdays 18:00` becomes `0 18 * * MON-FRI`.
+fn translate_every(text: &str) -> Result<String, String> {
+    let lower = text.trim().to_lowercase();
+    let (days, time) = lower.rsplit_once(char::is_whitespace).ok_or("needs both days and a time")?;
+    let days = days.trim().trim_end_matches(" at").trim();
+    let time = Time::strptime("%H:%M", time).map_err(|_| format!("ends with `{time}`, which is not a valid time"))?;
+    Ok(format!("{} {} {}", time.minute(), time.hour(), parse_day_fields(days)?))
+}
+
+/// The cron fields for day of the month, month and day of the week.
+fn parse_day_fields(days: &str) -> Result<String, String> {
+    match days {
+        "day" | "days" | "daily" => return Ok("* * *".to_owned()),
+        "weekday" | "weekdays" => return Ok("* * MON-FRI".to_owned()),
+        "weekend" | "weekends" => return Ok("* * SAT,SUN".to_owned()),
+        "last" | "last day" => return Ok("L * *".to_owned()),
+        _ => {}
+    }
+    let items: Vec<&str> = days.split(',').map(str::trim).collect();
+    let of_week: Option<Vec<String>> = items.iter().map(|item| parse_weekdays(item)).collect();
+    if let Some(of_week) = of_week {
+        return Ok(format!("* * {}", of_week.join(",")));
+    }
+    let of_month: Option<Vec<String>> = items.iter().map(|item| parse_day_of_month(item)).collect();
+    match of_month {
+        Some(of_month) => Ok(format!("{} * *", of_month.join(","))),
+        None => Err(format!("contains unknown days: `{days}`")),
+    }
+}
+
+/// A day of the week or a range of days, in cron's form.
+fn parse_weekdays(item: &str) -> Option<String> {
+    match item.split_once('-') {
+        // Cron does not support ranges across the end of the week.
+        Some((first, last)) => {
+            let (first, last) = (parse_weekday(first.trim())?, parse_weekday(last.trim())?);
+            let days = (0..7).map(|step| (first + step) % 7).take((last + 7 - first) % 7 + 1);
+            Some(days.map(cron_weekday).collect::<Vec<_>>().join(","))
+        }
+        None => parse_weekday(item).map(cron_weekday),
+    }
+}
+
+/// The index of a day of the week, from at least three letters of its name. Monday is 0.
+fn parse_weekday(name: &str) -> Option<usize> {
+    let singular = name.strip_suffix('s').filter(|name| name.ends_with("day")).unwrap_or(name);
+    WEEKDAYS.iter().position(|day| singular.len() >= 3 && day.starts_with(singular))
+}
+
+fn cron_weekday(day: usize) -> String {
+    WEEKDAYS[day][..3].to_uppercase()
+}
+
+/// A day of the month: `1st`, `2nd`, `15th`.
+fn parse_day_of_month(item: &str) -> Option<String> {
+    let digits = item.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
+    let number: u8 = digits.parse().ok()?;
+    let ending = match (number % 10, number) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    let fits = (1..=31).contains(&number) && !digits.starts_with('+') && item == format!("{number}{ending}");
+    fits.then(|| number.to_string())
+}
+
+/// Help for a date in another order, such as `05.12.2031 10:00` or `12/5/2031`.
+///
+/// With slashes, the month can come first. If both readings are possible, the help shows both.
+#[must_use]
+pub fn suggest_date_order(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    let (date, clock) = (words.next()?, words.next());
+    if words.next().is_some() {
+        return None;
+    }
+    // Times of campaigns have no seconds.
+    let time = match clock {
+        Some(clock) => {
+            let minutes = clock.match_indices(':').nth(1).map_or(clock, |(seconds, _)| &clock[..seconds]);
+            Some(Time::strptime("%H:%M", minutes).ok()?)
+        }
+        None => None,
+    };
+    let separator = date.chars().find(|c| !c.is_ascii_digit()).filter(|c| "./-".contains(*c))?;
+    let parts: Vec<&str> = date.split(separator).collect();
+    let [first, second, third] = parts.as_slice() else { return None };
+    let number = |part: &str| part.parse::<i8>().ok();
+    let day_of = |year: &str, month: &str, day: &str| {
+        (year.len() == 4).then_some(())?;
+        Date::new(year.parse().ok()?, number(month)?, number(day)?).ok()
+    };
+    let written = |date: Date| match time {
+        Some(time) => format!("`{date} {}`", time.strftime("%H:%M")),
+        None => format!("`{date}`"),
+    };
+    let by_day = day_of(third, second, first);
+    let by_month = day_of(third, first, second).filter(|date| separator != '.' && Some(*date) != by_day);
+    let by_year = day_of(first, second, third).filter(|_| separator != '-');
+    match (by_day.or(by_year), by_month) {
+        (Some(by_day), Some(by_month)) => Some(format!(
+            "write {} for {}, or {} for {}; the order is year, month, day",
+            written(by_day),
+            by_day.strftime("%-d %B"),
+            written(by_month),
+            by_month.strftime("%-d %B"),
+        )),
+        (Some(date), None) | (None, Some(date)) => {
+            Some(format!("write {}; the order is year, month, day", written(date)))
+        }
+        (None, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::calendar::timing::*;
+
+    #[test]
+    fn misordered_date_is_shown_in_the_order_that_is_read() {
+        let order = "; the order is year, month, day";
+        for (text, expected) in [
+            ("05.12.2031 10:00", "write `2031-12-05 10:00`"),
+            ("5.12.2031 9:05:00", "write `2031-12-05 09:05`"),
+            ("25.12.2031", "write `2031-12-25`"),
+            ("25/12/2031", "write `2031-12-25`"),
+            ("12/25/2031 20:00", "write `2031-12-25 20:00`"),
+            ("2031/12/25 20:00", "write `2031-12-25 20:00`"),
+            ("7/12/2031 20:00", "write `2031-12-07 20:00` for 7 December, or `2031-07-12 20:00` for 12 July"),
+            ("07-12-2031", "write `2031-12-07` for 7 December, or `2031-07-12` for 12 July"),
+            ("7/7/2031", "write `2031-07-07`"),
+        ] {
+            assert_eq!(suggest_date_order(text), Some(format!("{expected}{order}")), "{text}");
+        }
+        for other in [
+            "",
+            "2031-12-25",
+            "2031-02-30",
+            "tomorrow",
+            "10:00",
+            "32.12.2031",
+            "1.13.2031",
+            "5.12.31",
+            "5.12.2031 25:00",
+            "1.2.3.2031",
+            "5.12.2031 10:00 EET",
+            "5.12/2031",
+            "٥.12.2031",
+        ] {
+            assert_eq!(suggest_date_order(other), None, "{other}");
+        }
     }
 }

@@ -1,4 +1,8 @@
-//! When messages may leave: hours of a day, days of the week, and days on which nothing does; on the clocks of any zone.
+//! Sending windows: hours of the day, days of the week and excluded dates, in any time zone.
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,13 +13,12 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use serde::{Deserialize, Serialize};
 
-/// Minutes of a day.
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// How far ahead an opening or an end is looked for: whatever comes at all comes within a year.
+/// How far ahead the search for an opening or closing goes. Every window that ever changes does so within a year.
 const LOOKAHEAD_HOURS: i64 = 400 * 24;
-/// How many openings are counted.
+/// The maximum number of openings that are counted.
 const MAX_OPENINGS: u64 = 10_000;
-/// The days of the week as they are written.
+/// The names of the days of the week in campaign files.
 const DAY_NAMES: [(&str, Weekday); 7] = [
     ("mon", Weekday::Monday),
     ("tue", Weekday::Tuesday),
@@ -26,14 +29,14 @@ const DAY_NAMES: [(&str, Weekday); 7] = [
     ("sun", Weekday::Sunday),
 ];
 
-/// Hours of a day, from one minute up to another, which is no part of them.
+/// Hours of a day, excluding the end.
 ///
-/// Those that end before they begin go over midnight and belong to the day on which they begin.
+/// Hours that end before they begin span midnight and belong to the day on which they begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyHours {
-    /// The first minute of the day.
+    /// The first minute, counted from midnight.
     from: u16,
-    /// The minute of the day at which they end; the end of the day is one too.
+    /// The minute of the end, counted from midnight; at most 24:00.
     to: u16,
 }
 
@@ -41,19 +44,19 @@ pub struct DailyHours {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Days([bool; 7]);
 
-/// When messages may leave, whatever the zone.
+/// A sending window, independent of the zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// The hours of a day.
     pub hours: DailyHours,
     /// The days of the week.
     pub days: Days,
-    /// Dates on which nothing leaves.
+    /// Dates without sending.
     pub except: BTreeSet<Date>,
 }
 
 impl DailyHours {
-    /// Reads `09:00-20:00`; `24:00` is the end of a day.
+    /// Parses `09:00-20:00`; `24:00` is the end of the day.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
@@ -64,14 +67,14 @@ impl DailyHours {
         })
     }
 
-    /// How many minutes they last on a day without a change of clocks.
+    /// The length in minutes on a day without a clock change.
     #[must_use]
     pub fn count_minutes(self) -> u16 {
         if self.from < self.to { self.to - self.from } else { MINUTES_PER_DAY - self.from + self.to }
     }
 }
 
-/// The minute of a day of `09:00`.
+/// The minute of the day for `09:00`.
 fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.split_once(':')?;
     let number = |digits: &str, least: usize| {
@@ -83,17 +86,17 @@ fn parse_minute(text: &str) -> Option<u16> {
 }
 
 impl Days {
-    /// All of them.
+    /// All days.
     pub const ALL: Self = Self([true; 7]);
 
-    /// Reads `mon-fri`, `sat, sun`, `mon`.
+    /// Parses `mon-fri`, `sat, sun` or `mon`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut days = [false; 7];
         for part in text.split(',').map(str::trim) {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (mut day, last) = (parse_weekday(first)?, parse_weekday(last)?);
-            // A week goes on after its end: `sat-mon` are three days.
+            // Ranges may span the end of the week: `sat-mon` has three days.
             loop {
                 days[day] = true;
                 if day == last {
@@ -105,7 +108,7 @@ impl Days {
         Some(Self(days))
     }
 
-    /// The days, with three or more in a row as a range: `mon-fri`, `mon, sat, sun`.
+    /// The days, with three or more consecutive days as a range: `mon-fri`, `mon, sat, sun`.
     #[must_use]
     pub fn format_ranges(self) -> String {
         let (mut parts, mut day) = (Vec::new(), 0);
@@ -131,7 +134,7 @@ fn parse_weekday(name: &str) -> Option<usize> {
 }
 
 impl Window {
-    /// The window in words, with ranges of days: `09:00-20:00 on mon-fri`.
+    /// The window as text, with ranges of days: `09:00-20:00 on mon-fri`.
     ///
     /// Plans store the output of `Display`, so it must not change.
     #[must_use]
@@ -150,7 +153,7 @@ impl Window {
         words
     }
 
-    /// Whether clocks that show this are within it.
+    /// Whether the window is open at a local time.
     fn contains(&self, local: DateTime) -> bool {
         let minute = local.hour().unsigned_abs() as u16 * 60 + local.minute().unsigned_abs() as u16;
         let on = |date: Date| self.days.contains(date.weekday()) && !self.except.contains(&date);
@@ -161,7 +164,7 @@ impl Window {
         (minute >= from && on(local.date())) || (minute < to && local.date().yesterday().is_ok_and(on))
     }
 
-    /// The next moment after this one at which it may open or end in a zone.
+    /// The next moment at which the window can open or close in a zone.
     fn next_change_after(&self, moment: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut turn = zone.following(moment).next().map(|change| change.timestamp());
         let mut date = zone.to_datetime(moment).date().yesterday().ok()?;
@@ -169,7 +172,7 @@ impl Window {
             for minute in [0, self.hours.from, self.hours.to % MINUTES_PER_DAY] {
                 let local = date.at((minute / 60) as i8, (minute % 60) as i8, 0, 0);
                 let ambiguous = zone.to_ambiguous_timestamp(local);
-                // What clocks leave out is no moment, and what follows it is the change.
+                // A skipped local time is not a moment; the clock change itself is covered above.
                 for at in [ambiguous.earlier(), ambiguous.later()].into_iter().flatten() {
                     if at > moment && turn.is_none_or(|turn| at < turn) {
                         turn = Some(at);
@@ -182,12 +185,12 @@ impl Window {
     }
 }
 
-/// Windows in their zones; messages leave within all of them.
+/// Windows with their zones. Messages leave only while all of them are open.
 #[derive(Clone, Debug, Default)]
 pub struct Windows(Vec<(Window, TimeZone)>);
 
 impl Windows {
-    /// All of these at once.
+    /// Combines windows.
     #[must_use]
     pub fn new(windows: Vec<(Window, TimeZone)>) -> Self {
         Self(windows)
@@ -199,19 +202,19 @@ impl Windows {
         self.0.iter().all(|(window, zone)| window.contains(zone.to_datetime(moment)))
     }
 
-    /// The first moment, from this one on, at which messages may leave; nothing if there is none for a year.
+    /// The first moment from `moment` on with all windows open. `None` if there is none within a year.
     #[must_use]
     pub fn next_open_from(&self, moment: Timestamp) -> Option<Timestamp> {
         self.find_first(moment, true)
     }
 
-    /// The first moment, from this one on, at which messages may not leave; nothing if there is none for a year.
+    /// The first moment from `moment` on with a closed window. `None` if there is none within a year.
     #[must_use]
     pub fn next_closed_from(&self, moment: Timestamp) -> Option<Timestamp> {
         if self.0.is_empty() { None } else { self.find_first(moment, false) }
     }
 
-    /// How often they open, from a moment on, until they were open for so long; nothing if they never are.
+    /// How often the windows open until they were open for `time` in total. `None` if they never open.
     #[must_use]
     pub fn count_openings(&self, moment: Timestamp, time: Duration) -> Option<u64> {
         let (mut at, mut left, mut openings) = (moment, time, 0);
@@ -240,7 +243,7 @@ impl Windows {
 }
 
 impl fmt::Display for Window {
-    /// Writes it in words: `09:00-20:00 on mon, tue, but for 2026-12-25`.
+    /// Formats the window as text: `09:00-20:00 on mon, tue, but for 2026-12-25`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(&self.days.to_string()))
     }
@@ -259,7 +262,3 @@ impl fmt::Display for Days {
         f.write_str(&names.join(", "))
     }
 }
-
-#[cfg(test)]
-#[path = "window_tests.rs"]
-mod tests;

@@ -14,7 +14,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Days on which clocks change somewhere, and an ordinary one; Apia left out a whole day in 2011.
+/// Days with a clock change in some zone, and an ordinary day. Apia skipped a whole day in 2011.
 fn days() -> Vec<Timestamp> {
     [
         "2026-03-28T12:00:00Z",
@@ -30,7 +30,7 @@ fn days() -> Vec<Timestamp> {
     .to_vec()
 }
 
-/// What clocks show, a minute after the other, with nothing known of how they change.
+/// A search minute by minute, without knowledge of clock changes.
 fn find_by_minutes(window: &Window, zone: &TimeZone, from: Timestamp, open: bool) -> Option<Timestamp> {
     let whole = Timestamp::from_second(from.as_second().div_euclid(60) * 60).unwrap();
     (0..4 * 24 * 60).map(|minute| whole.checked_add(minute.minutes()).unwrap()).map(|at| at.max(from)).find(|at| {
@@ -125,7 +125,7 @@ fn window_follows_skipped_and_repeated_hours() {
     let apia = TimeZone::get("Pacific/Apia").unwrap();
     let windows = Windows::new(vec![(window("09:00-10:00", "fri", &[]), apia)]);
     let friday = windows.next_open_from(at("2011-12-29T20:00:00Z")).unwrap();
-    assert_eq!(friday.to_string(), "2012-01-05T19:00:00Z", "the Friday after the one that there was not");
+    assert_eq!(friday.to_string(), "2012-01-05T19:00:00Z", "the Friday after the skipped one");
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn long_run_needs_several_window_openings() {
     let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
     let windows = Windows::new(vec![(window("09:00-20:00", "mon-fri", &[]), kyiv)]);
     let hours = |hours: u64| windows.count_openings(at("2026-11-27T12:00:00Z"), Duration::from_secs(hours * 3_600));
-    // It is Friday, 14:00, and it closes in six hours; then come eleven of each day.
+    // It is Friday 14:00, and the window closes in six hours. Each further day has eleven hours.
     assert_eq!([0, 6, 7, 17, 18, 1_000_000].map(hours), [1, 1, 2, 2, 3, 10_000].map(Some));
     assert_eq!(Windows::default().count_openings(at("2026-11-27T12:00:00Z"), Duration::MAX), Some(1));
 }

@@ -1,51 +1,50 @@
-//! What the account of a gateway says about a campaign: key, sender names, money. Pure.
+//! Checks against the gateway account: API key, sender names and balance. Pure.
 //!
-//! It judges what was told; asking is done elsewhere. A gateway that tells nothing refuses nothing.
+//! It only judges answers; other modules request them. Missing answers never forbid a run.
 
 use roaring::RoaringBitmap;
 
-use super::rules;
-use super::{MessageSize, RowsBySize};
+use super::{MessageSize, RowsBySize, rules};
 use crate::domain::{Amount, Channel, NamedTemplate, Stage};
 use crate::finding::{Finding, SourceLocation};
 use crate::gateway::{Balance, FailureCause, InquiryFailure, SenderName};
 use crate::manifest::{CampaignBrief, Profile, SourceMap};
 use crate::message::{TemplateNames, render_constant};
 
-/// What the gateway told when it was asked for balance and sender names in one envelope.
+/// The gateway's answer to one request for balance and sender names.
 pub type AccountAnswer =
     Result<(Result<Balance, InquiryFailure>, Result<Vec<SenderName>, InquiryFailure>), InquiryFailure>;
 
-/// A sender name that is the same for everybody.
+/// A sender name that is the same for all recipients.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// The channel that uses it.
     pub channel: Channel,
     /// The name.
     pub name: String,
-    /// Where it stands.
+    /// Its place in the campaign file.
     pub place: Option<SourceLocation>,
 }
 
-/// What the messages of a campaign cost, by variant.
+/// The message prices of a campaign, by variant.
 #[derive(Clone, Debug)]
 pub struct MessagePrices(Vec<ChannelPrices>);
 
-/// What one message costs by channel.
+/// The price of a message, by channel.
 #[derive(Clone, Copy, Debug, Default)]
 struct ChannelPrices {
-    /// A part of the SMS; 0 where the campaign has no SMS.
+    /// The price of an SMS part; 0 without an SMS channel.
     sms_part: Amount,
-    /// The dearest of the other channels; 0 where there is none.
+    /// The highest price of the other channels; 0 without other channels.
     other: Amount,
-    /// The channel that is tried first, if that is not the SMS.
+    /// The price of the first channel, if it is not SMS.
     first: Option<Amount>,
 }
 
-/// What a call may cost.
+/// The maximum cost of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// At most this much, in the account's currency.
+    /// At most this amount, in the account's currency.
     AtMost(Amount),
     /// The profile has no price for these channels.
     Unknown(Vec<Channel>),
@@ -77,15 +76,15 @@ impl MessagePrices {
         if missing.is_empty() { Ok(Self(prices)) } else { Err(missing) }
     }
 
-    /// The cost of a message by its dearest channel.
+    /// The cost of a message by its most expensive channel.
     #[must_use]
     pub fn message_cost(&self, size: MessageSize) -> Amount {
         let ChannelPrices { sms_part, other, .. } = self.0.get(size.arm).copied().unwrap_or_default();
         sms_part.saturating_mul(size.sms_parts.into()).max(other)
     }
 
-    /// The cost of messages to these rows if each is delivered by its dearest channel, which is what
-    /// the gateway reserves (contract 4.3 `pipeline`).
+    /// The cost if each message is delivered by its most expensive channel, which is the amount that the gateway
+    /// reserves (contract 4.3 `pipeline`).
     #[must_use]
     pub fn max_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
         by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
@@ -93,7 +92,7 @@ impl MessagePrices {
         })
     }
 
-    /// The cost of messages to these rows if each is delivered by the channel that is tried first.
+    /// The cost if each message is delivered by its first channel.
     #[must_use]
     pub fn likely_cost(&self, by_size: &RowsBySize, rows: &RoaringBitmap) -> Amount {
         by_size.iter().fold(Amount::default(), |sum, (size, sized)| {
@@ -105,7 +104,7 @@ impl MessagePrices {
 }
 
 impl Cost {
-    /// The most that messages to these rows cost, `by_size` being a survey's.
+    /// The maximum cost of messages to these rows; `by_size` comes from a survey.
     #[must_use]
     pub fn estimate(profile: &Profile, brief: &CampaignBrief, by_size: &RowsBySize, rows: &RoaringBitmap) -> Self {
         match MessagePrices::for_campaign(profile, brief) {
@@ -115,9 +114,9 @@ impl Cost {
     }
 }
 
-/// The sender names of a campaign that are the same for everybody.
+/// The constant sender names of a campaign.
 ///
-/// `today` is the date that texts see. A name that depends on the row is not judged here.
+/// `today` is the date that texts see. Names that depend on the row are not checked here.
 #[must_use]
 pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -> Vec<Signature> {
     let names = TemplateNames {
@@ -137,12 +136,12 @@ pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -
     brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()
 }
 
-/// What is known of the account besides its answers.
+/// The known facts about the account besides its answers.
 #[derive(Clone, Copy, Debug)]
 pub struct AccountTerms<'a> {
-    /// Its words for a verified name.
+    /// The words for verified sender names.
     pub verified: &'a [String],
-    /// Where its key is.
+    /// The location of the API key.
     pub key: &'a str,
     /// The command that shows its balance.
     pub balance: &'a str,
@@ -150,7 +149,7 @@ pub struct AccountTerms<'a> {
     pub senders: &'a str,
 }
 
-/// What speaks against sending, as far as the account tells.
+/// The findings of the account's answers that speak against sending.
 #[must_use]
 pub fn check_account(
     told: &AccountAnswer,
@@ -161,21 +160,23 @@ pub fn check_account(
     let (balance, senders) = match told {
         Ok(told) => told,
         Err(refused) if refused.cause == FailureCause::KeyRefused => {
-            return vec![rules::key_refused(refused.reason.clone(), account.key)];
+            return vec![rules::key_rejected_finding(refused.reason.clone(), account.key)];
         }
-        Err(unanswered) => return vec![rules::online_unknown("sender names and balance are", unanswered, account)],
+        Err(unanswered) => {
+            return vec![rules::online_unknown_finding("sender names and balance are", unanswered, account)];
+        }
     };
     let mut findings = match senders {
         Ok(senders) => {
             let named: Vec<&SenderName> = senders.iter().filter(|sender| !sender.name.trim().is_empty()).collect();
-            signatures.iter().filter_map(|signature| rules::sender_unknown(signature, &named, account)).collect()
+            signatures.iter().filter_map(|signature| rules::check_sender_name(signature, &named, account)).collect()
         }
-        Err(unanswered) => vec![rules::online_unknown("the sender names are", unanswered, account)],
+        Err(unanswered) => vec![rules::online_unknown_finding("the sender names are", unanswered, account)],
     };
     match (balance, cost) {
-        (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::balance_too_low(balance, *cost)),
+        (Ok(balance), Cost::AtMost(cost)) => findings.extend(rules::check_balance(balance, *cost)),
         (Ok(_), Cost::Unknown(_)) => {}
-        (Err(unanswered), _) => findings.push(rules::online_unknown("the balance is", unanswered, account)),
+        (Err(unanswered), _) => findings.push(rules::online_unknown_finding("the balance is", unanswered, account)),
     }
     findings
 }
@@ -220,7 +221,7 @@ mod tests {
         }
     }
 
-    /// The findings where `Checked` means verified.
+    /// The findings if `Checked` means verified.
     fn check(told: &AccountAnswer, signatures: &[Signature], cost: &Cost) -> Vec<Finding> {
         check_account(told, signatures, account(&["Checked".to_owned()]), cost)
     }

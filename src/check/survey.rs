@@ -1,4 +1,4 @@
-//! The pass over all recipients before the first send: numbers, duplicates, messages, counts.
+//! Survey of a list before the first message: numbers, duplicates, messages and counts, in one pass.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,20 +7,14 @@ use std::ops::ControlFlow;
 
 use roaring::RoaringBitmap;
 
-use super::clocks::LocalZones;
-use super::column::{ListColumn, list_columns};
-use super::empty_cells::{EmptyCells, EmptyUses};
-use super::excluded::{DUPLICATE, HOLDOUT, SurveyExclusions};
-use super::odd::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
-use super::opted_out_cells::OptedOutCells;
-use super::parallel::{count_cores, process_in_order};
-use super::prepare::{CompiledCampaign, to_finding};
-use super::recipe::{ComposeFailure, ComposedMessage, Composer};
-use super::repeated_numbers::{self, RepeatedNumbers};
+use super::column_cells::{EmptyCells, EmptyUses, ListColumn, OptedOutCells, UnmatchedCells, list_columns};
+use super::compiled_campaign::{CompiledCampaign, ComposeFailure, ComposedMessage, Composer, to_finding};
+use super::exclusions::{DUPLICATE, HOLDOUT, SurveyExclusions};
+use super::message_comparison::{MessageShapes, RepeatedNumbers, hash_message};
+use super::row_anomalies::{AnomalyDetector, AnomalyRowsByColumn, Comparison, FoundAnomaly, add_anomalies};
 use super::rules;
-use super::shapes::MessageShapes;
-use super::unmatched_cells::UnmatchedCells;
-use super::zones::RecipientZones;
+use super::streaming::{count_cores, process_in_order};
+use super::time_zones::{LocalZones, RecipientZones};
 use crate::audience::{Chunk, SeenNumbers, ValidNumber, contains_row};
 use crate::calendar::zone_of_country;
 use crate::domain::{
@@ -31,25 +25,25 @@ use crate::ledger::{ExcludedRows, RowState, StateCounts};
 use crate::manifest::{CampaignBrief, DuplicatePolicy, SourceMap};
 use crate::message::{BranchFinder, EmptyCellFinder, EmptyCellUse, FilledMessage, TextProblem};
 
-/// How many messages are kept as examples.
+/// How many example messages are kept.
 const MAX_EXAMPLES: usize = 3;
 
-/// What a survey has to know besides the campaign.
+/// The inputs of a survey besides the compiled campaign.
 pub struct SurveyInputs<'a> {
     /// The campaign.
     pub brief: &'a CampaignBrief,
-    /// Whom it leaves out.
+    /// The recipients to skip.
     pub excluded: &'a SurveyExclusions,
-    /// The column with the time zones of its recipients, where its window is on their clocks.
+    /// The column with time zones, if the window depends on it.
     pub zones: Option<&'a str>,
-    /// Whether a window is on the clocks of the numbers' countries.
+    /// Whether the window depends on the countries of numbers.
     pub by_country: bool,
 }
 
-/// What is known of all recipients before anything is sent.
+/// The facts about all recipients before anything is sent.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Recipients: rows that are neither the header nor blank.
+    /// The number of recipients: rows that are neither the header nor blank.
     pub recipients: u64,
     /// The last row with a recipient.
     pub last_row: Row,
@@ -59,51 +53,51 @@ pub struct Survey {
     pub left_out: ExcludedRows,
     /// The findings about texts, by the reason of the invalid rows.
     pub failing: BTreeMap<String, Finding>,
-    /// Parts of the messages to be sent, as computed here: those of the SMS, one for a message without an SMS.
+    /// The parts of all planned messages: those of their SMS, or one without SMS.
     pub parts: u64,
-    /// The rows that are to be sent to, by their variant and the parts of their SMS.
+    /// The planned rows by variant and number of SMS parts.
     pub by_size: RowsBySize,
-    /// The rows to be sent to whose message shows an empty cell, by text and column.
+    /// The planned rows whose message shows an empty cell, by text and column.
     pub empty: Vec<EmptyCells>,
-    /// The rows to be sent to whose SMS has more parts because of a few characters, by those.
+    /// The planned rows whose SMS is longer because of a few characters, by those characters.
     pub costly: BTreeMap<Vec<char>, CostlyRows>,
-    /// The rows to be sent to whose number gets none of the message's channels, since it is no mobile phone's.
+    /// The planned rows whose number is not a mobile number, so that no channel can reach it.
     pub landlines: RoaringBitmap,
-    /// The rows to be sent to in whose cells or messages something is odd, by column.
+    /// The planned rows with anomalies, by column.
     pub anomalies: AnomalyRowsByColumn,
-    /// Comparisons in texts that no row passed, with their index.
+    /// The comparisons in texts that match no row, with their index.
     pub unmatched_comparisons: Vec<(usize, Comparison)>,
-    /// The columns of the list, but for that of the numbers.
+    /// The columns of the list, except the phone columns.
     pub columns: Vec<ListColumn>,
-    /// The rows with a cell that holds what looks like a row.
+    /// The rows with a cell that looks like a row.
     pub embedded_rows: RoaringBitmap,
-    /// The zones of the rows to be sent to.
+    /// The time zones of the planned rows.
     pub zones: RecipientZones,
-    /// The skipped duplicate rows whose message differs from the one that is sent.
+    /// The rows skipped as duplicates whose message differs from the one that is sent.
     pub differing_duplicates: RoaringBitmap,
-    /// The rows to be sent to whose cells say that their people opted out, for each such column.
+    /// The planned rows whose cells record an opt-out, by column.
     pub opted_out: Vec<OptedOutCells>,
-    /// How many people a new round for everybody would go to.
+    /// The number of recipients of a new round to all.
     pub everybody: u64,
-    /// The rows to be sent to by the variant and the branches of conditions that they get.
+    /// The planned rows by the shape of their messages.
     pub shapes: MessageShapes,
-    /// The rows to be sent to by the zone of their number's country.
+    /// The planned rows by the time zone of their number's country.
     pub local_zones: LocalZones,
-    /// The first messages that would be sent, three at most.
+    /// The first planned messages, at most three.
     pub examples: Vec<ExampleMessage>,
 }
 
-/// What a message is billed by.
+/// The billing units of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageSize {
-    /// Which of the variants it is, counted from 0; 0 where there are none.
+    /// The index of the variant; 0 without variants.
     pub arm: usize,
-    /// The parts of its SMS; 0 where it has none.
+    /// The number of its SMS parts; 0 without SMS.
     pub sms_parts: u32,
 }
 
 impl MessageSize {
-    /// Its parts: those of its SMS, one where it has none.
+    /// The billed parts: those of its SMS, or one without SMS.
     #[must_use]
     pub fn billed_parts(self) -> u64 {
         self.sms_parts.max(1).into()
@@ -113,14 +107,14 @@ impl MessageSize {
 /// Rows by the size of their messages.
 pub type RowsBySize = BTreeMap<MessageSize, RoaringBitmap>;
 
-/// Rows whose SMS has more parts because of the same characters.
+/// Rows whose SMS is longer because of the same characters.
 #[derive(Clone, Debug, Default)]
 pub struct CostlyRows {
-    /// Which they are.
+    /// The rows.
     pub rows: RoaringBitmap,
-    /// The parts that they have more together.
+    /// The number of additional parts.
     pub extra_parts: u64,
-    /// The parts of the first, and those that it would have without them.
+    /// The parts of the first message, with and without these characters.
     pub first: (usize, usize),
 }
 
@@ -134,19 +128,19 @@ impl CostlyRows {
     }
 }
 
-/// One message, to be shown as an example.
+/// An example message.
 #[derive(Clone, Debug)]
 pub struct ExampleMessage {
     /// Its row.
     pub row: Row,
     /// Its recipient.
     pub phone: Phone,
-    /// What it says.
+    /// Its text.
     pub content: MessageContent<Cow<'static, str>>,
 }
 
 impl Survey {
-    /// Counts by state, as they are before the first send.
+    /// The rows by state before the first message is sent.
     #[must_use]
     pub fn count_by_state(&self) -> StateCounts {
         let mut counts = StateCounts::default();
@@ -158,7 +152,7 @@ impl Survey {
         counts
     }
 
-    /// Counts by state over the rows that `meant` chooses.
+    /// The rows by state, among those that `meant` selects.
     #[must_use]
     pub fn count_matching(&self, meant: impl Fn(Row) -> bool) -> StateCounts {
         let rows: RoaringBitmap = self.rows.iter().filter(|row| meant(Row::new(*row))).collect();
@@ -170,13 +164,13 @@ impl Survey {
         counts
     }
 
-    /// The rows that are to be sent to.
+    /// The rows that will get a message.
     #[must_use]
     pub fn planned_rows(&self) -> RoaringBitmap {
         &self.rows - self.left_out.rows()
     }
 
-    /// How many messages are to be sent.
+    /// The number of planned messages.
     #[must_use]
     pub fn count_planned(&self) -> u64 {
         self.count_by_state().get(RowState::Planned)
@@ -189,10 +183,10 @@ impl Survey {
     }
 }
 
-/// Looks at every recipient.
+/// Examines every recipient.
 ///
 /// # Errors
-/// When the file is damaged, or when its rows break a bound of the campaign.
+/// If the file is damaged, or its rows exceed a limit of the campaign.
 pub fn survey_recipients<R: Read + Send>(
     prepared: &mut CompiledCampaign<R>,
     terms: &SurveyInputs<'_>,
@@ -237,7 +231,7 @@ pub fn survey_recipients<R: Read + Send>(
                 let empty = finders[arm].find(record.row, cell);
                 let branches = branches[arm].as_mut().map_or(0, |finder| finder.find(record.row, cell));
                 let odd = watch.find_anomalies(record.fields, message, !empty.is_empty());
-                let hash = if skips_duplicates { repeated_numbers::hash_message(message) } else { 0 };
+                let hash = if skips_duplicates { hash_message(message) } else { 0 };
                 let held_out = recipe.allotment.is_held_out(phone);
                 Ok(SendableRecord {
                     phone,
@@ -298,37 +292,37 @@ pub fn survey_recipients<R: Read + Send>(
         Some(finding) => Err(vec![finding]),
         None => {
             let empty = tally.empty.group_by_text(&recipe.empty_use_finders());
-            tally.into_survey(terms.brief, (columns, empty, recipe.places.as_ref()), watch.into_unmatched())
+            tally.into_survey(terms.brief, columns, empty, recipe.places.as_ref(), watch.into_unmatched())
         }
     }
 }
 
-/// What a worker examines records with.
+/// The tools of a worker that examines records.
 type Examiner<'r> = (Composer<'r>, Vec<EmptyCellFinder<'r>>, Vec<Option<BranchFinder<'r>>>);
 
-/// What a worker found out about one record: what would be sent, or why nothing can be.
+/// The result of examining a record: its message, or the reason why it has none.
 type ExaminedRecord = Result<SendableRecord, ComposeFailure>;
 
-/// A record that can be sent to.
+/// A record with a message.
 struct SendableRecord {
     phone: Phone,
-    /// Which of the variants it is.
+    /// The index of its variant.
     arm: usize,
-    /// The parts of its SMS; 0 when it has none.
+    /// The parts of its SMS; 0 without SMS.
     sms_parts: u32,
     /// The characters that make its SMS longer.
     costly: Option<CostlyCharacters>,
-    /// Whether its number gets none of its channels.
+    /// Whether its number cannot be reached by any of its channels.
     landline: bool,
     /// The empty cells that its message shows.
     empty: Vec<EmptyCellUse>,
     /// The branches of conditions that it takes.
     branches: u64,
-    /// What is odd of it.
+    /// Its anomalies.
     anomalies: Vec<FoundAnomaly>,
-    /// What its message says.
+    /// The hash of its message.
     hash: u64,
-    /// Whether its recipient gets nothing, to compare with.
+    /// Whether its recipient is in the holdout group.
     held_out: bool,
 }
 
@@ -351,14 +345,14 @@ struct SurveyTally {
     shapes: MessageShapes,
     local_zones: LocalZones,
     examples: Vec<ExampleMessage>,
-    /// The first row whose number stands in an earlier one.
+    /// The first row with the number of an earlier row.
     repeated: Option<(Row, Phone)>,
     repeated_numbers: RepeatedNumbers,
     unmatched: UnmatchedCells,
 }
 
 impl SurveyTally {
-    /// Takes a record in; gives back its number when it is to be sent to.
+    /// Adds a record. Returns its number if it gets a message.
     fn add_record(&mut self, terms: &SurveyInputs<'_>, row: Row, examined: ExaminedRecord) -> Option<Phone> {
         self.recipients += 1;
         self.rows.insert(row.get());
@@ -386,7 +380,7 @@ impl SurveyTally {
             self.left_out.insert(row, RowState::Skipped, DUPLICATE);
             return None;
         }
-        // Last of all reasons: who is compared with are those who would have got a message.
+        // The last of all reasons: the holdout group consists of recipients who would have got a message.
         if held_out {
             self.left_out.insert(row, RowState::Skipped, HOLDOUT);
             return None;
@@ -410,7 +404,9 @@ impl SurveyTally {
     fn into_survey(
         self,
         brief: &CampaignBrief,
-        (columns, empty, places): (Vec<ListColumn>, Vec<EmptyCells>, Option<&SourceMap>),
+        columns: Vec<ListColumn>,
+        empty: Vec<EmptyCells>,
+        places: Option<&SourceMap>,
         unpassed: Vec<(usize, Comparison)>,
     ) -> Result<Survey, Vec<Finding>> {
         let parts = self.by_size.iter().map(|(size, rows)| size.billed_parts() * rows.len()).sum();
@@ -442,10 +438,10 @@ impl SurveyTally {
             unmatched_comparisons: unpassed,
             columns,
         };
-        let mut findings: Vec<Finding> = rules::duplicate_number(brief, self.repeated).into_iter().collect();
-        findings.extend(rules::too_many_invalid(brief, &survey));
-        findings.extend(rules::nobody_meant(brief, &survey));
-        findings.extend(rules::no_text_chosen(brief, &survey, &unmatched));
+        let mut findings: Vec<Finding> = rules::check_duplicate_number(brief, self.repeated).into_iter().collect();
+        findings.extend(rules::check_invalid_share(brief, &survey));
+        findings.extend(rules::check_nobody_meant(brief, &survey));
+        findings.extend(rules::check_no_text_chosen(brief, &survey, &unmatched));
         if findings.is_empty() {
             findings = rules::check_failing_texts(brief, &survey);
         }
@@ -453,7 +449,7 @@ impl SurveyTally {
     }
 }
 
-/// The parts of a message's SMS; 0 when it has none.
+/// The parts of a message's SMS; 0 without SMS.
 pub(crate) fn count_sms_parts(message: FilledMessage<'_>) -> u32 {
     message.billed_text().map_or(0, |text| u32::try_from(measure_sms(text).parts).unwrap_or(u32::MAX))
 }

@@ -9,7 +9,7 @@ use crate::calendar::{MessageGroup, Occurrence, RunDeadline, RunLimits, Schedule
 use crate::finding::Finding;
 use crate::manifest::{Campaign, Profile, SendingDeadline, SendingWindow};
 
-/// When a run begins.
+/// The start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStart {
     /// At this moment.
@@ -25,7 +25,7 @@ impl RunStart {
         if campaign.schedule.is_some() { Self::Scheduled(now) } else { Self::At(now) }
     }
 
-    /// The moment at which it is judged.
+    /// The time of the check.
     #[must_use]
     pub fn now(self) -> Timestamp {
         match self {
@@ -34,7 +34,7 @@ impl RunStart {
     }
 }
 
-/// A campaign, its profile, and what limits its runs.
+/// A campaign with its profile and the limits of its runs.
 pub(super) struct TimedCampaign<'c> {
     pub(super) campaign: &'c Campaign,
     pub(super) limits: RunLimits<'c>,
@@ -77,7 +77,7 @@ impl<'c> TimedCampaign<'c> {
         Self { campaign, limits, windows, messages: list.map(|(_, messages)| messages) }
     }
 
-    /// A date and a time on the clocks of the campaign.
+    /// A date and time in the campaign's time zone.
     pub(super) fn format_date(&self, moment: Timestamp) -> String {
         moment.to_zoned(self.campaign.home_zone()).strftime("%a %Y-%m-%d %H:%M").to_string()
     }
@@ -119,7 +119,7 @@ fn check_schedule(timed: &TimedCampaign<'_>, schedule: &Schedule, now: Timestamp
     if let Some(never) = rules::check_schedule(timed, &runs) {
         return vec![never];
     }
-    let mut findings = rules::check_skipped_occurrences(timed, (schedule, now), &runs);
+    let mut findings = rules::check_skipped_occurrences(timed, schedule, now, &runs);
     findings.extend(rules::check_late_start(timed, &runs));
     findings.extend(rules::check_late_list(timed, schedule, &runs));
     findings.extend(rules::check_until_near_on_dates(timed, &runs));

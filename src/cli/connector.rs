@@ -11,22 +11,22 @@ use tokio::sync::watch;
 use super::args::ConnectorArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::CommandFailure;
+use super::exit::CommandFailure;
 use super::serve::bind_listener;
 use crate::connector::{
     Approvals, Campaigns, ClientEntry, Connector, ConnectorAccess, SendPolicy, router, serve_stdio,
 };
 use crate::delivery::Interrupt;
-use crate::door::{self, ConnectionLimits, Hosts, connectable_address};
 use crate::manifest::{Profile, SecretSource};
+use crate::net::{self, ConnectionLimits, Hosts, connectable_address};
 use crate::report::format_count;
 use crate::runs::{
     Adapters, INTAKE_TIMEOUT, KeylessAccount, load_hook, read_api_key, read_numbers, refuse_other_secret,
 };
 
-/// How long the gateway has for an answer.
+/// The timeout of a request to the gateway.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long calls under way have when the connector is asked to end: longer than the gateway may take for a message.
+/// The grace period for calls in flight at shutdown: longer than the gateway may take for a message.
 const SHUTDOWN_TIMEOUT: Duration = INTAKE_TIMEOUT.saturating_add(ANSWER_TIMEOUT);
 
 pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Result<u8, CommandFailure> {
@@ -36,10 +36,10 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     let interrupt = context.watch_signals()?;
     let profile = load_profile(context, &args)?;
     let mut adapters = context.adapters(context.open_ledger().await?)?;
-    // Campaigns go through the same profile, whatever file of profiles stands beside them.
+    // Campaigns use the same profile, even if another gateways.yaml lies beside them.
     adapters.profiles.explicit = Some(adapters.profiles.new_profile_path(None));
     let account = KeylessAccount::open(&adapters, &profile, ANSWER_TIMEOUT).await?;
-    let sending = sending_permission((&profile, &adapters), &args, interrupt.clone()).await?;
+    let sending = sending_permission(&profile, &adapters, &args, interrupt.clone()).await?;
     let connector = Connector::new(account, adapters, args.max_lookups_per_hour, sending, interrupt.clone());
     let connector = match &args.campaigns {
         Some(folder) => connector.with_campaigns(folder_campaigns(context, folder, &profile)?),
@@ -47,10 +47,10 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     };
     let at_rest = connector.wait_until_idle();
     let exit = match args.stdio {
-        true => run_over_stdio(context, connector, (&profile, &args), interrupt.clone()).await,
+        true => run_over_stdio(context, connector, &profile, &args, interrupt.clone()).await,
         false => serve_http(context, connector, &profile, &args, interrupt.clone()).await,
     };
-    // A message that is on its way is not left alone, though whoever wanted it may have gone.
+    // Wait for messages in flight, even if the client has disconnected.
     tokio::select! {
         () = at_rest => {}
         () = wait_for_second_interrupt(interrupt) => {}
@@ -58,9 +58,10 @@ pub(super) async fn run_connector(context: &Context, args: ConnectorArgs) -> Res
     exit
 }
 
-/// What may be sent; nothing unless it is switched on.
+/// The permission to send messages. `None` without `--allow-send`.
 async fn sending_permission(
-    (profile, adapters): (&Profile, &Adapters),
+    profile: &Profile,
+    adapters: &Adapters,
     args: &ConnectorArgs,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<Option<SendPolicy>, CommandFailure> {
@@ -94,7 +95,7 @@ fn load_profile(context: &Context, args: &ConnectorArgs) -> Result<Profile, Comm
     Ok(context.profiles().find_for_query(args.through.gateway.as_deref(), &context.observer)?)
 }
 
-/// The campaigns of a folder, which are for who has the key of the profile.
+/// The campaigns of a folder. They require the API key of the profile.
 fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Result<Campaigns, CommandFailure> {
     read_api_key(profile)?;
     let output = context.output.clone();
@@ -103,7 +104,7 @@ fn folder_campaigns(context: &Context, folder: &Path, profile: &Profile) -> Resu
     })
 }
 
-/// Answers whoever comes, who brings the key.
+/// Serves clients over HTTP. Each client authenticates with the API key.
 async fn serve_http(
     context: &Context,
     connector: Connector,
@@ -127,13 +128,13 @@ async fn serve_http(
             describe_locks(args)
         ));
     }
-    // Who waits for a platform that is slow is told; an assistant is patient for less.
+    // Slow requests get progress messages, so there is no timeout for silence.
     let limits = ConnectionLimits { silence: None, end: SHUTDOWN_TIMEOUT, ..ConnectionLimits::default() };
-    door::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
+    net::serve_connections(listener, router(connector, friends), limits, wait_for_interrupt(interrupt)).await;
     Ok(exit::SUCCESS)
 }
 
-/// What stands between an assistant and a message, in words.
+/// Describes what an assistant may do, and what requires an approval.
 fn describe_locks(args: &ConnectorArgs) -> String {
     let lookups = format_count(args.max_lookups_per_hour.get().into(), "number");
     if !args.allow_send {
@@ -145,11 +146,12 @@ fn describe_locks(args: &ConnectorArgs) -> String {
     format!("sends each message after {yes}, at most {most} an hour{only_to}; at most {lookups} number lookups an hour")
 }
 
-/// Answers the program that started this one; what it reads is answers alone.
+/// Serves the program that started this process. Standard output carries protocol messages only.
 async fn run_over_stdio(
     context: &Context,
     connector: Connector,
-    (profile, args): (&Profile, &ConnectorArgs),
+    profile: &Profile,
+    args: &ConnectorArgs,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<u8, CommandFailure> {
     let key = read_api_key(profile)?;
@@ -159,8 +161,8 @@ async fn run_over_stdio(
     ));
     let shutdown = wait_for_interrupt(interrupt.clone());
     let ended = tokio::select! {
-        ended = serve_stdio(connector, key, (BufReader::new(stdin()), stdout()), shutdown) => ended,
-        // A client that reads nothing any more would be waited for.
+        ended = serve_stdio(connector, key, BufReader::new(stdin()), stdout(), shutdown) => ended,
+        // A client that no longer reads would block the shutdown.
         () = wait_for_second_interrupt(interrupt) => Ok(()),
     };
     match ended {
@@ -171,20 +173,20 @@ async fn run_over_stdio(
     }
 }
 
-/// What comes when the process is asked to end.
+/// Waits until the first signal asks the process to stop.
 async fn wait_for_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     let _ = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await;
 }
 
-/// What comes when the process is asked to end without waiting for anything.
+/// Waits until a second signal asks the process to stop at once.
 async fn wait_for_second_interrupt(mut interrupt: watch::Receiver<Interrupt>) {
     if interrupt.wait_for(|interrupt| matches!(interrupt, Interrupt::Immediate(_))).await.is_err() {
-        // Nobody can ask any more.
+        // The sender is gone, so no signal can arrive.
         std::future::pending::<()>().await;
     }
 }
 
-/// Prints what a client's file says of the connector that these arguments would start.
+/// Prints the entry for a client's configuration file that starts the connector with these arguments.
 fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFailure> {
     let entry = match &args.origin {
         _ if args.stdio => client_entry(context, args)?,
@@ -203,7 +205,7 @@ fn print_config(context: &Context, args: &ConnectorArgs) -> Result<u8, CommandFa
     Ok(exit::SUCCESS)
 }
 
-/// How a client starts the connector: with the profile that is found from here, wherever the client is.
+/// The entry that starts the connector. It names the gateways file, because the client runs in another folder.
 fn client_entry(context: &Context, args: &ConnectorArgs) -> Result<ClientEntry, CommandFailure> {
     let profile = load_profile(context, args)?;
     let program = std::env::current_exe().map_err(|error| CommandFailure::new(exit::BUG, error.to_string()))?;

@@ -1,19 +1,19 @@
-//! Events in words: notes on standard error, and the progress of a run.
+//! Run events as notes and warnings on standard error.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::clock;
 use super::output::Output;
-use super::progress::{self, ProgressReporter};
-use super::retry_errors;
+use super::progress::ProgressReporter;
+use super::{output, progress, retry};
 use crate::check::online::Cost;
-use crate::delivery::{self, Reconciliation};
+use crate::delivery;
+use crate::delivery::Reconciliation;
 use crate::domain::choose_plural;
 use crate::gateway::Balance;
 use crate::report::{ResultsBackup, describe_cost, format_count, format_duration, format_thousands};
 use crate::runs::{RetryLeftOut, RunEvent, RunObserver, StaleResults};
 
-/// An observer that shows events to a person.
+/// An observer that prints events.
 pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     let output = output.clone();
     let progress: Mutex<Option<ProgressReporter>> = Mutex::default();
@@ -33,7 +33,7 @@ pub(super) fn terminal_observer(output: &Output) -> RunObserver {
     })
 }
 
-/// Shows what a single operation waits for.
+/// Prints the reason why a single operation waits.
 fn show_wait(output: &Output, event: &delivery::DeliveryEvent) {
     match event {
         // A single operation has no counts and no warm-up.
@@ -80,7 +80,7 @@ fn show_event(output: &Output, event: RunEvent) {
             output.print_note(&format!("waiting {}: {}", format_duration(wait.time), wait.reason.describe()));
         }
         RunEvent::Money { balance, cost } => output.print_note(&format_balance_and_cost(&balance, &cost)),
-        RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", clock::minute(at))),
+        RunEvent::Approved { by, at } => output.print_note(&format!("approved by {by} on {}", output::minute(at))),
         RunEvent::GoingOn { run, other_edition: None } => output.print_note(&format!("resuming {run}")),
         RunEvent::GoingOn { run, other_edition: Some(edition) } => output.print_note(&format!(
             "resuming {run} of the unfinished edition `{edition}`; the current edition starts after it"
@@ -96,7 +96,7 @@ fn show_event(output: &Output, event: RunEvent) {
         )),
         RunEvent::RetryPlanned { run, rows, left_out, errors, scope } => {
             output.print_note(&describe_retry(&run, rows, left_out));
-            for line in retry_errors::describe_errors(&output.options, &run, &errors, &scope) {
+            for line in retry::describe_errors(&output.options, &run, &errors, &scope) {
                 output.print_note(&line);
             }
         }
@@ -119,7 +119,7 @@ fn show_event(output: &Output, event: RunEvent) {
     }
 }
 
-/// What a retry sends and what it skips.
+/// Describes the rows that a retry sends and skips.
 fn describe_retry(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     let RetryLeftOut { delivered, under_way, unconfirmed, guarded } = left_out;
     let parts = [
@@ -137,18 +137,18 @@ fn describe_retry(run: &str, rows: u64, left_out: RetryLeftOut) -> String {
     format!("retry of {run}: {} to send{rest}", format_count(rows, "message"))
 }
 
-/// The balance of an account and the cost of a campaign.
-pub(super) fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
+/// Formats the balance of an account and the cost of a campaign.
+fn format_balance_and_cost(balance: &Balance, cost: &Cost) -> String {
     let amount = format!("{} {}", balance.amount, balance.currency);
     format!("balance: {}; this {}", amount.trim_end(), describe_cost(cost, Some(&balance.currency)))
 }
 
-/// The new path of another run's results.
+/// Describes the new path of another run's results.
 pub(super) fn describe_kept_results(ResultsBackup { run, path }: &ResultsBackup) -> String {
     format!("the results of {run} were moved to `{}`", path.display())
 }
 
-/// The result of asking about rows in doubt.
+/// Describes the result of reconciliation.
 pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
     let Reconciliation { asked, found, failed, not_found, unresolved, blind, unclear, .. } = *learnt;
     if asked == 0 {
@@ -175,7 +175,7 @@ pub(super) fn describe_reconciliation(learnt: &Reconciliation) -> String {
     format!("asked the gateway about {} in doubt: {parts}{blind}", format_count(asked, "row"))
 }
 
-/// Why results were not updated.
+/// Describes why results were not updated.
 pub(super) fn describe_stale_results(output: &Output, why: StaleResults) -> String {
     match why {
         StaleResults::Later { run, later, path } => {

@@ -1,7 +1,13 @@
-//! Exit codes.
+//! Exit codes, and the failures that end a command: message, findings, hint and exit code.
 
+use std::path::Path;
+
+use super::hint::error_hint;
+use super::suggested::{RepeatedOptions, shell_path};
+use crate::finding::{Finding, quote_for_shell, rules};
 use crate::gateway::FailureCause;
 use crate::ledger::{LedgerError, RowState, Run, RunProgress, StateCounts, StopKind};
+use crate::regular_file::ran_out_of_handles;
 use crate::report::{FAILED_STATES, IN_DOUBT_STATES, ResultsError};
 use crate::runs::{
     BackupRefusal, Error, InputChanges, NothingLeft, ReconciledRun, ReleasedRun, RetryRefusal, StaleResults,
@@ -12,7 +18,7 @@ use crate::runs::{
 pub(super) const SUCCESS: u8 = 0;
 /// A bug.
 pub(super) const BUG: u8 = 1;
-/// The command line or an input is wrong; nothing was sent by this call.
+/// The command line or an input is invalid. This call sent nothing.
 pub(super) const INVALID: u8 = 2;
 /// Finished, with rejected or invalid rows.
 pub(super) const REJECTIONS: u8 = 3;
@@ -20,16 +26,16 @@ pub(super) const REJECTIONS: u8 = 3;
 pub(super) const IN_DOUBT: u8 = 4;
 /// Stopped before the end.
 pub(super) const STOPPED: u8 = 5;
-/// Another process has the run.
+/// Another process is sending the run.
 pub(super) const BUSY: u8 = 6;
 /// The gateway refused the key.
 pub(super) const REFUSED_KEY: u8 = 7;
 /// The ledger or the results could not be written.
 pub(super) const STORAGE: u8 = 74;
-/// A signal of number n ends with this and n.
+/// A process that signal n stops exits with this number plus n.
 pub(super) const SIGNAL: u8 = 128;
 
-/// The code of a call to `run` that ended like this. The first that applies.
+/// The exit code of a call to `run`, by its stop reason and its counts. The first matching code applies.
 pub(super) fn code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8 {
     let any = |states: &[RowState]| states.iter().any(|state| counts.get(*state) > 0);
     match stopped {
@@ -50,17 +56,17 @@ pub(super) fn code_of_end(stopped: Option<StopKind>, counts: &StateCounts) -> u8
             | StopKind::Inconsistent,
         ) => STOPPED,
         None if any(&[RowState::Planned, RowState::Sending]) => STOPPED,
-        // What was asked for is through: what is left of it says how.
+        // The requested rows were processed, so their states decide.
         Some(StopKind::Limit | StopKind::DeadlineReached) | None if any(&IN_DOUBT_STATES) => IN_DOUBT,
-        // Somebody was left.
+        // Some recipients got no message before the deadline.
         Some(StopKind::DeadlineReached) => REJECTIONS,
         Some(StopKind::Limit) | None if any(&FAILED_STATES) => REJECTIONS,
         Some(StopKind::Limit) | None => SUCCESS,
     }
 }
 
-/// The code of an error.
-pub(super) fn code_of_error(error: &Error) -> u8 {
+/// The exit code of an error.
+fn code_of_error(error: &Error) -> u8 {
     match error {
         Error::KeyRefused(_) => REFUSED_KEY,
         Error::Unanswered { failure, .. } | Error::Template(TemplateRefusal::Unclear { failure, .. }) => {
@@ -80,7 +86,7 @@ pub(super) fn code_of_error(error: &Error) -> u8 {
         }
         Error::Ledger(LedgerError::Purged { .. })
         | Error::Results(ResultsError::Ledger(LedgerError::Purged { .. })) => INVALID,
-        // The inputs of a client were checked before.
+        // The inputs of the MCP client were checked before.
         Error::Client(_)
         | Error::Backup(BackupRefusal::NotRestored { .. })
         | Error::LedgerLost { .. }
@@ -126,7 +132,7 @@ pub(super) fn code_of_error(error: &Error) -> u8 {
     }
 }
 
-/// The code of a question that the gateway did not answer.
+/// The exit code of an inquiry that failed.
 fn code_of_inquiry(cause: FailureCause) -> u8 {
     match cause {
         FailureCause::KeyRefused => REFUSED_KEY,
@@ -137,13 +143,13 @@ fn code_of_inquiry(cause: FailureCause) -> u8 {
     }
 }
 
-/// The code of a call that had nobody to send to.
+/// The exit code of a call without any recipients to send to.
 pub(super) fn code_of_nothing(nothing: &NothingLeft) -> u8 {
     let code = code_of_end(None, &nothing.meant);
     if nothing.doubt { graver_code(code, IN_DOUBT) } else { code }
 }
 
-/// Of two codes of one call the one that stands higher in the table.
+/// The more serious of two exit codes.
 pub(super) fn graver_code(one: u8, other: u8) -> u8 {
     let place = |code: u8| match code {
         STORAGE => 0,
@@ -160,19 +166,19 @@ pub(super) fn graver_code(one: u8, other: u8) -> u8 {
     if place(other) < place(one) { other } else { one }
 }
 
-/// The code that `run` would exit with for this run as it stands.
+/// The exit code of `run` for the current state of a run.
 pub(super) fn code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     match (owned, run.progress) {
         (true, _) => BUSY,
-        // One that was given up exits as it did then: nothing goes on with it.
+        // An abandoned run keeps its exit code, because no command resumes it.
         (false, RunProgress::Finished) if run.stop_reason.is_some() => code_of_end(run.stop, counts),
         (false, RunProgress::Open) if counts.get(RowState::Planned) > 0 => STOPPED,
         (false, _) => {
             let mut counts = counts.clone();
-            // What a replaced run left is nobody's task any more.
+            // The planned rows of a replaced run will not be sent.
             let planned = counts.get(RowState::Planned);
             counts.shift(RowState::Planned, RowState::Skipped, planned);
-            // What others have on its way in a shared run is theirs.
+            // Other workers are responsible for the rows that they are sending.
             let sending = if run.shared { counts.get(RowState::Sending) } else { 0 };
             counts.shift(RowState::Sending, RowState::Skipped, sending);
             code_of_end(None, &counts)
@@ -180,7 +186,7 @@ pub(super) fn code_of_run(run: &Run, counts: &StateCounts, owned: bool) -> u8 {
     }
 }
 
-/// The code that `run` would exit with for a run after it was asked or decided about; its results may have failed.
+/// The exit code of a run after `reconcile` or `resolve`. Updating its results might have failed.
 pub(super) fn code_of_released(released: &ReleasedRun) -> u8 {
     match released.stale_results {
         Some(StaleResults::Failed(_)) => STORAGE,
@@ -189,9 +195,8 @@ pub(super) fn code_of_released(released: &ReleasedRun) -> u8 {
     }
 }
 
-/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and
-/// nothing was asked.
-/// `polled` is how many unfinished messages were asked about.
+/// The exit code of `reconcile`: that of `run` for the current state of the run, or 0 if no rows are in doubt and the
+/// gateway was not asked. `polled` is the number of unfinished messages in the request.
 pub(super) fn code_of_reconciled(ReconciledRun { learnt, released }: &ReconciledRun, polled: u64) -> u8 {
     let counts = &released.snapshot.counts;
     let is_clear = learnt.asked + polled == 0 && IN_DOUBT_STATES.iter().all(|state| counts.get(*state) == 0);
@@ -202,13 +207,132 @@ pub(super) fn code_of_reconciled(ReconciledRun { learnt, released }: &Reconciled
     }
 }
 
+/// The reason why a command failed.
+#[derive(Debug)]
+pub(super) enum CommandFailure {
+    /// A failure of the command itself.
+    Explained(Explanation),
+    /// An error of a use case.
+    Run(Box<Error>),
+}
+
+/// A failure as the user sees it.
+#[derive(Debug)]
+pub(super) struct Explanation {
+    pub(super) exit: u8,
+    /// One sentence. Findings contain the details.
+    pub(super) message: String,
+    pub(super) findings: Vec<Finding>,
+    /// The remedy, printed on a `help:` line.
+    pub(super) help: Option<String>,
+}
+
+impl CommandFailure {
+    pub(super) fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::new(exit, message))
+    }
+
+    /// An invalid input. If the process has no free file handles, this is a storage failure instead.
+    pub(super) fn invalid(message: impl Into<String>) -> Self {
+        Self::Explained(Explanation::invalid(message))
+    }
+
+    /// Invalid inputs with their findings, summarized by a message.
+    pub(super) fn with_findings(message: impl Into<String>, findings: Vec<Finding>) -> Self {
+        Self::Explained(Explanation { findings, ..Explanation::invalid(message) })
+    }
+
+    /// Adds a remedy.
+    pub(super) fn with_help(self, help: impl Into<String>) -> Self {
+        match self {
+            Self::Explained(explanation) => Self::Explained(Explanation { help: Some(help.into()), ..explanation }),
+            run @ Self::Run(_) => run,
+        }
+    }
+
+    /// The state folder or the results could not be read or written.
+    pub(super) fn storage_failure(message: impl std::fmt::Display) -> Self {
+        Self::new(STORAGE, message.to_string())
+    }
+
+    /// Converts the failure into its message. Suggested commands repeat these options.
+    pub(super) fn into_explanation(self, options: &RepeatedOptions) -> Explanation {
+        match self {
+            CommandFailure::Explained(explanation) => explanation,
+            CommandFailure::Run(error) => Explanation::of_run_error(&error, options),
+        }
+    }
+}
+
+impl Explanation {
+    fn new(exit: u8, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), findings: Vec::new(), help: None }
+    }
+
+    fn invalid(message: impl Into<String>) -> Self {
+        Self::new(if ran_out_of_handles() { STORAGE } else { INVALID }, message)
+    }
+
+    /// Explains an error of `runs`. Suggested commands repeat these options.
+    pub(super) fn of_run_error(error: &Error, options: &RepeatedOptions) -> Self {
+        // An input that cannot be opened because no file handles are free is not invalid.
+        let exit = match code_of_error(error) {
+            INVALID if ran_out_of_handles() => STORAGE,
+            exit => exit,
+        };
+        let findings = match error {
+            Error::UnknownGateway { name, file, findings } => with_gateway_to_add(name, file, findings, options),
+            error => error.findings().to_vec(),
+        };
+        Self { exit, message: error.to_string(), findings, help: error_hint(error, options) }
+    }
+
+    /// The message and its remedy on one line.
+    pub(super) fn to_single_line(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message),
+            None => self.message.clone(),
+        }
+    }
+}
+
+/// Adds the command that creates an unknown gateway, unless its name is probably misspelt.
+fn with_gateway_to_add(name: &str, campaign: &Path, findings: &[Finding], options: &RepeatedOptions) -> Vec<Finding> {
+    let add = options.command(format!("gateway add {} --for {}", quote_for_shell(name), shell_path(campaign)));
+    let mut findings = findings.to_vec();
+    let unknown = findings.iter_mut().filter(|finding| *finding.rule == rules::UNKNOWN_GATEWAY);
+    for unknown in unknown.filter(|finding| !finding.help.as_ref().is_some_and(|help| help.ends_with('?'))) {
+        let known = unknown.help.take().map(|known| format!("{known}; ")).unwrap_or_default();
+        unknown.help = Some(format!("{known}to add it: {add}"));
+    }
+    findings
+}
+
+impl From<Error> for CommandFailure {
+    fn from(error: Error) -> Self {
+        CommandFailure::Run(Box::new(error))
+    }
+}
+
+impl From<LedgerError> for CommandFailure {
+    fn from(error: LedgerError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<ResultsError> for CommandFailure {
+    fn from(error: ResultsError) -> Self {
+        Error::from(error).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn graver_stop_decides_the_exit_code() {
-        // A bug is told as such whatever else there was.
+        // A bug always has its own exit code.
         let kinds = StopKind::ALL.into_iter().filter(|kind| *kind != StopKind::Internal);
         let code = |kind: StopKind| code_of_end(Some(kind), &StateCounts::default());
         for (one, other) in kinds.clone().flat_map(|one| kinds.clone().map(move |other| (one, other))) {

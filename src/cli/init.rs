@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::args::InitArgs;
 use super::context::Context;
-use super::exit::SUCCESS;
-use super::failure::CommandFailure;
+use super::exit::{CommandFailure, SUCCESS};
 use super::text::{StyledLine, StyledText, plain, strong};
 use crate::domain::ListFormat;
 use crate::draft::{DraftError, DraftFile, DraftList, InvalidRows, draft_campaign, write_drafts};
@@ -46,7 +45,7 @@ pub(super) fn create_campaign(context: &Context, args: &InitArgs) -> Result<u8, 
     Ok(SUCCESS)
 }
 
-/// How the list was understood.
+/// Describes how the list was interpreted.
 fn describe_list(list: &DraftList) -> String {
     let region = list.region.map(|region| format!(" (national numbers: {region})")).unwrap_or_default();
     let names: Vec<&str> = list.columns.iter().map(|(name, _)| name.as_str()).collect();

@@ -1,33 +1,32 @@
-//! `campaign ledger`: checks, copies and upgrades the ledger.
+//! `campaign ledger`: checks, copies, upgrades, backs up and restores the ledger.
 
 use std::path::Path;
 
 use serde_json::json;
 
 use super::args::{LedgerCommand, LedgerUrl};
-use super::backup;
 use super::context::Context;
 use super::exit;
-use super::failure::CommandFailure;
-use super::output::Output;
+use super::exit::CommandFailure;
+use super::output::{Output, minute};
 use super::suggested::shell_path;
-use super::text::{StyledLine, StyledText, bad, copyable, plain};
+use super::text::{StyledLine, StyledText, bad, caution, copyable, plain};
 use crate::finding::{escape_to_one_line, quote_for_shell};
-use crate::ledger::{PostgresAddress, PostgresAddressError, PostgresLedger, RecordKind};
+use crate::ledger::{CopiedLedger, PostgresAddress, PostgresAddressError, PostgresLedger, RecordKind};
 use crate::report::format_count;
-use crate::runs::{CheckedLedger, LedgerProblem, check_ledger};
+use crate::runs::{CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger as put_back, check_ledger};
 
 pub(super) async fn run_ledger_command(context: &Context, command: LedgerCommand) -> Result<u8, CommandFailure> {
     match command {
         LedgerCommand::Check => report_ledger_check(context).await,
         LedgerCommand::Copy { to } => copy_to_database(context, &to).await,
-        LedgerCommand::Backup { dir } => backup::back_up_ledger(context, &dir).await,
-        LedgerCommand::Restore { dir } => backup::restore_ledger(context, &dir).await,
+        LedgerCommand::Backup { dir } => back_up_ledger(context, &dir).await,
+        LedgerCommand::Restore { dir } => restore_ledger(context, &dir).await,
         LedgerCommand::Upgrade => upgrade_tables(context).await,
     }
 }
 
-/// Upgrades the tables of a database to this version. A file is upgraded by the first command that writes to it.
+/// Upgrades the tables of a database to this version. The first command that writes to a file upgrades it.
 async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
     let (place, upgraded) = (context.ledger_place()?, context.upgrade_ledger().await?);
     if context.output.json {
@@ -45,7 +44,7 @@ async fn upgrade_tables(context: &Context) -> Result<u8, CommandFailure> {
     Ok(exit::SUCCESS)
 }
 
-/// Moves the ledger from its file to a database.
+/// Copies the ledger from its file to a database.
 async fn copy_to_database(context: &Context, to: &LedgerUrl) -> Result<u8, CommandFailure> {
     let wrong = |error: PostgresAddressError| CommandFailure::invalid(error.to_string());
     let address = PostgresAddress::parse(to.url().unwrap_or_default()).map_err(wrong)?;
@@ -58,7 +57,7 @@ async fn copy_to_database(context: &Context, to: &LedgerUrl) -> Result<u8, Comma
         "the ledger in `{place}` is unchanged, but can no longer be used to send\n\
          next: {next}; from now on, use `--ledger` or CAMPAIGN_LEDGER\n"
     );
-    backup::report_copy(context, address.display_name(), copied?, ("ledger copied", &rest))
+    report_copy(context, address.display_name(), copied?, "ledger copied", &rest)
 }
 
 async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
@@ -120,7 +119,7 @@ async fn report_ledger_check(context: &Context) -> Result<u8, CommandFailure> {
     Ok(code)
 }
 
-/// What to do about a damaged record.
+/// The remedy for a damaged record.
 fn record_help(kind: &RecordKind, output: &Output) -> String {
     let add = |campaign: &str| output.command(format!("schedule add {}", shell_path(Path::new(campaign))));
     match kind {
@@ -160,4 +159,108 @@ fn record_help(kind: &RecordKind, output: &Output) -> String {
         }
         RecordKind::Forgetting => "restore a good copy of the ledger; until then, nothing is sent".to_owned(),
     }
+}
+
+pub(super) async fn back_up_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
+    let (copied, shown) = (context.back_up_ledger(folder).await?, folder.display().to_string());
+    // Without the options of this call, because a backup is checked like a state folder.
+    let rest = format!(
+        "Keep the backup private: it contains phone numbers and messages. Messages sent from now on are not in it.\n\
+         next: campaign ledger check --state-dir {}\n",
+        quote_for_shell(&shown)
+    );
+    report_copy(context, &shown, copied, "backup of the ledger", &rest)
+}
+
+/// Reports the location and the contents of a copy of the ledger, and the next step.
+fn report_copy(
+    context: &Context,
+    to: &str,
+    CopiedLedger { runs, rows, without_copies }: CopiedLedger,
+    how: &str,
+    rest: &str,
+) -> Result<u8, CommandFailure> {
+    if context.output.json {
+        context.output.print_object(&json!({
+            "from": context.ledger_place()?, "to": to, "runs": runs, "rows": rows, "without_copies": without_copies,
+            "exit": exit::SUCCESS,
+        }));
+        return Ok(exit::SUCCESS);
+    }
+    let held = format!("{} with {}", format_count(runs, "run"), format_count(rows, "row"));
+    let mut text = StyledText::from(StyledLine::success([plain(format!("{how}: ")), copyable(to)]));
+    text.add_line(2, [plain(format!("{held}, the suppression list, receipts, plans and schedules"))]);
+    if without_copies > 0 {
+        let runs = format_count(without_copies, "run");
+        text.add_line(
+            2,
+            [caution(format!(
+                "{runs} cannot be resumed, because the copies of the campaign files and lists are missing"
+            ))],
+        );
+    }
+    text.extend(StyledText::from(rest));
+    context.output.print_done(text, exit::SUCCESS);
+    Ok(exit::SUCCESS)
+}
+
+pub(super) async fn restore_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
+    let ledger = context.restore_ledger(folder).await?;
+    let told = put_back(&context.adapters(ledger)?).await?;
+    let doubtful: u64 = told.doubtful.iter().map(|(_, rows)| rows).sum();
+    let code = if doubtful > 0 { exit::IN_DOUBT } else { exit::SUCCESS };
+    match context.output.json {
+        true => context.output.print_object(&json!({
+            "from": folder.display().to_string(), "to": context.ledger_place()?, "made_at": told.made_at.to_string(),
+            "runs": told.runs, "rows": told.rows, "in_doubt": told.doubtful.iter().map(|(run, rows)| {
+                json!({ "run": run, "rows": rows })
+            }).collect::<Vec<_>>(),
+            "ended": told.ended.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect::<Vec<_>>(),
+            "paused": told.paused, "forgotten": told.forgotten, "not_forgotten": told.not_forgotten, "exit": code,
+        })),
+        false => context.output.print_done(&describe_restore(context, &told)?, code),
+    }
+    Ok(code)
+}
+
+fn describe_restore(context: &Context, told: &RestoredLedger) -> Result<String, CommandFailure> {
+    let command = |arguments: String| context.output.command(arguments);
+    let held = format!("{} with {}", format_count(told.runs, "run"), format_count(told.rows, "row"));
+    let made_at = minute(told.made_at);
+    let mut text = format!("restored the backup from {made_at} in `{}`: {held}\n", context.ledger_place()?);
+    for (run, rows) in &told.doubtful {
+        let told = format_count(*rows, "row");
+        text += &format!(
+            "  {run} was unfinished when the backup was made: {told} might have been sent since, so they are in doubt and \
+             are not sent automatically. Ask the gateway: {}\n",
+            command(format!("reconcile {run}"))
+        );
+    }
+    for (run, why) in &told.ended {
+        text += &format!(
+            "  {run} was unfinished when the backup was made and cannot be resumed: {}\n",
+            escape_to_one_line(why)
+        );
+    }
+    for schedule in &told.paused {
+        let resume = command(format!("schedule resume {schedule}"));
+        text += &format!("  schedule {schedule} is paused. To resume it: {resume}\n");
+    }
+    if told.forgotten > 0 {
+        text += &format!(
+            "  erased again: {}, already erased with `campaign forget` after the backup was made\n",
+            format_count(told.forgotten, "recipient")
+        );
+    }
+    if told.not_forgotten > 0 {
+        text += &format!(
+            "  {} could not be forgotten again, because rows are in doubt or cannot be read. Resolve these rows, then run \
+             `campaign forget` again\n",
+            format_count(told.not_forgotten, "recipient")
+        );
+    }
+    text += "Opt-outs since the backup are missing from the suppression list. Add them before you send.\n";
+    text += "Campaigns that have not run since the restore need `--i-accept-duplicates` for their next run.\n";
+    text += &format!("next: {}\n", command("status".to_owned()));
+    Ok(text)
 }

@@ -1,74 +1,42 @@
-//! The command line: arguments, output, exit codes, one file per command.
+//! The command line: parses arguments, prints output and sets exit codes. One file for each command or command family.
 //!
-//! The only place that names the concrete ledger, gateway and clock together.
+//! Only this module combines the concrete ledger, gateway and clock.
 
-mod answer;
-mod approve;
 mod args;
-mod backup;
 mod check;
-mod clock;
-mod completions;
 mod connector;
 mod consent;
 mod context;
 mod events;
 mod exit;
-mod explain;
-mod exposure;
-mod failure;
-mod fetching;
-mod find;
-mod forecast;
-mod forget;
 mod gateway;
 mod hint;
 mod init;
 mod ledger;
-mod ledgers;
-mod listing;
-mod live_line;
-mod number;
-mod outcome;
+mod numbers;
 mod output;
-mod page;
+mod personal_data;
 mod plan;
 mod preview;
 mod process;
 mod progress;
-mod purge;
 mod question;
-mod receipt;
 mod reconcile;
-mod region;
-mod replies;
 mod report;
-mod resolve;
-mod resources;
 mod results;
 mod retry;
-mod retry_errors;
 mod run;
 mod sandbox;
 mod schedule;
-mod screen;
 mod serve;
 mod shell;
 mod show;
-mod signals;
-mod single_report;
-mod slips;
-mod spark;
-mod states;
+mod single;
 mod status;
 mod stop;
 mod suggested;
 mod suppress;
-mod table;
-mod test;
 mod text;
-mod watch;
-mod worker;
 
 use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,7 +45,7 @@ use clap::FromArgMatches as _;
 
 use args::{CliArguments, Command};
 use context::Context;
-use failure::CommandFailure;
+use exit::CommandFailure;
 use output::Output;
 use suggested::RepeatedOptions;
 
@@ -90,8 +58,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let (mut parsed, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            let error = slips::hide_environment_options(error, &arguments);
-            let error = args::suggest_command(slips::remove_risky_advice(error), &arguments);
+            let error = args::hide_environment_options(error, &arguments);
+            let error = args::suggest_command(args::remove_risky_advice(error), &arguments);
             return shell::print_usage_error(&error, json);
         }
     };
@@ -110,7 +78,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The arguments, with `--help` if the program alone or `help` was typed: all three print the same.
+/// Adds `--help` if the arguments are empty, and replaces a single `help` by it.
 fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
     match &arguments[..] {
         [] => arguments.push("campaign".into()),
@@ -123,13 +91,13 @@ fn with_help(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// Runs a command to its end, and closes the ledger, however it ended.
+/// Runs a command and closes the ledger, even if the command fails or panics.
 fn run_to_end(context: &Context, command: Command) -> Result<u8, CommandFailure> {
     let runtime = process::build_runtime()?;
-    // A panic is a bug, and an end like any other: with its code, and with the one object that `--json` promises.
+    // A panic is a bug, but it still ends with an exit code and the single object that `--json` promises.
     let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(self::run_command(context, command))));
     runtime.block_on(context.close_ledgers());
-    // A survey that was interrupted may still be reading; nobody waits for it.
+    // Do not wait for blocking tasks, such as an interrupted survey that is still reading.
     runtime.shutdown_background();
     ended.unwrap_or_else(|_| {
         let message = "the command stopped because of an internal error, which is a bug in campaign; everything that was \
@@ -143,37 +111,37 @@ async fn run_command(context: &Context, command: Command) -> Result<u8, CommandF
     match command {
         Command::Init(args) => init::create_campaign(context, &args),
         Command::Check(args) => check::check_campaigns(context, args).await,
-        Command::Explain(args) => explain::explain_rule(context, &args),
+        Command::Explain(args) => check::explain_rule(context, &args),
         Command::Preview(args) => preview::preview_messages(context, args).await,
-        Command::Test(args) => test::send_test(context, args).await,
+        Command::Test(args) => single::send_test(context, args).await,
         Command::Run(args) => run::run_campaign(context, args).await,
         Command::Plan(args) => plan::make_plan(context, &args).await,
-        Command::Approve(args) => approve::approve_plan(context, &args).await,
+        Command::Approve(args) => plan::approve_plan(context, &args).await,
         Command::Stop(args) => stop::stop_run(context, args).await,
         Command::Status(args) => status::show_status(context, &args).await,
         Command::Results(args) => results::write_results(context, args).await,
         Command::Report(args) => report::write_report(context, args).await,
-        Command::Replies(args) => replies::show_replies(context, args).await,
-        Command::Outcome(args) => outcome::show_outcome(context, args).await,
+        Command::Replies(args) => results::show_replies(context, args).await,
+        Command::Outcome(args) => results::show_outcome(context, args).await,
         Command::Reconcile(args) => reconcile::reconcile_run(context, args).await,
-        Command::Resolve(args) => resolve::resolve_doubt(context, args).await,
+        Command::Resolve(args) => reconcile::resolve_doubt(context, args).await,
         Command::Retry(args) => retry::retry_run(context, args).await,
         Command::Show(args) => show::show_messages(context, args).await,
         Command::Gateway(command) => gateway::run_gateway_command(context, command).await,
         Command::Suppress(command) => suppress::run_suppress_command(context, command).await,
-        Command::Find(args) => find::find_messages(context, &args).await,
-        Command::Forget(args) => forget::forget_recipient(context, &args).await,
-        Command::Purge(args) => purge::purge_runs(context, &args).await,
+        Command::Find(args) => personal_data::find_messages(context, &args).await,
+        Command::Forget(args) => personal_data::forget_recipient(context, &args).await,
+        Command::Purge(args) => personal_data::purge_runs(context, &args).await,
         Command::Ledger(command) => ledger::run_ledger_command(context, command).await,
         Command::Schedule(command) => schedule::run_schedule_command(context, command).await,
         Command::Sandbox(args) => sandbox::run_sandbox(context, args).await,
         Command::Serve(args) => serve::run_serve_command(context, args).await,
-        Command::Worker(args) => worker::run_worker(context, args).await,
+        Command::Worker(args) => serve::run_worker(context, args).await,
         Command::Connector(args) => connector::run_connector(context, args).await,
         Command::Schema { of } => Ok(shell::print_schema(context, of)),
-        Command::Completions { names: Some(names), .. } => completions::print_names(context, names).await,
+        Command::Completions { names: Some(names), .. } => shell::print_names(context, names).await,
         Command::Completions { shell, .. } => {
-            Ok(shell.map_or(exit::SUCCESS, |shell| completions::print_completions(context, shell)))
+            Ok(shell.map_or(exit::SUCCESS, |shell| shell::print_completions(context, shell)))
         }
     }
 }

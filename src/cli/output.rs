@@ -1,8 +1,8 @@
-//! Output of commands: results on standard output, everything else on standard error.
+//! Output of commands: results and rows on standard output, everything else on standard error.
 //!
-//! A closed reader ends the output, never a run. If a result cannot be written for any other reason, the command fails.
+//! A closed reader ends the output, but never a run. If a result cannot be written for another reason, the command fails.
 
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,20 +10,23 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::{ColorChoice, GlobalOptions, LedgerUrl, ProgressForm};
-use super::exit;
-use super::failure::{CommandFailure, Explanation};
+use super::exit::{CommandFailure, Explanation};
 use super::hint::error_hint;
-use super::live_line::{self, LiveLine};
-use super::progress::print_json_line;
+use super::progress::{LiveLine, print_json_line};
 use super::question::CANCELLED;
 use super::suggested::RepeatedOptions;
 use super::text::{SpanMeaning, StyledLine, StyledText, plain, span};
+use super::{exit, progress};
 use crate::finding::{
-    Finding, Severity, escape_controls, escape_json_controls, findings_json, render_findings_in_columns, rules,
+    Finding, Severity, escape_controls, escape_json_controls, escape_to_one_line, findings_json,
+    render_findings_in_columns, rules,
 };
-use crate::runs::{self, CheckedCampaign};
+use crate::runs;
+use crate::runs::CheckedCampaign;
 
-/// How a command prints.
+pub(super) use crate::report::{format_local_minute as minute, format_local_second as second};
+
+/// The output settings of a command.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) json: bool,
@@ -44,14 +47,14 @@ pub(super) struct Output {
     unwritten: Arc<AtomicBool>,
 }
 
-/// The exit code of a command whose result could not be written, instead of this one.
+/// Replaces success by a storage failure, for a command whose result could not be written.
 ///
-/// Another code than success stays: that of a run says how its messages ended.
-pub(super) fn code_if_unwritten(code: u8) -> u8 {
+/// Other codes stay, because the code of a run reports how its messages ended.
+fn code_if_unwritten(code: u8) -> u8 {
     if code == exit::SUCCESS { exit::STORAGE } else { code }
 }
 
-/// Reports that a result cannot be written, and whether that is so. A closed reader is not reported.
+/// Reports an error of writing a result, and returns whether there was one. A closed reader is ignored.
 pub(super) fn report_unwritten(written: io::Result<()>) -> bool {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -72,31 +75,31 @@ impl Output {
         Self { json, quiet, progress, out_color, error_color, shared_ledger, options, distrusted, unwritten }
     }
 
-    /// The result of a command for a person, wrapped and coloured as the terminal allows.
+    /// Prints the result of a command, wrapped and coloured for the terminal.
     pub(super) fn print_result(&self, text: impl Into<StyledText>) {
         self.print_text(&text.into().render(self.terminal_width(), self.out_color));
     }
 
-    /// The same; the usual word for what a command found out.
+    /// Prints the findings or figures of a command, like `print_result`.
     pub(super) fn print_summary(&self, text: impl Into<StyledText>) {
         self.print_result(text);
     }
 
-    /// Lines that another program may read, such as a configuration: neither wrapped nor coloured.
+    /// Prints lines for other programs, such as a configuration, without wrapping or colours.
     pub(super) fn print_unwrapped(&self, text: &str) {
         self.print_text(&escape_controls(text));
     }
 
-    /// The summary of what a command did, with its exit code. A quiet command that succeeded prints nothing.
+    /// Prints the summary of a change. A quiet command prints nothing if it succeeded.
     pub(super) fn print_done(&self, text: impl Into<StyledText>, code: u8) {
         if !(self.quiet && code == exit::SUCCESS) {
             self.print_summary(text);
         }
     }
 
-    /// The result of a command for a program: one JSON object on a line.
+    /// Prints the result of a command as one line of JSON.
     pub(super) fn print_object(&self, object: &impl Serialize) {
-        // Objects have text keys and finite numbers only, so that they always have a JSON form.
+        // Objects contain only text keys and finite numbers, so serialization cannot fail.
         let json = match self.distrusted.get() {
             None => serde_json::to_string(object).unwrap_or_default(),
             Some(reason) => with_distrust(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
@@ -104,14 +107,14 @@ impl Output {
         self.print_text(&format!("{}\n", escape_json_controls(&json)));
     }
 
-    /// Warns that the ledger is not trusted. The command goes on and ends with 74.
+    /// Warns that the ledger cannot be trusted. The command continues and exits with 74.
     pub(super) fn warn_distrust(&self, reason: &str) {
         if self.distrusted.set(reason.to_owned()).is_ok() && !self.json {
             self.print_labelled("warning", SpanMeaning::Caution, &format!("this output might be wrong: {reason}"));
         }
     }
 
-    /// Why the ledger is not trusted; nothing if it is.
+    /// The reason why the ledger cannot be trusted, if any.
     pub(super) fn distrust_reason(&self) -> Option<&str> {
         self.distrusted.get().map(String::as_str)
     }
@@ -120,14 +123,14 @@ impl Output {
         if self.unwritten.load(Ordering::Relaxed) {
             return;
         }
-        let written = live_line::with_suspended_line(|| {
+        let written = progress::with_suspended_line(|| {
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes()).and_then(|()| out.flush())
         });
         self.unwritten.fetch_or(report_unwritten(written), Ordering::Relaxed);
     }
 
-    /// The exit code of a command, instead of this one if its result is not trusted or not written.
+    /// The exit code of the process: a storage failure if the result cannot be trusted or was not written.
     pub(super) fn final_code(&self, code: u8) -> u8 {
         match (self.distrusted.get(), self.unwritten.load(Ordering::Relaxed)) {
             (Some(_), _) => exit::STORAGE,
@@ -136,12 +139,12 @@ impl Output {
         }
     }
 
-    /// A text of ours, printed as it is.
+    /// Prints a text of this program unchanged.
     pub(super) fn print_verbatim(&self, text: &str) {
         self.print_text(text);
     }
 
-    /// A note for a person.
+    /// Prints a note, unless the command is quiet.
     pub(super) fn print_note(&self, line: &str) {
         match self.progress {
             _ if self.quiet || self.json => {}
@@ -150,7 +153,7 @@ impl Output {
         }
     }
 
-    /// A warning for a person, shown by quiet commands too.
+    /// Prints a warning, also if the command is quiet.
     pub(super) fn print_warning(&self, line: &str) {
         match self.progress {
             _ if self.json => {}
@@ -159,19 +162,19 @@ impl Output {
         }
     }
 
-    /// Findings for a person; a quiet command omits notes.
+    /// Prints findings. A quiet command omits notes.
     pub(super) fn print_findings(&self, findings: &[Finding]) {
         let is_shown = |finding: &&Finding| !self.quiet || finding.severity > Severity::Note;
         let told: Vec<Finding> = findings.iter().filter(is_shown).cloned().collect();
         if !told.is_empty() {
             let shown = render_findings_in_columns(&told, self.error_color, error_terminal_width());
-            live_line::with_suspended_line(|| {
+            progress::with_suspended_line(|| {
                 let _ = writeln!(io::stderr().lock(), "{}", shown.trim_end());
             });
         }
     }
 
-    /// Tells why a command ended without its result, and gives its code.
+    /// Prints why a command failed, and returns its exit code.
     pub(super) fn print_failure(&self, failure: CommandFailure) -> u8 {
         let Explanation { exit, message, findings, help } = failure.into_explanation(&self.options);
         if self.json {
@@ -196,27 +199,27 @@ impl Output {
         exit
     }
 
-    /// A line on standard error with a label such as `error`.
+    /// Prints a line on standard error with a label such as `error`.
     fn print_labelled(&self, label: &str, meaning: SpanMeaning, text: &str) {
         self.print_lines(StyledLine::with_label(span(meaning, format!("{label}:")), text));
     }
 
-    /// Lines on standard error, wrapped and coloured as the terminal allows. A closed standard error ends no command.
+    /// Prints lines on standard error, wrapped and coloured for the terminal. Write errors are ignored.
     pub(super) fn print_lines(&self, text: impl Into<StyledText>) {
         let text = text.into().render(error_terminal_width(), self.error_color);
-        live_line::with_suspended_line(|| {
+        progress::with_suspended_line(|| {
             let _ = io::stderr().lock().write_all(text.as_bytes());
         });
     }
 
-    /// A question as it is printed on standard error; the operator types behind its last line.
+    /// Formats a prompt for standard error. The operator types after its last line.
     pub(super) fn format_prompt(&self, text: impl Into<StyledText>) -> String {
         text.into().render(error_terminal_width(), self.error_color).trim_end().to_owned() + " "
     }
 
-    /// Shows these words with a spinner, such as "Reading the list…", until what is returned is dropped.
+    /// Shows a spinner with a text such as "Reading the list…" until the returned value is dropped.
     pub(super) fn show_spinner(&self, words: &'static str) -> Option<LiveLine> {
-        (self.progress_form() == ProgressForm::Bar).then(|| live_line::show_spinner(words))
+        (self.progress_form() == ProgressForm::Bar).then(|| progress::show_spinner(words))
     }
 
     /// Whether standard error has colours.
@@ -229,12 +232,12 @@ impl Output {
         self.out_color
     }
 
-    /// How an error of `runs` is shown.
+    /// Explains an error of `runs`.
     pub(super) fn explain_error(&self, error: &runs::Error) -> Explanation {
         Explanation::of_run_error(error, &self.options)
     }
 
-    /// Adds to the finding that `run` would refuse a campaign what to do about it.
+    /// Adds the remedy to the finding that `run` would refuse a campaign.
     pub(super) fn add_hint(&self, checked: &mut CheckedCampaign) {
         let Some(help) = checked.refused.as_ref().and_then(|refused| error_hint(refused, &self.options)) else {
             return;
@@ -243,7 +246,7 @@ impl Output {
         refused.for_each(|finding| finding.help = Some(help.clone()));
     }
 
-    /// The form in which progress is shown here.
+    /// How progress is shown in this environment.
     pub(super) fn progress_form(&self) -> ProgressForm {
         let terminal = io::stderr().is_terminal();
         match self.progress {
@@ -254,18 +257,18 @@ impl Output {
         }
     }
 
-    /// The columns of the terminal that results go to; nothing where they go elsewhere.
+    /// The width of standard output. `None` if it is not a terminal.
     pub(super) fn terminal_width(&self) -> Option<usize> {
         console::Term::stdout().size_checked().map(|(_, columns)| columns.into())
     }
 
-    /// Whether a person can be asked.
+    /// Whether the operator can answer a prompt.
     pub(super) fn can_ask(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 }
 
-/// The columns of the terminal that standard error is; nothing if it is none.
+/// The width of standard error. `None` if it is not a terminal.
 pub(super) fn error_terminal_width() -> Option<usize> {
     console::Term::stderr().size_checked().map(|(_, columns)| columns.into())
 }
@@ -283,12 +286,12 @@ fn is_coloured(choice: ColorChoice, stream: &impl anstream::stream::RawStream) -
     }
 }
 
-/// Whether a stream shows colours: `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM` decide, as for other commands.
+/// Whether a stream shows colours, according to `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE` and `TERM`.
 fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// An object with the reason why the ledger is not trusted. An object without an exit code is a part of another one.
+/// Adds the reason why the ledger cannot be trusted. An object without an exit code is part of another one.
 fn with_distrust(mut object: Value, reason: &str) -> Value {
     if object.get("exit").is_some() {
         object["exit"] = exit::STORAGE.into();
@@ -296,4 +299,113 @@ fn with_distrust(mut object: Value, reason: &str) -> Value {
         object["error"] = format!("{own}{reason}").into();
     }
     object
+}
+
+/// The format of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowSyntax {
+    Csv,
+    Json,
+}
+
+/// A writer for rows. A pipe or file gets every byte; a terminal gets escaped text, so that no cell can control it.
+pub(super) struct RowOutput<W> {
+    out: W,
+    terminal: bool,
+    syntax: RowSyntax,
+    /// Whether a quoted cell of the CSV is open.
+    quoted: bool,
+    /// The first bytes of an incomplete character.
+    begun: Vec<u8>,
+}
+
+impl RowOutput<Stdout> {
+    /// Standard output.
+    pub(super) fn stdout(syntax: RowSyntax) -> Self {
+        let out = io::stdout();
+        let terminal = out.is_terminal();
+        Self::new(out, terminal, syntax)
+    }
+}
+
+impl<W: Write> RowOutput<W> {
+    fn new(out: W, terminal: bool, syntax: RowSyntax) -> Self {
+        Self { out, terminal, syntax, quoted: false, begun: Vec::new() }
+    }
+
+    fn escape(&mut self, text: &str) -> String {
+        if self.syntax == RowSyntax::Json {
+            return escape_json_controls(text).into_owned();
+        }
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            self.quoted ^= c == '"';
+            match c {
+                // The end of a row, not a line break within a cell.
+                '\n' if !self.quoted => shown.push(c),
+                ' '..='~' => shown.push(c),
+                c => shown.push_str(&escape_to_one_line(c.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        shown
+    }
+}
+
+impl<W: Write> Write for RowOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.terminal {
+            return self.out.write(bytes);
+        }
+        self.begun.extend_from_slice(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let rest = self.begun.split_off(whole);
+        let text = String::from_utf8_lossy(&std::mem::replace(&mut self.begun, rest)).into_owned();
+        let shown = self.escape(&text);
+        self.out.write_all(shown.as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Formats a timestamp as local time to the second. Returns other texts unchanged.
+pub(super) fn format_program_time(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSV: &str = "row,error\n2,\"x\nINFO \"\"fake\"\", Київ\"\n3,\u{1b}[2J\u{202e}\n";
+
+    fn write_in_chunks(terminal: bool, syntax: RowSyntax, text: &str, chunk: usize) -> String {
+        let mut screen = RowOutput::new(Vec::new(), terminal, syntax);
+        text.as_bytes().chunks(chunk).for_each(|bytes| screen.write_all(bytes).unwrap());
+        String::from_utf8(screen.out).unwrap()
+    }
+
+    #[test]
+    fn terminal_gets_escaped_rows_and_pipe_gets_every_byte() {
+        for chunk in [1, 3, 1_000] {
+            let shown = write_in_chunks(true, RowSyntax::Csv, CSV, chunk);
+            assert_eq!(shown, "row,error\n2,\"x⏎INFO \"\"fake\"\", Київ\"\n3,\\u{1b}[2J\\u{202e}\n");
+            assert_eq!(write_in_chunks(false, RowSyntax::Csv, CSV, chunk), CSV);
+            assert_eq!(
+                write_in_chunks(true, RowSyntax::Json, "{\"e\":\"\u{202e}Ї\"}\n", chunk),
+                "{\"e\":\"\\u202eЇ\"}\n"
+            );
+        }
+    }
+
+    #[test]
+    fn program_time_is_readable_and_other_text_is_kept() {
+        let time = format_program_time("2026-11-26T17:02:31.123Z");
+        assert!(time.len() == "2026-11-26 17:02:31".len() && !time.contains(['T', 'Z', '.']), "{time}");
+        assert_eq!(format_program_time("soon"), "soon");
+    }
 }

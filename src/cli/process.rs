@@ -1,23 +1,25 @@
-//! Settings of the process: core files, memory protection, limits and threads.
+//! Process set-up: signals, core dumps, memory protection, resource limits and threads.
 //!
-//! A system without one of these is accepted. Only a system without free threads or files fails a command.
+//! Features that the system lacks are skipped. A command fails only if no threads or files are available.
 
-use std::io;
 use std::panic::{catch_unwind, set_hook, take_hook};
 use std::sync::Mutex;
-use std::thread;
+use std::{io, thread};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
 
-use super::failure::CommandFailure;
+use super::exit::CommandFailure;
 use crate::check::count_cores;
+use crate::delivery::Interrupt;
 
-/// The most threads that a command has at the same time for each core: one of the runtime, one for the list.
+/// The maximum number of threads for each core: one of the runtime, and one for the list.
 const THREADS_PER_CORE: usize = 2;
-/// The most further threads that a command has at the same time: for the ledger, what writes it, its list and its inputs.
+/// The maximum number of further threads: for the ledger, its writer, the list and the inputs.
 const EXTRA_THREADS: usize = 7;
 
-/// Lets no core file, and no other process of the same user, get at the memory: the key and people's numbers are in it.
+/// Protects the memory, which contains the API key and phone numbers, from core dumps and from other processes of the same
+/// user.
 pub(super) fn keep_memory_private() {
     #[cfg(unix)]
     {
@@ -28,14 +30,14 @@ pub(super) fn keep_memory_private() {
             tracing::debug!("cannot disable core files: {error}");
         }
     }
-    // A program that takes core files through a pipe is given them whatever the limit.
+    // The limit does not apply to a program that reads core dumps through a pipe.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable) {
         tracing::debug!("cannot protect the memory from other processes: {error}");
     }
 }
 
-/// How people know this process among those of several machines: `web-1, process 4711`.
+/// A name that identifies this process among several machines: `web-1, process 4711`.
 pub(super) fn process_name() -> String {
     #[cfg(unix)]
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -44,9 +46,9 @@ pub(super) fn process_name() -> String {
     format!("{machine}, process {}", std::process::id())
 }
 
-/// Has a write beyond the limit on the size of files fail, as on a full disk, instead of ending the process.
+/// Makes a write beyond the file-size limit fail, as on a full disk, instead of killing the process.
 ///
-/// The handler stays for the rest of the process, whoever listens. It needs the runtime.
+/// The handler stays for the lifetime of the process. It needs the runtime.
 pub(super) fn ignore_file_size_signal() {
     #[cfg(unix)]
     {
@@ -58,11 +60,11 @@ pub(super) fn ignore_file_size_signal() {
     }
 }
 
-/// The threads that a command runs on.
+/// Builds the asynchronous runtime of a command.
 ///
 /// # Errors
-/// When the system has too few open files, threads or memory for them. The library tells of some of that by a panic,
-/// which is no bug here, and is told as what it is.
+/// If the system has too few files, threads or memory. The library reports some of these cases by a panic, which is
+/// converted into an error here.
 pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
     let reason = match try_threads(count_cores() * THREADS_PER_CORE + EXTRA_THREADS) {
         Err(error) => format!("cannot start a new thread: {error}"),
@@ -83,14 +85,14 @@ pub(super) fn build_runtime() -> Result<Runtime, CommandFailure> {
         .with_help(help))
 }
 
-/// Whether the system lets the program have so many threads at the same time.
+/// Checks whether the system allows this many threads at the same time.
 ///
-/// The library waits for ever when it gets its first thread and not its second, so that this is known beforehand.
+/// The library hangs if it gets its first thread but not its second, so this is checked in advance.
 fn try_threads(count: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     let closed = gate.lock();
     thread::scope(|scope| {
-        // Opened at the end, whatever it is, and then they are through.
+        // The gate opens when this guard is dropped, and the threads end.
         let _closed = closed;
         (0..count).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, || drop(gate.lock())).map(drop))
     })
@@ -113,11 +115,70 @@ mod tests {
             assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
             return;
         }
-        // In a process of its own: other tests here look at themselves from outside.
+        // A separate process, because other tests inspect this one from outside.
         let mut alone = Command::new(std::env::current_exe().unwrap());
         alone.args(["--exact", "cli::process::tests::memory_is_private_to_the_process"]).env(ALONE, "1");
         let ended = alone.output().unwrap();
         let told = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && told.contains("1 passed"), "{told}");
+    }
+}
+
+/// Listens for SIGINT, SIGTERM and SIGHUP for the rest of the process.
+///
+/// # Errors
+/// If the system does not allow the process to listen.
+#[cfg(unix)]
+pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    // Under `nohup`, the process keeps ignoring SIGHUP.
+    let mut hangup = if is_ignored(1) { None } else { Some(signal(SignalKind::hangup())?) };
+    let (sender, receiver) = watch::channel(Interrupt::None);
+    tokio::spawn(async move {
+        loop {
+            let number = tokio::select! {
+                _ = interrupt.recv() => 2,
+                _ = terminate.recv() => 15,
+                _ = async { match &mut hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                } } => 1,
+            };
+            sender.send_modify(|state| *state = next_interrupt(*state, number));
+        }
+    });
+    Ok(receiver)
+}
+
+/// Whether the process was started with this signal ignored, if the system reports it.
+#[cfg(unix)]
+fn is_ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Listens for Ctrl-C for the rest of the process.
+///
+/// # Errors
+/// Never.
+#[cfg(not(unix))]
+pub(super) fn watch_signals() -> std::io::Result<watch::Receiver<Interrupt>> {
+    let (sender, receiver) = watch::channel(Interrupt::None);
+    tokio::spawn(async move {
+        while tokio::signal::ctrl_c().await.is_ok() {
+            sender.send_modify(|state| *state = next_interrupt(*state, 2));
+        }
+    });
+    Ok(receiver)
+}
+
+fn next_interrupt(state: Interrupt, number: u8) -> Interrupt {
+    match state {
+        Interrupt::None => Interrupt::Graceful(number),
+        Interrupt::Graceful(_) | Interrupt::Immediate(_) => Interrupt::Immediate(number),
     }
 }

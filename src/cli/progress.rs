@@ -1,16 +1,19 @@
-//! Progress of a run: a bar on a terminal, a line every ten seconds without one, objects for programs.
+//! Progress of a run: a bar on a terminal, otherwise a line every ten seconds, or JSON objects. Also the spinner.
+//!
+//! A process has at most one moving line on standard error. All other output to a terminal suspends it.
 
-use std::io::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::{Timestamp, Zoned};
 use serde_json::{Value, json};
 use textwrap::core::display_width;
+use tokio::runtime::Handle;
 
 use super::args::ProgressForm;
-use super::live_line::{self, LiveLine, with_suspended_line};
 use super::output::{Output, error_terminal_width};
 use super::text::{Span, SpanMeaning, StyledLine, dim, join_spans, plain, span, strong};
 use crate::delivery::{AfterWait, DeliveryEvent};
@@ -18,12 +21,12 @@ use crate::finding::{escape_json_controls, escape_to_one_line};
 use crate::ledger::RowState;
 use crate::report::{Estimate, SendingProgress, format_count, format_counts, format_duration, format_thousands};
 
-/// How often a line is written without a terminal.
+/// The interval between lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often a program gets the counts.
+/// The interval between JSON objects with counts.
 const OBJECT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Shows events on standard error.
+/// Shows the events of a run on standard error.
 pub(super) struct ProgressReporter {
     sending: Mutex<SendingProgress>,
     shown: ProgressDisplay,
@@ -32,18 +35,18 @@ pub(super) struct ProgressReporter {
 
 enum ProgressDisplay {
     Bar(LiveLine),
-    /// Lines, the last of which was written then.
+    /// Lines, with the time of the last one.
     Lines(Mutex<Instant>),
-    /// Objects, the last of which with counts was written then.
+    /// Objects, with the time of the last one with counts.
     Json(Mutex<Instant>),
     Nothing,
 }
 
 impl ProgressReporter {
-    /// The progress of a run with this many rows; this command leaves `later` of them planned.
+    /// The progress of a run with this many rows. This command leaves `later` of them planned.
     pub(super) fn new(rows: u64, later: u64, output: &Output) -> Self {
         let shown = match output.progress_form() {
-            ProgressForm::Bar => ProgressDisplay::Bar(live_line::show_bar(styled_bar(rows.saturating_sub(later)))),
+            ProgressForm::Bar => ProgressDisplay::Bar(show_bar(styled_bar(rows.saturating_sub(later)))),
             ProgressForm::Auto | ProgressForm::Lines => ProgressDisplay::Lines(Mutex::new(Instant::now())),
             ProgressForm::Json => ProgressDisplay::Json(Mutex::new(Instant::now())),
             ProgressForm::None => ProgressDisplay::Nothing,
@@ -51,7 +54,7 @@ impl ProgressReporter {
         Self { sending: Mutex::new(SendingProgress::new(rows, later)), shown, output: output.clone() }
     }
 
-    /// Takes an event in.
+    /// Counts and shows an event.
     pub(super) fn handle_event(&self, event: &DeliveryEvent) {
         let mut sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -73,7 +76,7 @@ impl ProgressReporter {
         }
     }
 
-    /// Removes the bar, so that the summary takes its place; a program gets the last counts.
+    /// Removes the bar before the summary, or prints the last object.
     pub(super) fn finish_display(&self) {
         match &self.shown {
             ProgressDisplay::Bar(line) => line.bar().finish_and_clear(),
@@ -102,7 +105,7 @@ impl ProgressReporter {
         }
     }
 
-    /// The words beside the bar.
+    /// The text beside the bar.
     fn bar_message(&self, sending: &SendingProgress) -> String {
         StyledLine::new(message_spans(sending, error_terminal_width().unwrap_or(80)))
             .render(None, self.output.error_color())
@@ -111,7 +114,7 @@ impl ProgressReporter {
     fn print_line(&self, line: &str) {
         match &self.shown {
             ProgressDisplay::Bar(_) => self.output.print_lines(line),
-            // A reader of a log wants to know the time.
+            // Log lines need a time.
             ProgressDisplay::Lines(_) => {
                 print_error_line(&format!("{}  {line}", Zoned::now().strftime("%Y-%m-%d %H:%M:%S")))
             }
@@ -120,7 +123,7 @@ impl ProgressReporter {
     }
 }
 
-/// Whether the last output is this long ago. If so, the next one is now.
+/// Whether the interval since the last output has passed. If so, resets the time of the last output.
 fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
     let due = last.elapsed() >= every;
@@ -130,7 +133,7 @@ fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     due
 }
 
-/// An event in words, without counts.
+/// Describes an event without counts.
 fn describe_event(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),
@@ -154,7 +157,7 @@ fn describe_event(event: &DeliveryEvent) -> String {
     }
 }
 
-/// A wait in words: whether it ends with a retry or with the next messages.
+/// Describes a wait, and whether a retry or the next messages follow.
 pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> String {
     let time = format_duration(time);
     match next {
@@ -167,13 +170,13 @@ pub(super) fn describe_wait(reason: &str, time: Duration, next: AfterWait) -> St
     }
 }
 
-/// The cells of a bar on a terminal of at least 80 columns. A narrow one has fewer.
+/// The width of the bar if the terminal has at least 80 columns. On a narrow terminal it is shorter.
 const BAR_CELLS: usize = 20;
 
-/// The words beside a bar on a terminal of this many columns; none before the first row.
+/// The text beside the bar on a terminal with this many columns. Empty before the first row.
 ///
-/// Zeros are omitted. If room is short, the words go in this order: the speed, the accepted messages, the time that is
-/// left, the rejected messages, the messages in doubt.
+/// Zeros are omitted. If the terminal is too narrow, parts are dropped in this order: speed, accepted messages, time left,
+/// rejected messages, messages in doubt.
 fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     let counts = sending.counts();
     if counts.total() == 0 {
@@ -185,7 +188,7 @@ fn message_spans(sending: &SendingProgress, columns: usize) -> Vec<Span> {
     };
     let (rate, left) = sending.estimate().map(format_estimate).unzip();
     let place = format!("{} of {}", format_thousands(sending.count_done()), format_thousands(sending.total()));
-    // In the order in which they are shown.
+    // In display order.
     let mut parts = [
         Some(strong(place)),
         count(SpanMeaning::Good, sent, "accepted"),
@@ -212,7 +215,7 @@ fn arrange_spans([place, counts @ .., rate, left]: &[Option<Span>; 6]) -> Vec<Sp
     join_spans(parts.into_iter().filter(|part| !part.is_empty()), "  ")
 }
 
-/// The speed of an estimate, and the time that is left.
+/// Formats the speed and the time left.
 fn format_estimate(Estimate { rate, left }: Estimate) -> (String, String) {
     let rate = if rate < 10.0 { format!("{rate:.1}") } else { format_thousands(rate.round() as u64) };
     (format!("{rate}/s"), format!("{} left", format_duration(left)))
@@ -224,7 +227,7 @@ fn styled_bar(total: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5)).with_style(style)
 }
 
-/// Writes an object with its time on a line.
+/// Prints an object with its time as a line of JSON.
 pub(super) fn print_json_line(mut object: Value) {
     object["at"] = Timestamp::now().to_string().into();
     with_suspended_line(|| {
@@ -232,7 +235,7 @@ pub(super) fn print_json_line(mut object: Value) {
     });
 }
 
-/// An event for a program, without counts.
+/// An event as JSON, without counts.
 fn event_json(event: &DeliveryEvent) -> Value {
     match event {
         DeliveryEvent::Settled { .. } => json!({ "event": "progress" }),
@@ -255,9 +258,116 @@ fn event_json(event: &DeliveryEvent) -> Value {
     }
 }
 
-/// A closed standard error ends no run.
+/// Prints a line on standard error. Write errors are ignored, so that they cannot end a run.
 fn print_error_line(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", escape_to_one_line(line));
+}
+
+/// The delay before a spinner appears, so that fast commands show none.
+const SPINNER_DELAY: Duration = Duration::from_millis(200);
+/// The interval between two frames of a spinner.
+const SPINNER_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether the operator is typing after a prompt, so that the next output needs a line break first.
+static IS_TYPING: AtomicBool = AtomicBool::new(false);
+
+static CURRENT: Mutex<Option<Arc<ProgressBar>>> = Mutex::new(None);
+
+fn lock_current() -> MutexGuard<'static, Option<Arc<ProgressBar>>> {
+    CURRENT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A moving line: a spinner or a bar. It disappears when this value is dropped.
+pub(super) struct LiveLine(Arc<ProgressBar>);
+
+/// Shows a bar until the line is dropped.
+fn show_bar(bar: ProgressBar) -> LiveLine {
+    clear_line();
+    let bar = Arc::new(bar);
+    *lock_current() = Some(Arc::clone(&bar));
+    LiveLine(bar)
+}
+
+/// Shows a spinner with a text until the line is dropped or replaced.
+pub(super) fn show_spinner(words: &'static str) -> LiveLine {
+    let style =
+        ProgressStyle::with_template("{spinner:.cyan} {msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let line = show_bar(
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style).with_message(words),
+    );
+    if let Ok(runtime) = Handle::try_current() {
+        let bar = Arc::clone(&line.0);
+        runtime.spawn(async move {
+            tokio::time::sleep(SPINNER_DELAY).await;
+            while tick_spinner(&bar) {
+                tokio::time::sleep(SPINNER_INTERVAL).await;
+            }
+        });
+    }
+    line
+}
+
+/// Moves a spinner, and returns whether it is still the moving line.
+fn tick_spinner(bar: &Arc<ProgressBar>) -> bool {
+    let current = lock_current();
+    let is_current = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, bar));
+    if is_current {
+        bar.tick();
+    }
+    is_current
+}
+
+/// Removes the moving line, for example before a prompt.
+pub(super) fn clear_line() {
+    if let Some(bar) = lock_current().take() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Records whether the operator is typing after a prompt.
+pub(super) fn set_typing(is_typing: bool) {
+    IS_TYPING.store(is_typing, Ordering::Relaxed);
+}
+
+/// Writes to a terminal while the moving line is hidden, and below an unanswered prompt.
+pub(super) fn with_suspended_line<T>(write: impl FnOnce() -> T) -> T {
+    if IS_TYPING.swap(false, Ordering::Relaxed) {
+        let _ = writeln!(io::stderr().lock());
+    }
+    match lock_current().as_ref() {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+impl LiveLine {
+    /// The bar.
+    pub(super) fn bar(&self) -> &ProgressBar {
+        &self.0
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        let mut current = lock_current();
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &self.0)) {
+            *current = None;
+        }
+        self.0.finish_and_clear();
+    }
+}
+
+/// A writer for the log, which writes to standard error.
+pub(super) struct LogWriter;
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        with_suspended_line(|| io::stderr().lock().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
 }
 
 #[cfg(test)]
@@ -265,7 +375,7 @@ mod tests {
     use super::*;
     use crate::ledger::StateCounts;
 
-    /// Progress over 200,000 rows, some of them in doubt, after so many seconds.
+    /// The progress of a run with 200,000 rows, some of them rejected or in doubt.
     fn sample_progress(rejected: u64, in_doubt: u64) -> SendingProgress {
         let (mut sending, start) = (SendingProgress::new(200_000, 0), Instant::now());
         let mut counts = StateCounts::default();
@@ -280,7 +390,7 @@ mod tests {
         sending
     }
 
-    /// The words beside the bar without colours.
+    /// The text beside the bar without colours.
     fn plain_message(sending: &SendingProgress, columns: usize) -> String {
         StyledLine::new(super::message_spans(sending, columns)).render(None, false)
     }

@@ -1,49 +1,50 @@
-//! The question before a change that cannot be undone: what changes, in facts, and what the operator types to confirm it.
+//! Confirmation prompt before an irreversible change: the facts, and the answer that confirms.
 
 use std::io::{BufRead as _, Write as _};
 
-use super::failure::CommandFailure;
-use super::live_line;
+use super::exit::CommandFailure;
 use super::output::Output;
+use super::progress;
 use super::text::{Span, SpanMeaning, StyledLine, StyledText, dim, plain, span, strong};
 use crate::finding::escape_controls;
-use crate::runs::{self, run_blocking};
+use crate::runs;
+use crate::runs::run_blocking;
 
-/// How a message begins that says that the operator did not confirm.
+/// The beginning of the message that the operator did not confirm.
 pub(super) const CANCELLED: &str = "Cancelled. ";
 
-/// The columns of the label of a fact.
+/// The width of the label of a fact.
 const LABEL_WIDTH: usize = 13;
-/// The columns before each line.
+/// The indent of each line.
 const INDENT: usize = 2;
 
-/// What the operator types to confirm.
+/// The answer that confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedAnswer {
     /// The word `yes`.
     Yes,
-    /// This word.
+    /// A word.
     Word(&'static str),
-    /// The number of recipients or entries that are concerned.
+    /// The number of affected recipients or entries.
     Number(u64),
 }
 
-/// A question before a change.
+/// A prompt for the confirmation of a change.
 #[derive(Clone, Debug)]
 pub(super) struct ConfirmationPrompt {
     title: String,
     facts: StyledText,
     notes: StyledText,
     answer: ExpectedAnswer,
-    /// What the answer does, such as `send`.
+    /// The effect of the answer, such as `send`.
     action: String,
-    /// What Enter does.
+    /// The effect of Enter.
     otherwise: &'static str,
 }
 
 impl ExpectedAnswer {
-    /// Whether this was typed: the whole word or the exact number, in which blanks may group digits.
-    pub(super) fn is_matched_by(self, typed: &str) -> bool {
+    /// Whether the operator typed the whole word or the exact number, in which spaces may group digits.
+    fn is_matched_by(self, typed: &str) -> bool {
         match self {
             ExpectedAnswer::Yes => typed.trim() == "yes",
             ExpectedAnswer::Word(word) => typed.trim() == word,
@@ -64,13 +65,13 @@ impl ExpectedAnswer {
 }
 
 impl ConfirmationPrompt {
-    /// A question with this title, which is confirmed by an answer that does this.
+    /// A prompt with a title. The answer confirms the action.
     pub(super) fn new(title: impl Into<String>, answer: ExpectedAnswer, action: impl Into<String>) -> Self {
         let (title, action) = (title.into(), action.into());
         Self { title, facts: StyledText::new(), notes: StyledText::new(), answer, action, otherwise: "cancel" }
     }
 
-    /// The same question, for which Enter does this.
+    /// Sets the effect of Enter.
     pub(super) fn with_otherwise(self, otherwise: &'static str) -> Self {
         Self { otherwise, ..self }
     }
@@ -81,7 +82,7 @@ impl ConfirmationPrompt {
         self
     }
 
-    /// Adds a fact with its label; an empty label continues the fact above.
+    /// Adds a fact with its label. An empty label continues the previous fact.
     pub(super) fn add_fact(&mut self, label: &str, value: impl IntoIterator<Item = Span>) {
         self.facts.push(match label {
             "" => StyledLine::new(value).with_indent(INDENT + LABEL_WIDTH).with_hang(0),
@@ -92,7 +93,7 @@ impl ConfirmationPrompt {
         });
     }
 
-    /// Adds a line below the value of the fact above.
+    /// Adds a line below the value of the previous fact.
     pub(super) fn push_line(&mut self, line: StyledLine) {
         self.facts.push(line.with_indent(INDENT + LABEL_WIDTH));
     }
@@ -113,13 +114,13 @@ impl ConfirmationPrompt {
         self.notes.add_line(INDENT, [span(meaning, format!("{label}:")), plain(format!(" {message}"))]);
     }
 
-    /// Adds a command that the operator may want instead.
+    /// Adds an alternative command.
     pub(super) fn with_command(mut self, what: &str, command: String) -> Self {
         self.notes.push(StyledLine::new([plain(format!("{what}: {command}"))]).with_indent(INDENT).unbroken());
         self
     }
 
-    /// The question as it is shown; the operator types behind its last line.
+    /// Renders the prompt. The operator types after its last line.
     pub(super) fn render_text(&self) -> StyledText {
         let mut text = StyledText::new();
         text.add_line(INDENT, [strong(self.title.as_str())]);
@@ -136,20 +137,20 @@ impl ConfirmationPrompt {
         text
     }
 
-    /// Asks the operator at the terminal, and tells whether the answer confirms.
+    /// Asks the operator at the terminal, and returns whether the answer confirms.
     pub(super) async fn ask_operator(&self, output: &Output) -> Result<bool, runs::Error> {
         let typed = read_line(output.format_prompt(self.render_text())).await?;
         Ok(self.answer.is_matched_by(&typed))
     }
 }
 
-/// Asks the operator at the terminal. Without a terminal only `--yes` confirms, which the caller has looked at before.
+/// Asks the operator at the terminal. Without a terminal only `--yes` confirms, which the caller checks first.
 ///
-/// `change` is the change as a clause without a number of a person, such as "cancelling 7 rows of sale@1"; `unchanged` is
-/// the sentence that says that nothing was done.
+/// `change` is a clause without phone numbers, such as "cancelling 7 rows of sale@1". `unchanged` is the sentence that
+/// reports that nothing changed.
 ///
 /// # Errors
-/// When there is no terminal, or the operator typed something else.
+/// If there is no terminal, or the operator typed something else.
 pub(super) async fn require_confirmation(
     output: &Output,
     question: ConfirmationPrompt,
@@ -169,26 +170,26 @@ pub(super) async fn require_confirmation(
     }
 }
 
-/// The line that a person types at the terminal below `prompt`.
+/// Reads the line that the operator types below `prompt`.
 pub(super) async fn read_typed_line(prompt: String) -> Result<String, runs::Error> {
     read_line(escape_controls(&prompt)).await
 }
 
-/// The line that a person types behind a prompt, which is printed as it is.
+/// Reads the line that the operator types after a prompt, which is printed unchanged.
 async fn read_line(prompt: String) -> Result<String, runs::Error> {
-    live_line::clear_line();
+    progress::clear_line();
     run_blocking(move || {
         {
-            // The lock ends before the wait: whoever interrupts it has something to say there too.
+            // Release the lock before the wait, so that an interrupt can print its message.
             let mut out = std::io::stderr().lock();
-            // A terminal that cannot be written to cannot be read from either.
+            // Ignore the error: if the terminal is not writable, reading fails too.
             let _ = write!(out, "{prompt}");
             let _ = out.flush();
         }
-        live_line::set_typing(true);
+        progress::set_typing(true);
         let mut typed = String::new();
         let _ = std::io::stdin().lock().read_line(&mut typed);
-        live_line::set_typing(false);
+        progress::set_typing(false);
         typed
     })
     .await

@@ -1,24 +1,25 @@
-//! `campaign reconcile`: asks the gateway about the messages in doubt of a run.
+//! `campaign reconcile` and `campaign resolve`: settle messages in doubt by asking the gateway, or by a decision.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::args::ReconcileArgs;
+use super::args::{DecisionArg, ReconcileArgs, ResolveArgs};
 use super::context::Context;
 use super::events::{describe_reconciliation, describe_stale_results};
-use super::exit;
-use super::failure::CommandFailure;
-use super::states;
+use super::exit::CommandFailure;
+use super::retry::report_nothing_to_do;
 use super::text::{StyledLine, StyledText, plain, strong};
-use crate::delivery::{PollCounts, Reconciliation, denial_wait};
+use super::{exit, status};
+use crate::delivery::{PollCounts, Reconciliation, SingleKind, denial_wait};
 use crate::domain::{choose_plural, format_thousands};
 use crate::ledger::{RowState, RunProgress};
-use crate::report::{counts_json, format_count, format_duration};
-use crate::runs::{self, Polling, ReconciledRun};
+use crate::report::{NextStep, counts_json, format_count, format_counts, format_duration};
+use crate::runs;
+use crate::runs::{DecisionRefusal, Error, Polling, ReconciledRun, Resolution, ResolvedRun, RowChoice, current_person};
 
-/// The time limit for all questions of `--all`.
+/// The timeout of all requests of `--all`.
 const ALL_TIMEOUT: Duration = Duration::from_secs(24 * 3_600);
 
 pub(super) async fn reconcile_run(context: &Context, args: ReconcileArgs) -> Result<u8, CommandFailure> {
@@ -80,7 +81,7 @@ fn report_reconciliation(
         0 => StyledLine::success([strong(name), plain(format!(": {what}"))]),
         _ => StyledLine::attention([strong(name), plain(format!(": {what}"))]),
     });
-    text.add_line(2, states::count_spans(counts, 0));
+    text.add_line(2, status::count_spans(counts, 0));
     if counts.get(RowState::InDoubt) > 0 {
         let wait = format_duration(denial_wait(run.endpoint, run.lag));
         text.push(
@@ -96,7 +97,7 @@ fn report_reconciliation(
     context.output.print_summary(text);
 }
 
-/// The result of asking about messages without a final status.
+/// Describes the result of asking about messages without a final status.
 fn describe_polled(polled: &PollCounts) -> String {
     let PollCounts { asked, told, blind, unclear, left, .. } = *polled;
     if asked == 0 && left == 0 {
@@ -117,4 +118,64 @@ fn describe_polled(polled: &PollCounts) -> String {
         }
     }
     text
+}
+
+pub(super) async fn resolve_doubt(context: &Context, args: ResolveArgs) -> Result<u8, CommandFailure> {
+    let (ledger, run) = context.find_doubtful_run(&args.run).await?;
+    let ResolveArgs { rows, file, decision, why, i_accept_duplicates: duplicates, .. } = args;
+    let rows = match (rows, file) {
+        (Some(rows), _) => RowChoice::Rows(rows),
+        (None, Some(file)) => RowChoice::File(file),
+        (None, None) => RowChoice::Waiting,
+    };
+    let resolution = Resolution { rows, decision: decision.into(), by: current_person(), why, duplicates };
+    let adapters = context.adapters(Arc::clone(&ledger))?;
+    let resolved = match runs::resolve_doubts(&adapters, run.clone(), &resolution).await {
+        Err(error @ Error::Decision(DecisionRefusal::Nothing { .. })) => {
+            return report_nothing_to_do(context, ledger.as_ref(), run, error).await;
+        }
+        resolved => resolved?,
+    };
+    let go_on = context.output.resume_command(ledger.as_ref(), &run).await;
+    report_resolution(context, decision, &resolved, go_on);
+    let exit = exit::code_of_released(&resolved.released);
+    if let Some(why) = resolved.released.stale_results {
+        context.output.print_note(&describe_stale_results(&context.output, why));
+    }
+    Ok(exit)
+}
+
+fn report_resolution(
+    context: &Context,
+    decision: DecisionArg,
+    ResolvedRun { rows, released }: &ResolvedRun,
+    go_on: String,
+) {
+    let (run, counts, exit) = (&released.run, &released.snapshot.counts, exit::code_of_released(released));
+    let name = run.name();
+    let command = |arguments: String| context.output.command(arguments);
+    let next = match (decision, NextStep::for_doubt(counts)) {
+        (DecisionArg::Sent | DecisionArg::NotSent, Some(step)) => context.output.suggest_for_run(&name, &step),
+        (DecisionArg::NotSent, None) if run.progress == RunProgress::Finished => match SingleKind::from_run(run) {
+            Some(single) => context.output.repeat_command(single, run),
+            None => command(format!("retry {name}")),
+        },
+        _ if counts.get(RowState::Planned) > 0 => go_on,
+        _ => command(format!("status {name}")),
+    };
+    if context.output.json {
+        return context.output.print_object(&json!({
+            "run": name, "rows": rows, "as": decision.name(), "counts": counts_json(counts), "exit": exit, "next": next,
+        }));
+    }
+    let rows = format_count(*rows, "row");
+    let what = match decision {
+        DecisionArg::SendAgain => format!("{rows} will be sent again"),
+        DecisionArg::Sent | DecisionArg::NotSent => format!("resolved {rows} as {}", decision.name().replace('-', " ")),
+    };
+    let mut text = format!("{name}: {what}\n  {}\n", format_counts(counts));
+    if decision == DecisionArg::Sent {
+        text += "  Later runs skip these recipients, unless the gateway proves that it did not send the message.\n";
+    }
+    context.output.print_done(format!("{text}next: {next}\n"), exit);
 }

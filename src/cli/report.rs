@@ -1,28 +1,34 @@
-//! `campaign report`: writes a run as a self-contained HTML page.
+//! `campaign report`: writes a run as a self-contained HTML page. Also writes and opens the pages of other commands.
 
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::json;
+use tokio::process::Command;
 
 use super::args::ReportArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::CommandFailure;
-use super::page;
+use super::exit::CommandFailure;
+use super::output::Output;
 use super::text::{StyledLine, StyledText, copyable, plain};
+use crate::finding::quote_for_shell;
 use crate::ledger::{Ledger, Run};
 use crate::report::{RunReport, load_display_zone};
-use crate::runs::{self, run_blocking};
+use crate::runs::run_blocking;
 use crate::web::files::{FirstMessages, ReportPage, render_report_page};
 use crate::web::run_page::RunPage;
+use crate::{private, regular_file, runs};
 
 /// The number of messages on the page.
 const PAGE_SAMPLES: usize = 5;
 
 pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<u8, CommandFailure> {
     if let Some(out) = &args.out {
-        page::check_place(out)?;
+        check_place(out)?;
     }
     let (ledger, run) = context.find_run(&args.run).await?;
     let out = match args.out {
@@ -39,7 +45,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
     let page =
         RunPage { standing: &standing, now: Timestamp::now(), left: None, zone: &zone, command: &command, rows: None };
     let html = render_report_page(&ReportPage { page, first: first.as_ref() }, args.page.page_language())?;
-    page::write_page(&out, &html)?;
+    write_page(&out, &html)?;
     drop(waiting);
     let name = standing.view.run.name();
     if context.output.json {
@@ -57,7 +63,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
         context.output.print_done(text, exit::SUCCESS);
     }
     if args.page.open {
-        page::open_page(&context.output, &out).await;
+        open_page(&context.output, &out).await;
     }
     Ok(exit::SUCCESS)
 }
@@ -67,7 +73,7 @@ pub(super) async fn write_report(context: &Context, args: ReportArgs) -> Result<
 async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, CommandFailure> {
     let Some(results) = &run.results else {
         let place = PathBuf::from(format!("{}.report.html", run.name()));
-        return page::check_place(&place).map(|()| place);
+        return check_place(&place).map(|()| place);
     };
     let path = Path::new(results);
     if runs::is_folder_gone(ledger, run, path).await {
@@ -79,7 +85,7 @@ async fn default_report_path(ledger: &dyn Ledger, run: &Run) -> Result<PathBuf, 
         None => path.with_extension("report.html"),
         Some(_) => path.with_file_name(format!("{}.report.html", run.name())),
     };
-    page::check_place(&place)?;
+    check_place(&place)?;
     Ok(place)
 }
 
@@ -98,8 +104,113 @@ async fn load_first_messages(
     let last = run.last_row();
     Ok(Some(
         run_blocking(move || {
-            FirstMessages::read_first(&frozen.brief, prepared, (&left_out, last), (PAGE_SAMPLES, unmasked))
+            FirstMessages::read_first(&frozen.brief, prepared, &left_out, last, PAGE_SAMPLES, unmasked)
         })
         .await??,
     ))
+}
+
+/// The tag near the beginning of every page that this program writes.
+const GENERATOR_TAG: &str = "<meta name=\"generator\" content=\"campaign\">";
+/// The number of bytes in which the tag is searched for.
+const TAG_SEARCH_BYTES: u64 = 4096;
+/// How long to wait for an error of the program that opens files.
+const OPENER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Checks that a page can be written to a path.
+///
+/// # Errors
+/// If another file is in its place.
+pub(super) fn check_place(path: &Path) -> Result<(), CommandFailure> {
+    if path.as_os_str() == "-" {
+        return Err(CommandFailure::invalid(
+            "a page cannot be written to standard output; name a file, for example `preview.html`",
+        ));
+    }
+    if path.is_dir() {
+        return Err(CommandFailure::invalid(format!("`{}` is a folder; choose a file in it", path.display())));
+    }
+    match is_replaceable(path) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CommandFailure::invalid(format!(
+            "`{}` already exists and is not a page written by campaign",
+            path.display()
+        ))
+        .with_help("choose another file")),
+        Err(error) => Err(unwritable_page(path, &error)),
+    }
+}
+
+/// Whether a page may be written to a path: there is no file, or a page of this program.
+fn is_replaceable(path: &Path) -> io::Result<bool> {
+    let mut beginning = Vec::new();
+    match regular_file::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        opened => opened?.take(TAG_SEARCH_BYTES).read_to_end(&mut beginning)?,
+    };
+    Ok(beginning.is_empty() || String::from_utf8_lossy(&beginning).contains(GENERATOR_TAG))
+}
+
+/// Writes a page to a path.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn write_page(path: &Path, page: &str) -> Result<(), CommandFailure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let written = (|| {
+        // The file is private from the start.
+        let mut file = tempfile::Builder::new().prefix(".campaign-page-").tempfile_in(folder)?;
+        file.write_all(page.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(path).map_err(|error| error.error)?;
+        private::sync_entry(path)
+    })();
+    written.map_err(|error| unwritable_page(path, &error))
+}
+
+fn unwritable_page(path: &Path, error: &io::Error) -> CommandFailure {
+    CommandFailure::invalid(format!("cannot write the page `{}`: {error}", path.display()))
+}
+
+/// Opens a page with the default program. If that is impossible, prints its path.
+pub(super) async fn open_page(output: &Output, path: &Path) {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let why = match opener_command(&whole) {
+        None => "no screen is available".to_owned(),
+        Some(command) => match start_opener(command).await {
+            Ok(()) => return,
+            Err(why) => why,
+        },
+    };
+    output
+        .print_note(&format!("the page was not opened, because {why}; open {} in a browser", quote_for_shell(&whole)));
+}
+
+/// The command that opens a file. `None` without a display.
+fn opener_command(path: &PathBuf) -> Option<Command> {
+    let mut command = if cfg!(target_os = "macos") {
+        Command::new("open")
+    } else if cfg!(windows) {
+        // Not `cmd`, which would interpret special characters in the file name.
+        let mut command = Command::new("rundll32");
+        command.arg("url.dll,FileProtocolHandler");
+        command
+    } else {
+        let screen = ["WAYLAND_DISPLAY", "DISPLAY"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        screen.then(|| Command::new("xdg-open"))?
+    };
+    command.arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Some(command)
+}
+
+/// Starts the command. It might run as long as the browser.
+async fn start_opener(mut command: Command) -> Result<(), String> {
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let mut child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    match tokio::time::timeout(OPENER_TIMEOUT, child.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(format!("`{program}` failed")),
+        _ => Ok(()),
+    }
 }

@@ -1,4 +1,4 @@
-//! `campaign sandbox`: the emulated gateway as a server.
+//! `campaign sandbox`: runs the emulated gateway as a server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,14 +10,14 @@ use serde_json::json;
 use super::args::SandboxArgs;
 use super::context::Context;
 use super::exit;
-use super::failure::CommandFailure;
+use super::exit::CommandFailure;
 use super::text::{StyledLine, StyledText, copyable, dim, plain, strong};
 use crate::delivery::Interrupt;
 use crate::finding::quote_for_shell;
 use crate::runs::Error;
 use crate::sandbox::{Assumption, Journal, Sandbox, SandboxSettings, Scenario, WebhookPolicy, load_scenario};
 
-/// The default key. It is only for a sandbox that no other machine can reach.
+/// The default key, only for a sandbox that no other machine can reach.
 const DEFAULT_KEY: &str = "sandbox";
 
 pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<u8, CommandFailure> {
@@ -45,7 +45,7 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
         let listening = json!({ "base_url": base_url, "async_url": async_url, "key": key, "listen": address });
         context.output.print_object(&listening);
     } else {
-        context.output.print_result(describe_started(address, (&base_url, &async_url), &key));
+        context.output.print_result(describe_started(address, &base_url, &async_url, &key));
     }
     let ended = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None).await.map(|ended| *ended);
     sandbox.stop().await;
@@ -55,8 +55,8 @@ pub(super) async fn run_sandbox(context: &Context, args: SandboxArgs) -> Result<
     })
 }
 
-/// What to do with a sandbox that was started.
-fn describe_started(address: SocketAddr, (base_url, async_url): (&str, &str), key: &str) -> StyledText {
+/// Describes how to use the started sandbox.
+fn describe_started(address: SocketAddr, base_url: &str, async_url: &str, key: &str) -> StyledText {
     let mut text = StyledText::new();
     let listens =
         [plain("The sandbox is listening on "), strong(describe_address(address)), plain(". It sends no messages.")];
@@ -84,7 +84,7 @@ fn describe_started(address: SocketAddr, (base_url, async_url): (&str, &str), ke
     text
 }
 
-/// The key of the sandbox. A sandbox that other machines can reach needs a key that they do not know.
+/// Chooses the key of the sandbox. If other machines can reach it, it needs a secret key.
 fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, CommandFailure> {
     match given {
         Some(key) => Ok(key),
@@ -95,7 +95,7 @@ fn choose_key(listen: SocketAddr, given: Option<String>) -> Result<String, Comma
     }
 }
 
-/// The address of the sandbox, in words.
+/// Describes the address of the sandbox.
 fn describe_address(address: SocketAddr) -> String {
     match address.ip().is_unspecified() {
         true => {
@@ -105,7 +105,7 @@ fn describe_address(address: SocketAddr) -> String {
     }
 }
 
-/// The scenario of a file, or the default scenario.
+/// Loads the scenario of a file, or the default scenario.
 pub(super) fn load_scenario_file(context: &Context, file: Option<&Path>) -> Result<Arc<Scenario>, CommandFailure> {
     let Some(file) = file else { return Ok(Arc::default()) };
     let loaded = load_scenario(file);

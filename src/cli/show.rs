@@ -3,26 +3,27 @@
 use roaring::RoaringBitmap;
 use serde_json::{Value, json};
 
-use super::answer::format_answer_members;
 use super::args::{SelectionArgs, ShowArgs, parse_phone};
-use super::clock;
 use super::context::Context;
-use super::exit;
-use super::failure::CommandFailure;
-use super::receipt;
-use super::states;
+use super::exit::CommandFailure;
+use super::output::second;
+use super::single::format_answer_members;
 use super::text::{SpanMeaning, StyledLine, StyledText, dim, plain, span};
+use super::{exit, output, status};
 use crate::delivery::{FrozenInputs, SingleKind};
-use crate::domain::{DeliveryState, OperationOutcome, Row, RowSet};
+use crate::domain::{
+    DeliveryState, OperationOutcome, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, RowSet,
+};
 use crate::ledger::{AskedRow, Author, Ledger, RowChange, RowState, Run};
 use crate::manifest::CampaignBrief;
 use crate::report::{
     HistoryEntry, HistoryEvent, MessageHistory, RecipientKey, RunResults, RunView, find_recipients,
     find_recipients_by_row, format_count, is_owned, load_copies,
 };
-use crate::runs::{self, Error};
+use crate::runs;
+use crate::runs::Error;
 
-/// How many messages are shown at once, and how many with `--json`.
+/// The maximum number of messages, and the maximum with `--json`.
 const MAX_SHOWN: usize = 20;
 const MAX_IN_JSON: usize = 1_000;
 
@@ -51,7 +52,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
         show_all(context, &run, &histories, rows.len() - shown.len());
         return Ok(exit::SUCCESS);
     }
-    let key = recipient_key((&run, last), &args.selection, &frozen.brief)?;
+    let key = recipient_key(&run, last, &args.selection, &frozen.brief)?;
     let recipients = find_recipients(&copies, &frozen, key)?;
     let history = MessageHistory::load_for_recipients(ledger.as_ref(), &run, owned, &recipients).await?;
     let history = history.ok_or_else(|| unknown_recipient(&run, key))?;
@@ -63,7 +64,7 @@ pub(super) async fn show_messages(context: &Context, args: ShowArgs) -> Result<u
     Ok(exit::SUCCESS)
 }
 
-/// Shows the histories of selected messages; `more` messages are selected but not shown.
+/// Prints the histories of selected messages. `more` is the number of selected messages that are not shown.
 fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u64) {
     let (output, name) = (&context.output, run.name());
     if output.json {
@@ -73,7 +74,7 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
     }
     let mut text = StyledText::new();
     for history in histories {
-        // The bodies of answers are for the history of one message.
+        // Only the history of a single message includes answer bodies.
         text.extend(history_entries(run, history, |incident| !matches!(incident, HistoryEvent::Answer { .. })));
         text.add_blank();
     }
@@ -90,7 +91,7 @@ fn show_all(context: &Context, run: &Run, histories: &[MessageHistory], more: u6
     output.print_result(text);
 }
 
-/// The last row of a run. A run that is shared by lookups, tests and code calls grows by a row with each.
+/// The last row of a run. Each lookup, test or code call adds a row to the run that they share.
 async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFailure> {
     if !run.shared {
         return Ok(run.last_row());
@@ -99,9 +100,10 @@ async fn read_last_row(ledger: &dyn Ledger, run: &Run) -> Result<Row, CommandFai
     Ok(Row::new(u32::try_from(asked).unwrap_or(u32::MAX).saturating_add(Row::HEADER.get())))
 }
 
-/// The row or the number that is selected.
+/// The selected row or phone number.
 fn recipient_key(
-    (run, last): (&Run, Row),
+    run: &Run,
+    last: Row,
     selected: &SelectionArgs,
     brief: &CampaignBrief,
 ) -> Result<RecipientKey, CommandFailure> {
@@ -144,8 +146,8 @@ fn message_json(run: &Run, history: &MessageHistory) -> Value {
             HistoryEvent::Change { envelope, change } => {
                 json!({ "event": "change", "envelope": envelope, "change": change_json(change) })
             }
-            HistoryEvent::Receipt(told) => receipt::receipt_json(told),
-            // They have their own member.
+            HistoryEvent::Receipt(told) => receipt_json(told),
+            // Status requests have a separate member.
             HistoryEvent::Questions(_) => return None,
         };
         json["at"] = entry.at.to_string().into();
@@ -164,7 +166,7 @@ fn message_json(run: &Run, history: &MessageHistory) -> Value {
     })
 }
 
-/// The outcome of an attempt, for a program.
+/// The outcome of an attempt as JSON.
 fn outcome_json(outcome: &OperationOutcome) -> Value {
     let mut json = match outcome {
         OperationOutcome::Accepted { msg_id, parts, answer } => json!({
@@ -182,7 +184,7 @@ fn outcome_json(outcome: &OperationOutcome) -> Value {
     json
 }
 
-/// A change of a message, for a program.
+/// A change of a message as JSON.
 fn change_json(change: &RowChange) -> Value {
     let decided = |what: &str, by: &Author, why: Option<&String>| {
         let (by, rule) = match by {
@@ -213,7 +215,7 @@ fn change_json(change: &RowChange) -> Value {
     }
 }
 
-/// The history of a message with the gateway's answer and what to do next.
+/// Describes the history of a message, with the gateway's answer and the next step.
 fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> StyledText {
     let mut text = history_entries(run, history, |_| true);
     text.extend(history.find_answer().map(format_answer_members).unwrap_or_default());
@@ -221,19 +223,19 @@ fn describe_history(context: &Context, run: &Run, history: &MessageHistory) -> S
     text
 }
 
-/// The history of a message, as far as its incidents are shown.
+/// The entries of a message's history for which `is_shown` is true.
 fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&HistoryEvent) -> bool) -> StyledText {
     let (name, row) = (run.name(), format!("row {}", history.row));
     let to = history.phone.map(|phone| format!(" to +{phone}")).unwrap_or_default();
-    let mut heading = states::run_heading(&name, [(row + &to).as_str()]);
-    heading.extend([dim(" · "), states::state_span(history.state)]);
+    let mut heading = status::run_heading(&name, [(row + &to).as_str()]);
+    heading.extend([dim(" · "), status::state_span(history.state)]);
     let mut text = StyledText::new();
     text.add_line(0, heading);
     if let Some(reason) = &history.left_out {
         text.add_line(2, [plain(format!("never sent: {reason}"))]);
     }
     for HistoryEntry { at, event: what } in history.entries.iter().filter(|entry| is_shown(&entry.event)) {
-        let time = clock::second(*at);
+        let time = output::second(*at);
         let hang = time.len() + 2;
         let words = span(incident_meaning(what), describe_incident(what, history.count_attempts()));
         text.push(StyledLine::new([dim(time), plain("  "), words]).with_indent(2).with_hang(hang));
@@ -241,12 +243,12 @@ fn history_entries(run: &Run, history: &MessageHistory, is_shown: impl Fn(&Histo
     text
 }
 
-/// What an incident means for the message.
+/// The meaning of a history entry for the message.
 fn incident_meaning(incident: &HistoryEvent) -> SpanMeaning {
     match incident {
         HistoryEvent::Outcome { outcome, .. } => match outcome {
             OperationOutcome::NotSent { .. } => SpanMeaning::Bad,
-            other => states::state_meaning(RowState::from_outcome(other)),
+            other => status::state_meaning(RowState::from_outcome(other)),
         },
         HistoryEvent::Receipt(receipt) => match receipt.status.delivery_state() {
             DeliveryState::Delivered | DeliveryState::Read => SpanMeaning::Good,
@@ -274,7 +276,7 @@ fn describe_incident(incident: &HistoryEvent, attempts: usize) -> String {
             format!("gateway response: {}", first.escape_debug())
         }
         HistoryEvent::Questions(question) => describe_question(question, attempts),
-        HistoryEvent::Receipt(told) => receipt::describe_receipt(told),
+        HistoryEvent::Receipt(told) => describe_receipt(told),
         HistoryEvent::Change { change, .. } => describe_change(change),
     }
 }
@@ -323,7 +325,7 @@ fn describe_change(change: &RowChange) -> String {
 
 fn describe_question(question: &AskedRow, attempts: usize) -> String {
     let AskedRow { envelope, asked, negatives, answer, .. } = question;
-    // Older ledgers do not say which attempt it was.
+    // Older ledgers do not record the attempt.
     let about = match (attempts, envelope) {
         (0 | 1, _) | (_, 0) => String::new(),
         _ => format!(" about the attempt in request {envelope}"),
@@ -350,4 +352,48 @@ fn next_command(context: &Context, run: &Run, history: &MessageHistory) -> Strin
         },
         _ => output.command(format!("status {name}")),
     }
+}
+
+/// A receipt as JSON.
+fn receipt_json(receipt: &Receipt) -> Value {
+    let reply = |reply: &RecipientReply| {
+        json!({
+            "at": reply.at.map(|at| at.to_string()), "text": reply.text,
+            "media": reply.media.as_ref().map(|media| {
+                json!({ "url": media.url, "filename": media.filename, "filesize": media.filesize })
+            }),
+        })
+    };
+    let source = match receipt.source {
+        ReceiptSource::Webhook => "webhook",
+        ReceiptSource::Asked => "asked",
+        ReceiptSource::AskedLast => "asked_last",
+    };
+    json!({
+        "event": "receipt", "source": source, "status": receipt.status.name(),
+        "channel": receipt.channel.as_ref().map(ReportedChannel::as_str), "updated": receipt.updated.map(|at| at.to_string()),
+        "msg_id": receipt.msg_id.as_ref().map(ToString::to_string), "request_id": receipt.request_id,
+        "error": receipt.error, "digit": receipt.digit, "duration": receipt.duration,
+        "replies": receipt.replies.iter().map(reply).collect::<Vec<_>>(),
+    })
+}
+
+/// Describes a receipt.
+fn describe_receipt(receipt: &Receipt) -> String {
+    let mut text = match receipt.source {
+        ReceiptSource::Webhook => format!("receipt: {}", receipt.status),
+        ReceiptSource::Asked => format!("receipt (requested): {}", receipt.status),
+        ReceiptSource::AskedLast => {
+            format!("last receipt (requested after the lifetimes of all channels had ended): {}", receipt.status)
+        }
+    };
+    text += &receipt.channel.as_ref().map(|channel| format!(" on {}", channel.as_str())).unwrap_or_default();
+    text += &receipt.updated.map(|at| format!(", since {}", second(at))).unwrap_or_default();
+    text += &receipt.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+    text += &receipt.duration.map(|seconds| format!(", call duration {seconds} s")).unwrap_or_default();
+    text += &receipt.digit.as_ref().map(|digit| format!(", pressed {digit}")).unwrap_or_default();
+    for reply in &receipt.replies {
+        text += &format!(", replied: {}", if reply.text.is_empty() { "(a file)" } else { &reply.text });
+    }
+    text
 }

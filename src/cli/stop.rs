@@ -1,4 +1,4 @@
-//! `campaign stop`: stops a run after the requests in flight, or for good.
+//! `campaign stop`: stops a run after the requests in flight, or cancels it with `--for-good`.
 
 use serde_json::json;
 
@@ -6,11 +6,12 @@ use super::args::StopArgs;
 use super::context::Context;
 use super::events::describe_stale_results;
 use super::exit;
-use super::failure::CommandFailure;
+use super::exit::CommandFailure;
 use super::question::{ConfirmationPrompt, ExpectedAnswer, require_confirmation};
 use crate::ledger::Run;
 use crate::report::{counts_json, format_count, format_counts};
-use crate::runs::{self, Cancellation, CancelledRun};
+use crate::runs;
+use crate::runs::{Cancellation, CancelledRun};
 
 pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, CommandFailure> {
     let (ledger, run) = context.find_run(&args.run).await?;
@@ -31,7 +32,7 @@ pub(super) async fn stop_run(context: &Context, args: StopArgs) -> Result<u8, Co
     Ok(report_stop_request(context, &run, stopping))
 }
 
-/// Shows what is cancelled, and asks for a confirmation.
+/// Shows the rows that will be cancelled, and asks for a confirmation.
 async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cancellation) -> Result<(), CommandFailure> {
     let (name, rows) = (run.name(), format_count(cancellation.count_rows(), "row"));
     let through = if run.live { format!("through {}", run.gateway) } else { "a rehearsal".to_owned() };
@@ -59,7 +60,7 @@ async fn confirm_cancellation(context: &Context, run: &Run, cancellation: &Cance
         .await
 }
 
-/// Tells that a run was asked to stop, or that no process sends it.
+/// Reports that the run will stop, or that no process is sending it.
 fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
     let name = run.name();
     if context.output.json {
@@ -75,7 +76,7 @@ fn report_stop_request(context: &Context, run: &Run, stopping: bool) -> u8 {
     exit::SUCCESS
 }
 
-/// Tells that the stop leaves the schedule of the campaign active.
+/// Describes that the schedule of the campaign stays active.
 fn describe_active_schedule(schedule: &str) -> String {
     format!("The schedule `{schedule}` remains active and sends at its next time.")
 }
@@ -85,7 +86,7 @@ fn removal_command(context: &Context, schedule: &str) -> String {
     context.output.command(format!("schedule remove {schedule}"))
 }
 
-/// Tells that a run is stopped for good; `schedule` names the schedule that stays active.
+/// Reports a cancelled run. `schedule` is the name of the schedule that stays active.
 fn report_cancelled(context: &Context, CancelledRun { rows, released }: CancelledRun, schedule: Option<&str>) -> u8 {
     let (name, counts, exit) = (released.run.name(), &released.snapshot.counts, exit::code_of_released(&released));
     let elsewhere = if released.stale_results.is_some() { " --out FILE" } else { "" };

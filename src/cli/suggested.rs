@@ -1,7 +1,7 @@
-//! Suggested commands.
+//! Suggested commands, such as the command on a `next:` line.
 //!
-//! People paste them, so each has the ledger and the gateways of this command. Without these options the same command would use
-//! another ledger and might send messages a second time.
+//! People paste these commands, so each repeats the ledger and the gateways of this call. Without these options it would
+//! use another ledger and might send messages a second time.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl RepeatedOptions {
 }
 
 impl Output {
-    /// A command to suggest, as [`Options::command`] writes it.
+    /// A command to suggest, as [`RepeatedOptions::command`] writes it.
     pub(super) fn command(&self, arguments: impl Display) -> String {
         self.options.command(arguments)
     }
@@ -131,19 +131,19 @@ impl Output {
             SingleKind::Lookup => "lookup",
             SingleKind::CodeCall => "otp",
             SingleKind::Test => return self.command(with_gateway("test FILE --to PHONE", Some(&run.gateway))),
-            // Only the assistant has its text.
+            // Only the assistant knows the text.
             SingleKind::Message => return self.command(format!("status {}", run.name())),
         };
         self.command(with_gateway(format!("gateway {command} PHONE"), Some(&run.gateway)))
     }
 }
 
-/// A file as it is typed on a command line in the current folder.
+/// The path of a file as the operator types it in the current folder.
 pub(super) fn shell_path(path: &Path) -> String {
     let here = std::env::current_dir().ok();
     let within = here.and_then(|here| path.strip_prefix(here).ok()).filter(|within| *within != Path::new(""));
     let path = within.unwrap_or(path);
-    // A leading dash would make it an option.
+    // A path with a leading dash would be parsed as an option.
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
         quote_for_shell(Path::new(".").join(path))
     } else {

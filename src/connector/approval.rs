@@ -1,8 +1,7 @@
-//! The third lock, where the operator wants it: a confirmed call waits until somebody at the operator's own terminal has seen
-//! exactly what it would do, and said yes.
+//! Operator approvals: a confirmed call waits until the operator has seen and approved it in their own terminal.
 //!
-//! What waits is in the memory of this process alone, and can be looked at through a door on loopback. The ledger keeps a
-//! digest with a secret of this process, which tells nothing of the message, and where that door is.
+//! Pending calls are in the memory of this process only and can be viewed through an endpoint on loopback. The ledger
+//! stores the address of that endpoint and a keyed digest, which reveals nothing about the message.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashMap};
@@ -23,21 +22,22 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
 
 use super::error::ToolError;
-use crate::door::{self, ConnectionLimits};
 use crate::http_client;
 use crate::ledger::Approval;
+use crate::net::{self, ConnectionLimits};
 use crate::runs::{Adapters, PendingRequest, short_digest, store_pending, use_approval};
 
-/// How long something waits for a yes.
+/// How long a call waits for an approval.
 const APPROVAL_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// The most that waits at a time.
+/// The maximum number of pending calls.
 const MAX_PENDING: usize = 64;
-/// The most callers that are known apart; then they are strangers anew, and what they wait for is asked again.
+/// The maximum number of known callers. Beyond it, callers are forgotten, and their pending calls must be approved
+/// again.
 const MAX_CALLERS: usize = 4_096;
-/// How long whoever looks waits for the door.
+/// The timeout for viewing a pending call.
 const VIEW_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What waits for the operator's yes.
+/// Calls that wait for the operator's approval.
 #[derive(Clone, Debug)]
 pub struct Approvals(Arc<PendingCalls>);
 
@@ -46,45 +46,46 @@ struct PendingCalls {
     secret: [u8; 32],
     token: String,
     address: SocketAddr,
-    /// What waits, as a person reads it, by its digest.
+    /// Pending calls as people read them, by digest.
     waiting: Mutex<BTreeMap<String, (Instant, String)>>,
-    /// A random number for each key that called, by a hash with a secret of this map: what one caller waits for no other
-    /// gets done, and the digest has nothing of a key in it.
+    /// A random number for each calling key, under a keyed hash. It keeps approvals of different callers apart, and
+    /// keys out of the digest.
     callers: Mutex<HashMap<u64, u128>>,
     hasher: RandomState,
 }
 
-/// Whether something may be done now.
+/// Whether a call is approved.
 pub(super) enum ApprovalOutcome {
-    /// It may, by this yes, which is used up.
+    /// The call is approved. The approval is used up.
     Approved(Approval),
-    /// Not yet: what whoever called is told.
+    /// Not approved yet; the answer for the caller.
     Pending(Value),
 }
 
 impl Approvals {
-    /// Opens the door at which it can be looked at, until the shutdown comes.
+    /// Starts the endpoint for viewing pending calls, until the shutdown.
     ///
     /// # Errors
-    /// When there is no room for one.
+    /// If no port can be opened.
     pub fn start(shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<Self> {
-        let listener = door::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let listener = net::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let token = format!("{:032x}{:032x}", rand::random::<u128>(), rand::random::<u128>());
         let (waiting, callers, hasher) = (Mutex::default(), Mutex::default(), RandomState::new());
         let desk = Arc::new(PendingCalls { secret: rand::random(), token, address, waiting, callers, hasher });
         let router = Router::new().route("/waiting/{digest}", get(show_pending)).with_state(Arc::clone(&desk));
-        tokio::spawn(door::serve_connections(listener, router, ConnectionLimits::default(), shutdown));
+        tokio::spawn(net::serve_connections(listener, router, ConnectionLimits::default(), shutdown));
         Ok(Self(desk))
     }
 
-    /// Uses the operator's yes to something that a caller wants, which people read as `shown`; where there is none, it waits
-    /// for one from now on.
+    /// Uses the operator's approval of a call, or makes the call pending. `shown` is the call as people read it.
     pub(super) async fn request_approval(
         &self,
         adapters: &Adapters,
-        (key, gateway): (&SecretString, &str),
-        (what, shown): (&str, String),
+        key: &SecretString,
+        gateway: &str,
+        what: &str,
+        shown: String,
     ) -> Result<ApprovalOutcome, ToolError> {
         let digest = self.0.digest_of(self.0.caller_number(key), gateway, what);
         if let Some(used) = use_approval(adapters.ledger.as_ref(), &digest).await? {
@@ -118,7 +119,7 @@ impl PendingCalls {
         *callers.entry(self.hasher.hash_one(key.expose_secret())).or_insert_with(rand::random)
     }
 
-    /// What something is known by; without the secret it tells nothing.
+    /// The keyed digest that identifies a call.
     fn digest_of(&self, caller: u128, gateway: &str, what: &str) -> String {
         let mac = Hmac::<Sha256>::new_from_slice(&self.secret).expect("a key of HMAC may have any length");
         let tag = mac
@@ -135,7 +136,7 @@ impl PendingCalls {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps something to be looked at; whether there is room for it.
+    /// Adds a pending call. Returns whether there was room.
     fn add_pending(&self, digest: &str, shown: String) -> bool {
         let mut waiting = self.lock_waiting();
         waiting.retain(|_, (since, _)| since.elapsed() < APPROVAL_TIMEOUT);
@@ -147,7 +148,7 @@ impl PendingCalls {
     }
 }
 
-/// Shows what waits to who has the token.
+/// Shows a pending call to a client with the token.
 async fn show_pending(
     State(desk): State<Arc<PendingCalls>>,
     Path(digest): Path<String>,
@@ -164,7 +165,7 @@ async fn show_pending(
     }
 }
 
-/// What waits in another process, as a person reads it; nothing if it waits no longer.
+/// Reads a pending call of another process; `None` if it is no longer pending.
 pub async fn view_pending_call(pending: &PendingRequest, digest: &str) -> Option<String> {
     let client = http_client::builder().timeout(VIEW_TIMEOUT).build().ok()?;
     let asked = client.get(format!("http://{}/waiting/{digest}", pending.address)).bearer_auth(&pending.token);

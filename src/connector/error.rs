@@ -1,6 +1,6 @@
-//! What a tool answers instead of a result: the platform's errors, rules of business, arguments that are wrong.
+//! Tool errors: gateway errors, business rules and invalid arguments.
 //!
-//! They are answers of the tool and not of the protocol, so that a model reads them and does something else.
+//! They are results of the tool, not protocol errors, so that a model reads them and can react.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::runs::{Error, PolicyRefusal};
 /// Why a tool has no result.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ToolError {
-    /// What went wrong, in one line.
+    /// The message, on one line.
     error: String,
-    /// The same for programs.
+    /// The code for programs.
     code: &'static str,
-    /// Whether the same call may go well later.
+    /// Whether the same call might succeed later.
     retryable: bool,
     /// What to do.
     how_to: Option<String>,
-    /// Our identifier of the message that it is about.
+    /// The identifier of the message.
     id: Option<u64>,
-    /// When the window opens that is closed now.
+    /// When the sending window opens.
     opens_at: Option<Box<Zoned>>,
-    /// Every reason, if there are several.
+    /// All reasons, if there are several.
     problems: Vec<String>,
 }
 
 impl ToolError {
-    /// An error that stays until something else is done.
+    /// A permanent error.
     pub(super) fn new(code: &'static str, error: impl AsRef<str>) -> Self {
-        // What a platform says must not look like lines of somebody else.
+        // A gateway's text must stay on one line, so that it cannot imitate other output.
         Self {
             error: escape_to_one_line(error.as_ref()),
             code,
@@ -45,24 +45,24 @@ impl ToolError {
         }
     }
 
-    /// The same, with what to do about it.
+    /// Adds what to do about it.
     pub(super) fn with_how_to(self, how_to: impl Into<String>) -> Self {
         Self { how_to: Some(how_to.into()), ..self }
     }
 
-    /// The first of several errors, with the sentences of all of them; nothing if there is none.
+    /// The first error, with the sentences of all errors as its problems; `None` if there are no errors.
     pub(super) fn first_of(errors: Vec<Self>) -> Option<Self> {
         let problems: Vec<String> = errors.iter().map(Self::sentence).collect();
         let first = errors.into_iter().next()?;
         Some(if problems.len() > 1 { Self { problems, ..first } } else { first })
     }
 
-    /// What went wrong, in one line.
+    /// The message, on one line.
     pub(super) fn sentence(&self) -> String {
         self.error.clone()
     }
 
-    /// Whether it only says that a limit of an hour is used up.
+    /// Whether it only reports an exhausted limit per hour.
     pub(super) fn is_rate_limit(&self) -> bool {
         self.code == "rate_limited"
     }
@@ -73,7 +73,7 @@ impl ToolError {
         Self::new("no_api_key", "Access denied").with_how_to(how_to)
     }
 
-    /// An argument is none that the tool takes.
+    /// An invalid argument.
     pub(super) fn invalid_argument(why: impl AsRef<str>) -> Self {
         Self::new("invalid_argument", why).with_how_to("check the tool's input schema, then call it again")
     }
@@ -86,18 +86,18 @@ impl ToolError {
             .with_how_to(format!("call it again after {seconds} s"))
     }
 
-    /// The platform does not know the key.
+    /// The gateway does not know the key.
     pub(super) fn key_refused() -> Self {
         Self::new("access_denied", "Access denied")
             .with_how_to("the gateway does not accept this API key; ask the person who set it up")
     }
 
-    /// Whether the platform refused the key.
+    /// Whether the gateway rejected the key.
     pub(super) fn is_key_refused(&self) -> bool {
         self.code == "access_denied"
     }
 
-    /// The same message went to the same number so many seconds ago.
+    /// The same message was sent to the same number this many seconds ago.
     pub(super) fn repeated_message(seconds: u64) -> Self {
         let error = format!("the same message was sent to this number {seconds} s ago");
         Self::new("repeated", error).with_how_to(
@@ -106,7 +106,7 @@ impl ToolError {
         )
     }
 
-    /// As many messages as the operator allows were sent within the last hour.
+    /// The limit of messages per hour is reached.
     pub(super) fn too_many_sends(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the limit of messages per hour is reached; wait {wait} s");
@@ -114,7 +114,7 @@ impl ToolError {
             .with_how_to(format!("nothing was sent; try again after {wait} s"))
     }
 
-    /// As many numbers as the operator allows were looked up within the last hour.
+    /// The limit of lookups per hour is reached.
     pub(super) fn too_many_lookups(next: Timestamp) -> Self {
         let wait = Duration::try_from(next.duration_since(Timestamp::now())).unwrap_or_default().as_secs() + 1;
         let error = format!("the limit of lookups per hour is reached; wait {wait} s");
@@ -123,7 +123,7 @@ impl ToolError {
         ))
     }
 
-    /// The window in which messages may leave is closed.
+    /// The sending window is closed.
     pub(super) fn outside_window(opens: Option<&Zoned>) -> Self {
         let Some(opens) = opens else {
             let error = "the sending window is closed and does not open within a year";
@@ -144,14 +144,14 @@ impl ToolError {
             .with_how_to("nothing was sent; tell the person you work for, and do not try another way")
     }
 
-    /// The recipient got as many messages as a cap allows.
+    /// The recipient has reached a message cap.
     pub(super) fn cap_reached() -> Self {
         let error = "this number has reached the operator's message cap";
         Self::new("cap_reached", error)
             .with_how_to("nothing was sent; tell the person you work for, and do not retry now: the cap resets later")
     }
 
-    /// A message left, and nobody knows what became of it.
+    /// The outcome of a sent message is unknown.
     pub(super) fn unknown_outcome(id: Option<u64>) -> Self {
         let error = "the message was passed to the gateway, but its outcome is unknown: it might have been sent";
         let by = id.map_or_else(String::new, |id| format!(" with id {id}"));
@@ -162,18 +162,18 @@ impl ToolError {
             .with_id(id)
     }
 
-    /// The same, with more to know about it.
+    /// Adds another hint.
     pub(super) fn with_more_how_to(self, more: &str) -> Self {
         let how_to = self.how_to.as_ref().map_or_else(|| more.to_owned(), |how_to| format!("{how_to}; {more}"));
         self.with_how_to(how_to)
     }
 
-    /// The same, about the message with this identifier.
+    /// Adds the identifier of the message.
     pub(super) fn with_id(self, id: Option<u64>) -> Self {
         Self { id, ..self }
     }
 
-    /// Whether what was asked for may have been done all the same.
+    /// Whether the action might have been carried out anyway.
     pub(super) fn may_have_been_sent(&self) -> bool {
         self.code == "unknown_outcome"
     }
@@ -183,7 +183,7 @@ impl ToolError {
         Self { retryable: true, ..Self::new(code, error) }.with_how_to("call it again later")
     }
 
-    /// What it is, for programs.
+    /// The code for programs.
     pub(super) fn code(&self) -> &'static str {
         self.code
     }
@@ -208,7 +208,7 @@ impl ToolError {
 }
 
 impl From<InquiryFailure> for ToolError {
-    /// A question that the platform did not answer: it can be asked again.
+    /// A question without an answer of the platform can be asked again.
     fn from(failure: InquiryFailure) -> Self {
         let said = failure.gateway_text.as_deref().unwrap_or(&failure.reason);
         match failure.cause {

@@ -1,48 +1,37 @@
-//! The connector for AI assistants (contract 1.8, 4.4, 5.3): the gateway as tools of the Model Context Protocol.
+//! MCP connector for AI assistants (contract 1.8, 4.4, 5.3): the gateway as tools of the Model Context Protocol.
 //!
-//! - `http`: the door, `POST /mcp` and `GET /health`; `stdio`: the same for a client that started the program, a line each;
+//! - `transport`: `POST /mcp` and `GET /health` over HTTP, and standard input and output;
 //! - `rpc`: the protocol in all its revisions, pure;
-//! - `answer`: its methods, and the way of a call: key, limits, schema, tool, schema;
-//! - `tool`: what a tool is; `tools`: each of them in a file; `arguments`, `error`: what it takes, and why it has no result;
-//! - `schema`: the check of arguments; `message_check`: that of texts;
-//! - `confirmation`: the lock of a call that would send; `draft`: a message as a call says it; `sending`: its way, past the
-//!   operator's limits; `recent`: what was sent lately;
-//! - `campaigns`: the campaigns of a folder as tools, besides those of the account;
-//! - `approval`: the lock that opens at the operator's terminal;
-//! - `caller`: the account that the key of a call opens; `limits`: how often it may call;
-//! - `access`: what a key may ask before the gateway accepted it; `known_keys`: what the gateway said of keys lately;
-//! - `entry`: what a person writes into a program of an assistant.
+//! - `methods`: the protocol's methods, and the steps of a tool call;
+//! - `tools`: the tools of the account; `campaigns`: the tools of a campaigns folder;
+//! - `arguments`, `error`: arguments with their schemas, and tool errors;
+//! - `draft`: messages as arguments, their checks and the confirmation;
+//! - `sending`: sending within the operator's limits; `repeat_guard`: duplicate messages; `approval`: operator
+//!   approvals;
+//! - `access`: access by API key, and rate limits of callers;
+//! - `client_config`: configuration of AI clients.
 //!
-//! The key of a call goes to the gateway of the profile and nowhere else: it is in no log, no ledger, and gone with the call.
+//! The API key of a call is sent only to the profile's gateway. It is never logged or stored.
 
 mod access;
-mod answer;
 mod approval;
 mod arguments;
-mod caller;
 mod campaigns;
-mod confirmation;
+mod client_config;
 mod draft;
-mod entry;
 mod error;
-mod http;
-mod known_keys;
-mod limits;
-mod message_check;
-mod recent;
+mod methods;
+mod repeat_guard;
 mod rpc;
-mod schema;
 mod sending;
-mod stdio;
-mod tool;
 mod tools;
+mod transport;
 
 pub use approval::{Approvals, view_pending_call};
 pub use campaigns::{Campaigns, SuggestedCommand};
-pub use entry::{AssistantClient, ClientEntry};
-pub use http::{ConnectorAccess, router};
+pub use client_config::{AssistantClient, ClientEntry};
 pub use sending::SendPolicy;
-pub use stdio::serve_stdio;
+pub use transport::{ConnectorAccess, router, serve_stdio};
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -52,7 +41,7 @@ use tokio::sync::watch;
 use crate::delivery::Interrupt;
 use crate::runs::{Adapters, KeylessAccount};
 
-/// The most calls that are under way at once.
+/// The largest number of concurrent calls.
 const MAX_CALLS: usize = 64;
 /// The largest message of a client, in bytes.
 const MAX_MESSAGE_BYTES: usize = 256 * 1024;
@@ -62,19 +51,19 @@ pub struct Connector {
     account: KeylessAccount,
     access: Arc<access::KeyAccess>,
     adapters: Adapters,
-    /// The most lookups that go through the profile within an hour.
+    /// The largest number of lookups per hour through the profile.
     lookups_per_hour: NonZeroU32,
-    /// What it can be asked to do, in the order in which that is listed.
-    tools: Vec<tool::ReadyTool>,
-    /// What may be sent; nothing unless the operator switched it on.
+    /// The tools, in the order in which they are listed.
+    tools: Vec<tools::ReadyTool>,
+    /// What may be sent; `None` unless the operator enabled sending.
     sending: Option<Arc<SendPolicy>>,
     campaigns: Option<Arc<Campaigns>>,
-    limits: limits::CallLimits,
+    limits: access::CallLimits,
     interrupt: watch::Receiver<Interrupt>,
 }
 
 impl Connector {
-    /// A connector to this account, through which only what is allowed is sent, and so many numbers an hour are looked up.
+    /// A connector to this account, with the operator's limits for messages and lookups.
     #[must_use]
     pub fn new(
         account: KeylessAccount,
@@ -84,7 +73,7 @@ impl Connector {
         interrupt: watch::Receiver<Interrupt>,
     ) -> Self {
         let acting = if sending.is_some() { tools::SEND_TOOLS.as_slice() } else { &[] };
-        let tools = tools::READ_TOOLS.iter().chain(acting).map(tool::ReadyTool::new).collect();
+        let tools = tools::READ_TOOLS.iter().chain(acting).map(tools::ReadyTool::new).collect();
         let access = access::KeyAccess::new(account.profile().rate.per_second());
         Self {
             account,
@@ -94,20 +83,20 @@ impl Connector {
             tools,
             sending: sending.map(Arc::new),
             campaigns: None,
-            limits: limits::CallLimits::default(),
+            limits: access::CallLimits::default(),
             interrupt,
         }
     }
 
-    /// The same with the campaigns of a folder.
+    /// Adds the campaigns of a folder.
     #[must_use]
     pub fn with_campaigns(mut self, campaigns: Campaigns) -> Self {
         let acting = if self.sending.is_some() { campaigns::SEND_TOOLS.as_slice() } else { &[] };
-        self.tools.extend(campaigns::READ_TOOLS.iter().chain(acting).map(tool::ReadyTool::new));
+        self.tools.extend(campaigns::READ_TOOLS.iter().chain(acting).map(tools::ReadyTool::new));
         Self { campaigns: Some(Arc::new(campaigns)), ..self }
     }
 
-    /// What comes when no message is on its way any more and no call can send another, once nobody is answered.
+    /// Waits until no message is in flight, once no calls are served any more.
     pub fn wait_until_idle(&self) -> impl Future<Output = ()> + use<> {
         let (sending, runs) =
             (self.sending.clone(), self.campaigns.as_ref().map(|campaigns| campaigns.wait_for_runs()));

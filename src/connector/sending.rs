@@ -12,11 +12,10 @@ use tokio_util::task::TaskTracker;
 
 use super::approval::{ApprovalOutcome, Approvals};
 use super::arguments::ToolArguments;
-use super::caller::Caller;
-use super::confirmation::CallPreview;
-use super::draft::MessageDraft;
+use super::draft::{CallPreview, MessageDraft};
 use super::error::ToolError;
-use super::recent::{RecentMessages, message_identity};
+use super::methods::Caller;
+use super::repeat_guard::{RecentMessages, message_identity};
 use crate::delivery::{Interrupt, Stop};
 use crate::domain::{MessageContent, MessageId, OperationKind, OperationOutcome, Phone};
 use crate::ledger::{CAPPED, RowState, StopKind};
@@ -24,26 +23,26 @@ use crate::manifest::{Destination, Profile};
 use crate::report::render_message_preview;
 use crate::runs::{Adapters, EndedSingle, Error, SingleMessage, SingleOperation, return_approval};
 
-/// What the operator allows to be sent.
+/// The operator's rules for sending.
 #[derive(Debug)]
 pub struct SendPolicy {
     per_hour: NonZeroU32,
     only_to: Option<BTreeSet<Phone>>,
-    /// Where what was confirmed waits for the operator's yes, if they want that.
+    /// The approvals for which confirmed messages wait, if the operator wants to approve them.
     pub(super) approvals: Option<Approvals>,
     recent: RecentMessages,
-    /// The messages that are on their way, each a task of its own: a client that hangs up leaves none of them half done.
+    /// Tasks of messages in flight. A client that disconnects does not interrupt them.
     in_progress: TaskTracker,
 }
 
 impl SendPolicy {
-    /// So many messages an hour, to these numbers alone if any are named, and each after the operator's yes if that is wanted.
+    /// A policy with a limit per hour, an optional allowlist of numbers, and optional operator approvals.
     #[must_use]
     pub fn new(per_hour: NonZeroU32, only_to: Option<BTreeSet<Phone>>, approvals: Option<Approvals>) -> Self {
         Self { per_hour, only_to, approvals, recent: RecentMessages::default(), in_progress: TaskTracker::new() }
     }
 
-    /// Waits until no message is on its way.
+    /// Waits until no message is being sent.
     pub(super) async fn wait_until_sent(&self) {
         self.in_progress.close();
         self.in_progress.wait().await;
@@ -62,9 +61,9 @@ impl SendPolicy {
 }
 
 impl Caller<'_> {
-    /// Adds everything that would refuse the confirmed call to a preview. Nothing is used up.
+    /// Adds everything that would reject the confirmed call to a preview, without using up any limit.
     ///
-    /// The operator's rules are only for callers whose key the gateway accepts, since they tell who opted out.
+    /// The operator's rules are checked only for keys that the gateway accepts, because they reveal who opted out.
     pub(super) async fn check_preview(&self, mut preview: CallPreview, arguments: &Map<String, Value>) -> CallPreview {
         if let (Some(sending), Some(phone)) = (self.sending, preview.recipient) {
             if let Err(unproven) = self.prove_key().await {
@@ -77,18 +76,18 @@ impl Caller<'_> {
             }
             let id = arguments.get("id").and_then(Value::as_u64).and_then(MessageId::new);
             let again = arguments.get("repeat") == Some(&Value::Bool(true));
-            let refusals =
-                self.collect_refusals(sending, (phone, id), preview.content.as_ref().filter(|_| !again)).await;
+            let refusals = self.collect_refusals(sending, phone, id, preview.content.as_ref().filter(|_| !again)).await;
             preview.problems.extend(refusals.iter().map(ToolError::sentence));
         }
         preview
     }
 
-    /// Everything that refuses a message now. The guard against repeats checks `content`, if it is there.
+    /// All reasons to refuse a message now. The guard against repeats checks `content`, if it is given.
     async fn collect_refusals(
         &self,
         sending: &SendPolicy,
-        (phone, id): (Phone, Option<MessageId>),
+        phone: Phone,
+        id: Option<MessageId>,
         content: Option<&MessageContent<Cow<'static, str>>>,
     ) -> Vec<ToolError> {
         let mut refusals: Vec<ToolError> = sending.check_recipient(phone).err().into_iter().collect();
@@ -108,23 +107,23 @@ impl Caller<'_> {
                 Err(error) => refusals.push(Error::from(error).into()),
             }
         }
-        // The hour's limit comes last: waiting for it does not remove the other reasons.
+        // The hourly limit comes last: waiting does not remove the other reasons.
         refusals.sort_by_key(ToolError::is_rate_limit);
         refusals
     }
 
-    /// Sends a message that was confirmed, and tells by which identifier it can be asked about.
+    /// Sends a confirmed message and returns its identifier for status requests.
     pub(super) async fn send_draft(&self, draft: &MessageDraft, arguments: &ToolArguments) -> Result<Value, ToolError> {
         let Some(sending) = self.sending else {
             return Err(ToolError::new("not_allowed", "the operator has not allowed this connector to send messages"));
         };
         let (phone, id) = (arguments.parse_phone()?, arguments.parse_optional_id()?);
         let content = draft.to_content().map_err(|problems| ToolError::invalid_argument(problems.join("; ")))?;
-        // Before anything is looked up, kept or used up: a key that is not accepted learns and changes nothing.
+        // This comes before every lookup, record and limit: a rejected key learns and changes nothing.
         self.prove_key().await?;
         let again = arguments.is_set("repeat");
-        let refusals = self.collect_refusals(sending, (phone, id), Some(&content).filter(|_| !again)).await;
-        // The hour's limit alone refuses nothing here: it is applied when the message gets its row, after any approval.
+        let refusals = self.collect_refusals(sending, phone, id, Some(&content).filter(|_| !again)).await;
+        // The hourly limit alone refuses nothing here: it applies when the message gets its row, after any approval.
         if refusals.iter().any(|refusal| !refusal.is_rate_limit())
             && let Some(refused) = ToolError::first_of(refusals)
         {
@@ -140,16 +139,16 @@ impl Caller<'_> {
             again,
         };
         let (access, key) = (Arc::clone(self.access), self.key.clone());
-        let told = sending.in_progress.spawn(async move {
-            let told = confirmed.send_confirmed().await;
-            told.inspect_err(|error| access.record_key_refusal(&key, error))
+        let result = sending.in_progress.spawn(async move {
+            let result = confirmed.send_confirmed().await;
+            result.inspect_err(|error| access.record_key_refusal(&key, error))
         });
-        let told = told.await;
-        told.unwrap_or_else(|_| Err(ToolError::unknown_outcome(id.map(MessageId::get))))
+        let result = result.await;
+        result.unwrap_or_else(|_| Err(ToolError::unknown_outcome(id.map(MessageId::get))))
     }
 }
 
-/// A message that was confirmed, with all that its way takes.
+/// A confirmed message, with all that sending it needs.
 struct ConfirmedMessage {
     sending: Arc<SendPolicy>,
     adapters: Adapters,
@@ -157,7 +156,7 @@ struct ConfirmedMessage {
     key: SecretString,
     interrupt: watch::Receiver<Interrupt>,
     message: SingleMessage,
-    /// Whether it is meant to be sent once more.
+    /// Whether it is meant to be sent a second time.
     again: bool,
 }
 
@@ -180,7 +179,7 @@ impl ConfirmedMessage {
                     what.push_str("\nrepeat");
                     shown.push_str("  repeat: sent even if the same message was sent less than a minute ago\n");
                 }
-                approvals.request_approval(&adapters, (&key, &profile.name), (&what, shown)).await.map(Some)
+                approvals.request_approval(&adapters, &key, &profile.name, &what, shown).await.map(Some)
             }
             None => Ok(None),
         };
@@ -197,14 +196,14 @@ impl ConfirmedMessage {
             }
         };
         let sent = async { single.confirm_by_order(adapters).await?.send(interrupt).await };
-        let told = sent.await.map_or_else(|error| Err(refuse_message(error, id)), |ended| render_outcome(&ended));
-        if told.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
+        let result = sent.await.map_or_else(|error| Err(refuse_message(error, id)), |ended| render_outcome(&ended));
+        if result.as_ref().is_err_and(|error| !error.may_have_been_sent()) {
             sending.recent.give_place_back(ledger.as_ref(), place).await;
             if let Some(used) = used {
                 return_approval(ledger.as_ref(), used).await?;
             }
         }
-        told
+        result
     }
 }
 
@@ -221,7 +220,7 @@ fn refuse_message(error: Error, id: Option<u64>) -> ToolError {
     refused.with_id(id)
 }
 
-/// What came of a message, for whoever had it sent.
+/// The outcome of a message for the caller.
 fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedSingle) -> Result<Value, ToolError> {
     let id = id.get();
     let accepted = |request_id: Option<Value>| {
@@ -249,11 +248,11 @@ fn render_outcome(EndedSingle { id, state, skipped, outcome, stop, .. }: &EndedS
     Err(error.with_id(Some(id)))
 }
 
-/// Why a message surely did not leave.
+/// Why a message certainly was not sent.
 pub(super) fn not_sent_error(reason: &str, stop: Option<&Stop>) -> ToolError {
     match stop.map(|stop| stop.kind) {
         Some(StopKind::KeyRefused) => ToolError::key_refused(),
-        // The platform took none of it, and said why.
+        // The gateway rejected the message and gave a reason.
         Some(StopKind::Breaker | StopKind::Credit) => ToolError::new("platform_error", reason),
         Some(StopKind::Unreachable) => ToolError::retryable("unreachable", reason),
         Some(StopKind::Interrupted(_)) => {

@@ -1,26 +1,26 @@
-//! The breaker: when answers say that going on would do harm. Pure.
+//! Circuit breaker: stops a run when the answers show that continuing would do harm. Pure.
 
 use std::time::Duration;
 
-use super::stop::{Stop, StopKind};
+use super::start::{Stop, StopKind};
 use crate::domain::{OperationOutcome, choose_plural, format_count};
 use crate::gateway::{GatewayReply, Signal, StopCause};
 
-/// The share of rejected operations counts only once so many answers are in.
+/// The share of rejected operations counts only after this many answers.
 const MIN_ANSWERS: u64 = 200;
-/// So many first messages that are rejected with one text end a start of which the gateway has taken nothing.
+/// This many first messages rejected with one text stop a run whose messages the gateway has never accepted.
 const MAX_FIRST_REJECTIONS: u32 = 4;
 
 /// The bounds of a campaign's `stop_after`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakerLimits {
-    /// Envelopes in a row of which nothing is known.
+    /// Consecutive envelopes in doubt.
     pub doubtful_envelopes: u32,
     /// Operations in a row that were rejected with the same text.
     pub same_error_in_a_row: u32,
     /// The share of rejected operations, 0 to 1.
     pub rejected: f64,
-    /// How long the gateway may be out of reach.
+    /// How long the gateway may be unreachable.
     pub unreachable: Duration,
     /// Whether rejections are only reported (`--keep-going`).
     pub keep_going: bool,
@@ -35,23 +35,23 @@ pub(super) struct Breaker {
     same_error: (String, u32),
     answers: u64,
     rejected: u64,
-    /// Whether the gateway has taken a message, in this start or before.
+    /// Whether the gateway has accepted a message, now or before.
     proven: bool,
 }
 
 impl Breaker {
-    /// A breaker; `proven` tells whether a first rejection says nothing of the messages after it.
+    /// A breaker. `proven` means that a first rejection says nothing about the messages after it.
     pub(super) fn new(limits: BreakerLimits, proven: bool) -> Self {
         Self { limits, envelopes: 0, doubtful: 0, same_error: (String::new(), 0), answers: 0, rejected: 0, proven }
     }
 
-    /// Whether first rejections may still end this start.
+    /// Whether first rejections can still stop the run.
     pub(super) fn is_unproven(&self) -> bool {
         !self.proven && !self.limits.keep_going
     }
 
-    /// Takes a reply in, and tells whether to stop.
-    pub(super) fn observe(&mut self, reply: &GatewayReply, canary: bool) -> Option<Stop> {
+    /// Records a reply. Returns a stop if the run must stop.
+    pub(super) fn observe(&mut self, reply: &GatewayReply, warming_up: bool) -> Option<Stop> {
         let first = self.envelopes == 0;
         if !matches!(reply.signal, Signal::Unreachable(_)) {
             self.envelopes += 1;
@@ -64,7 +64,7 @@ impl Breaker {
         for outcome in &reply.outcomes {
             match outcome {
                 OperationOutcome::Accepted { .. } => self.count_answer(None),
-                // What is only queued may still be refused: it ends no series of errors.
+                // A queued message can still be rejected, so it does not end a series of errors.
                 OperationOutcome::Queued { .. } => self.answers += 1,
                 OperationOutcome::Rejected { error } => self.count_answer(Some(error)),
                 OperationOutcome::NotSent { .. } | OperationOutcome::InDoubt { .. } => {}
@@ -72,14 +72,14 @@ impl Breaker {
         }
         self.stop_by_signal(&reply.signal, first)
             .or_else(|| self.stop_by_doubt(&reply.signal))
-            .or_else(|| self.stop_by_rejections(canary))
+            .or_else(|| self.stop_by_rejections(warming_up))
     }
 
-    /// Takes in that `rejected` of `asked` messages were refused after they had been queued.
+    /// Records that `rejected` of `asked` messages were rejected after being queued.
     pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {
-            // They were counted as answered when they were queued.
+            // They already count as answered.
             self.answers -= 1;
             self.count_answer(Some(ERROR));
         }
@@ -145,12 +145,12 @@ impl Breaker {
         })
     }
 
-    fn stop_by_rejections(&self, canary: bool) -> Option<Stop> {
+    fn stop_by_rejections(&self, warming_up: bool) -> Option<Stop> {
         if self.limits.keep_going {
             return None;
         }
         let (error, in_a_row) = &self.same_error;
-        if canary && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
+        if warming_up && self.is_unproven() && *in_a_row >= MAX_FIRST_REJECTIONS {
             return Some(rejections_stop(&format!(
                 "{in_a_row} messages in a row were rejected with `{error}` during the warm-up"
             )));
@@ -177,7 +177,7 @@ impl Breaker {
     }
 }
 
-/// A stop that a person can overrule.
+/// A stop that `--keep-going` overrides.
 fn rejections_stop(rejections: &str) -> Stop {
     Stop::new(StopKind::Breaker, format!("{rejections}; use `--keep-going` to continue despite rejections"))
 }
@@ -282,7 +282,7 @@ mod tests {
         let texts = ["No route", "Wrong number", "No route", "Wrong number"];
         assert!(texts.iter().all(|text| mixed.observe(&rejected(1, text), true).is_none()), "several texts");
         assert!(mixed.observe(&rejected(5, "No route"), true).is_some());
-        assert_eq!(Breaker::new(limits(), false).observe(&rejected(5, "No route"), false), None, "no canary");
+        assert_eq!(Breaker::new(limits(), false).observe(&rejected(5, "No route"), false), None, "no warm-up");
     }
 
     #[test]

@@ -1,49 +1,43 @@
-//! The engine: keeps envelopes in the air and does about their answers what the course says.
-
-mod others;
-mod passes;
+//! The sending engine: keeps envelopes in flight and follows the decisions of [`FlowControl`].
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::bounded::BoundEffect;
-use super::course::{FlowControl, FollowUp, Halt, QueuedMessage};
-use super::event::{AfterWait, DeliveryEvent};
 use super::feed::Feed;
-use super::first_messages;
-use super::flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
-use super::gate::RateGate;
-use super::hours::SendingPasses;
+use super::flow_control::{BoundEffect, FlowControl, FollowUp, Halt, QueuedMessage};
+use super::in_flight::{EnvelopeResult, FlightEvent, InFlight, ReturnedEnvelope};
+use super::rate_gate::RateGate;
 use super::retry::{ResendBatch, RetryMoment, random_share, resend_batches};
-use super::slow_answers::SlowAnswers;
-use super::start::{SendConditions, SendContext, SendEnding};
-use super::stop::{Interrupt, Stop, StopKind};
-use super::submission::{SubmissionEnd, Submitter};
+use super::sending_hours::{NextCheck, SendingPasses};
+use super::shared_run::{DOUBT_WINDOW, count_doubtful_in_a_row};
+use super::start::{AfterWait, DeliveryEvent, Interrupt, SendConditions, SendContext, SendEnding, Stop, StopKind};
+use super::status_poll;
+use super::submission::{SlowAnswers, SubmissionEnd, Submitter, Watchdog};
 use super::tally::RunTally;
-use super::watchdog::Watchdog;
-use crate::domain::Row;
-use crate::gateway::Envelope;
+use crate::domain::{OperationOutcome, Row, choose_plural, format_count};
+use crate::gateway::{Envelope, GatewayReply};
 use crate::ledger::{Bound, LedgerError, Ownership, Permit, RowState, StateCounts};
 
-/// How often the run looks whether a pause is over, or whether somebody asked it to stop.
+/// How often the engine checks for the end of a pause and for stop requests.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long nothing is said to a person who waits for an answer.
+/// The wait after which the missing answer is announced to a waiting person.
 const SILENCE_LIMIT: Duration = Duration::from_secs(3);
-/// How long a second signal waits for what is to be recorded.
+/// How long a second signal waits for pending records.
 const EXIT_LIMIT: Duration = Duration::from_millis(250);
 
-/// Sends everything that `feed` brings. `counts` are those of the run before this start.
+/// Sends all operations of `feed`. `counts` are the counts of the run so far.
 pub async fn send_operations(
     conditions: SendConditions,
     edges: SendContext,
     feed: Feed,
     counts: StateCounts,
 ) -> SendEnding {
-    let course = FlowControl::new(&conditions);
-    let route = Arc::new(Submitter {
+    let control = FlowControl::new(&conditions);
+    let submitter = Arc::new(Submitter {
         ledger: edges.ledger,
         gateway: edges.gateway,
         lease: conditions.lease,
@@ -58,9 +52,9 @@ pub async fn send_operations(
         hours: edges.passes.as_ref().map(|passes| Arc::clone(&passes.hours)),
     });
     let engine = Engine {
-        flight: InFlight::new(Arc::clone(&route), conditions.batch, feed),
-        route,
-        course,
+        in_flight: InFlight::new(Arc::clone(&submitter), conditions.batch, feed),
+        submitter,
+        control,
         planned: counts.get(RowState::Planned),
         tally: RunTally::new(counts),
         passes: edges.passes,
@@ -74,7 +68,7 @@ pub async fn send_operations(
         most_doubtful: conditions.limits.doubtful_envelopes,
         proven: conditions.proven,
     };
-    // On a worker thread, where its envelopes are too: nothing has to be woken across threads.
+    // On a worker thread, like its envelopes, so that no wake-up crosses threads.
     match tokio::spawn(engine.run_to_end()).await {
         Ok(ending) => ending,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -83,60 +77,60 @@ pub async fn send_operations(
 
 /// One start of a run.
 struct Engine {
-    route: Arc<Submitter>,
-    flight: InFlight,
-    course: FlowControl,
+    submitter: Arc<Submitter>,
+    in_flight: InFlight,
+    control: FlowControl,
     tally: RunTally,
-    /// How many rows were left to send at the start.
+    /// The number of planned rows at the start.
     planned: u64,
     passes: Option<Arc<SendingPasses>>,
-    /// Whether what is left has no time any more.
+    /// Whether the remaining rows can no longer leave in time.
     is_expired: bool,
     interrupt: watch::Receiver<Interrupt>,
     began: Instant,
     /// Whether a person waits.
     attended: bool,
-    /// When that person is told that the answer is still waited for.
+    /// When the missing answer is announced to that person.
     silent_until: Option<Instant>,
-    /// Whether somebody was told that the first messages are asked about.
+    /// Whether the question about the first messages was announced.
     asking_announced: bool,
-    /// Whether others send the run too.
+    /// Whether other workers send the run too.
     is_shared: bool,
-    /// So many envelopes in a row that are in doubt stop all of them.
+    /// This many consecutive envelopes in doubt stop all workers.
     most_doubtful: u32,
-    /// Whether the others know that the gateway has taken a message.
+    /// Whether the other workers know that the gateway accepts messages.
     proven: bool,
 }
 
 impl Engine {
     async fn run_to_end(mut self) -> SendEnding {
-        let route = Arc::clone(&self.route);
+        let submitter = Arc::clone(&self.submitter);
         let mut look_at = Instant::now() + CHECK_INTERVAL;
         loop {
             self.begin_envelopes();
-            let stops = self.course.stop_reason().is_some();
-            if stops && self.flight.is_empty() {
+            let stops = self.control.stop_reason().is_some();
+            if stops && self.in_flight.is_empty() {
                 break;
             }
-            if self.flight.is_through() {
+            if self.in_flight.is_through() {
                 match self.begin_next_pass().await {
                     true => continue,
                     false => break,
                 }
             }
-            let waits = !stops && (self.is_shared || self.course.is_paused() || !self.flight.is_empty());
+            let waits = !stops && (self.is_shared || self.control.is_paused() || !self.in_flight.is_empty());
             tokio::select! {
                 biased;
                 interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
                     Interrupt::Immediate(signal) => {
-                        self.course.record_stop(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
+                        self.control.record_stop(Stop::new(StopKind::Interrupted(signal), "interrupted twice"));
                         self.exit_now().await;
                         break;
                     }
                     Interrupt::Graceful(signal) => self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted")),
                     Interrupt::None => {}
                 },
-                arrival = self.flight.next_event(!stops) => self.handle_event(arrival).await,
+                arrival = self.in_flight.next_event(!stops) => self.handle_event(arrival).await,
                 () = sleep_until(look_at), if waits => {
                     self.check_stop_request().await;
                     look_at = Instant::now() + CHECK_INTERVAL;
@@ -144,23 +138,23 @@ impl Engine {
                 () = wait_for_instant(self.silent_until) => {
                     self.silent_until = None;
                     let what = "still waiting for the rate limit or for the gateway's response";
-                    (self.route.observer)(DeliveryEvent::Warning(what.to_owned()));
+                    (self.submitter.observer)(DeliveryEvent::Warning(what.to_owned()));
                 }
-                what = route.watchdog.wait_overdue(), if !self.flight.is_empty() => {
+                what = submitter.watchdog.wait_overdue(), if !self.in_flight.is_empty() => {
                     self.abandon_in_flight(what);
                     break;
                 }
             }
         }
-        let stopped = self.course.stop_reason().cloned();
+        let stopped = self.control.stop_reason().cloned();
         let expired = self.is_expired;
         SendEnding { expired, ..self.tally.into_ending(stopped) }
     }
 
-    /// Begins as many envelopes as may fly now.
+    /// Begins as many envelopes as are allowed now.
     fn begin_envelopes(&mut self) {
-        while self.course.may_begin(self.flight.count_flying(), self.flight.count_settling()) {
-            let Some(count) = self.flight.begin_envelope(self.course.next_size()) else { return };
+        while self.control.may_begin(self.in_flight.count_flying(), self.in_flight.count_settling()) {
+            let Some(count) = self.in_flight.begin_envelope(self.control.next_size()) else { return };
             self.tally.count_begun(count);
             self.silent_until = self.attended.then(|| Instant::now() + SILENCE_LIMIT);
         }
@@ -175,25 +169,25 @@ impl Engine {
         }
     }
 
-    /// Ends the pause when its time is over, and the run when somebody asked for it: an envelope may wait for long.
+    /// Ends an expired pause, and stops the run if requested: an envelope can wait for long.
     async fn check_stop_request(&mut self) {
-        self.course.expire_pause(self.began.elapsed());
-        match self.route.ledger.is_stop_requested(self.route.lease.run).await {
+        self.control.expire_pause(self.began.elapsed());
+        match self.submitter.ledger.is_stop_requested(self.submitter.lease.run).await {
             Ok(false) => {}
             Ok(true) => self.stop_sending(asked_stop()),
             Err(error) => self.stop_sending(ledger_stop(&error)),
         }
     }
 
-    /// Takes in an envelope that came back.
+    /// Handles a returned envelope.
     fn handle_return(&mut self, ReturnedEnvelope { envelope, is_piece: piece, submission }: ReturnedEnvelope) {
         self.silent_until = None;
         let stop = match submission {
             Ok(SubmissionEnd::Replied(number, mut reply)) => {
-                if let Some(halt) = self.course.observe_answer(&envelope, piece, &mut reply) {
+                if let Some(halt) = self.control.observe_answer(&envelope, piece, &mut reply) {
                     self.recall_waiting(halt);
                 }
-                return self.flight.record_result(EnvelopeResult {
+                return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
                     is_piece: piece,
@@ -202,7 +196,7 @@ impl Engine {
                 });
             }
             Ok(SubmissionEnd::HeldBack(number, reply)) => {
-                return self.flight.record_result(EnvelopeResult {
+                return self.in_flight.record_result(EnvelopeResult {
                     number,
                     envelope,
                     is_piece: piece,
@@ -228,7 +222,7 @@ impl Engine {
         self.stop_sending(stop);
     }
 
-    /// Puts back what is left of an envelope without these rows, which are skipped.
+    /// Puts back an envelope without these rows, which are skipped.
     fn skip_rows(&mut self, envelope: Envelope, piece: bool, rows: &[Row]) {
         let mut operations = envelope.into_operations();
         let count = operations.len();
@@ -236,20 +230,20 @@ impl Engine {
         self.tally.shift_state(RowState::Sending, RowState::Skipped, count - operations.len());
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         if !operations.is_empty() {
-            self.flight.put_back(ResendBatch { operations, is_piece: piece });
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
         }
-        (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
-    /// Puts back what keeps within the bounds apart from the rest of an envelope; where nothing does, it may be the end.
+    /// Puts back the operations within the bound and the rest separately. If none is within it, this can be the end.
     fn cut_to_bound(&mut self, envelope: Envelope, piece: bool, fits: usize, bound: &Bound) {
         let mut operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
         let rest = operations.split_off(fits.min(operations.len()));
         for operations in [operations, rest].into_iter().filter(|operations| !operations.is_empty()) {
-            self.flight.put_back(ResendBatch { operations, is_piece: piece });
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
         }
-        match self.course.apply_bound((fits, self.flight.is_empty()), bound, self.began.elapsed()) {
+        match self.control.apply_bound(fits, self.in_flight.is_empty(), bound, self.began.elapsed()) {
             BoundEffect::Continue => {}
             BoundEffect::Wait { reason, time } => self.announce_pause(reason, time, AfterWait::NEXT),
             BoundEffect::Stop(halt) => self.recall_waiting(halt),
@@ -260,13 +254,13 @@ impl Engine {
     fn put_back(&mut self, envelope: Envelope, piece: bool) {
         let operations = envelope.into_operations();
         self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
-        self.flight.put_back(ResendBatch { operations, is_piece: piece });
+        self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
     }
 
     async fn handle_recorded(&mut self, record: EnvelopeResult, recorded: Result<(), LedgerError>) {
         let EnvelopeResult { number, envelope, is_piece: piece, reply, is_held_back: held_back } = record;
         if let Err(error) = recorded {
-            // The intents stay, so what was sent shows as doubt and is not sent again.
+            // The intents stay, so sent messages are in doubt and are not resent.
             self.tally.shift_state(RowState::Sending, RowState::InDoubt, envelope.operations().len());
             return self.stop_sending(ledger_stop(&error));
         }
@@ -274,8 +268,9 @@ impl Engine {
         let steps = if held_back {
             resend_batches(envelope, piece, &reply).into_iter().map(FollowUp::Resend).collect()
         } else {
-            let moment = RetryMoment { at: self.began.elapsed(), chance: random_share(self.route.lease.epoch, number) };
-            self.course.follow_ups(envelope, piece, &reply, moment)
+            let moment =
+                RetryMoment { at: self.began.elapsed(), chance: random_share(self.submitter.lease.epoch, number) };
+            self.control.follow_ups(envelope, piece, &reply, moment)
         };
         for step in steps {
             self.apply_follow_up(step, number).await;
@@ -283,17 +278,17 @@ impl Engine {
         if self.is_shared && !held_back {
             self.share_progress(number, &reply).await;
         }
-        (self.route.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
+        (self.submitter.observer)(DeliveryEvent::Settled { counts: self.tally.counts().clone() });
     }
 
-    /// Takes a step that follows from the answer to an envelope.
+    /// Applies a follow-up to an answer.
     async fn apply_follow_up(&mut self, step: FollowUp, number: u32) {
         match step {
-            FollowUp::Warn(what) => (self.route.observer)(DeliveryEvent::Warning(what)),
+            FollowUp::Warn(what) => (self.submitter.observer)(DeliveryEvent::Warning(what)),
             FollowUp::Pause { reason, time, next } => self.announce_pause(reason, time, next),
             FollowUp::SlowDown(wait) => {
-                self.route.gate.slow_down();
-                if let Err(error) = self.route.ledger.slow_account(&self.route.account.name, wait).await {
+                self.submitter.gate.slow_down();
+                if let Err(error) = self.submitter.ledger.slow_account(&self.submitter.account.name, wait).await {
                     self.stop_sending(ledger_stop(&error));
                 }
             }
@@ -302,40 +297,40 @@ impl Engine {
                     self.stop_sending(stop);
                 }
             }
-            FollowUp::Resend(parcel) => self.flight.put_back(parcel),
+            FollowUp::Resend(parcel) => self.in_flight.put_back(parcel),
             FollowUp::Stop(halt) => self.recall_waiting(halt),
         }
     }
 
-    /// Calls back what waits to leave, and tells how long nothing begins.
+    /// Recalls waiting envelopes, and announces the length of the pause.
     fn announce_pause(&mut self, reason: String, time: Duration, next: AfterWait) {
-        self.flight.recall_waiting();
-        if !self.flight.is_through() {
-            (self.route.observer)(DeliveryEvent::Waiting { reason, time, next });
+        self.in_flight.recall_waiting();
+        if !self.in_flight.is_through() {
+            (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next });
         }
     }
 
-    /// Asks what became of queued messages; those that were refused after all are recorded as such.
+    /// Asks for the status of queued messages, and records late rejections.
     async fn ask_about_queued(&mut self, number: u32, queued: &[QueuedMessage], deadline: Instant) -> Result<(), Stop> {
         if !std::mem::replace(&mut self.asking_announced, true) {
             let at_most = deadline.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
             let at_most = Duration::from_secs(at_most as u64);
-            (self.route.observer)(DeliveryEvent::Asking { at_most });
+            (self.submitter.observer)(DeliveryEvent::Asking { at_most });
         }
         let learned = tokio::select! {
             biased;
-            learned = first_messages::ask_until_known(&self.route, queued, deadline) => learned.map_err(|error| ledger_stop(&error))?,
-            // The signal itself is taken up by the loop.
+            learned = status_poll::ask_until_known(&self.submitter, queued, deadline) => learned.map_err(|error| ledger_stop(&error))?,
+            // The main loop handles the signal itself.
             _ = self.interrupt.wait_for(|interrupt| *interrupt != Interrupt::None) => return Ok(()),
         };
         self.tally.record_lag(learned.lag);
         if learned.rejected.is_empty() {
             return Ok(());
         }
-        if let Some(halt) = self.course.observe_late_rejections(learned.rejected.len(), learned.asked) {
+        if let Some(halt) = self.control.observe_late_rejections(learned.rejected.len(), learned.asked) {
             self.recall_waiting(halt);
         }
-        match self.route.record_late_rejections(number, &learned.rejected).await {
+        match self.submitter.record_late_rejections(number, &learned.rejected).await {
             Ok(Ownership::Held) => self.tally.shift_state(RowState::Queued, RowState::Failed, learned.rejected.len()),
             Ok(Ownership::Lost) => return Err(not_owner_stop()),
             Err(error) => return Err(ledger_stop(&error)),
@@ -343,45 +338,45 @@ impl Engine {
         Ok(())
     }
 
-    /// Begins nothing any more.
+    /// Begins no further envelope.
     fn stop_sending(&mut self, stop: Stop) {
-        let halt = self.course.record_stop(stop);
+        let halt = self.control.record_stop(stop);
         self.recall_waiting(halt);
     }
 
-    /// Calls back what still waits to leave, and tells what is waited for.
+    /// Recalls waiting envelopes, and announces what the run still waits for.
     fn recall_waiting(&mut self, Halt { reason, first }: Halt) {
-        if first && self.flight.count_flying() > 0 {
-            let (in_flight, at_most) = (self.tally.count_sending(), self.route.timeout);
-            (self.route.observer)(DeliveryEvent::Stopping { reason, in_flight, at_most });
+        if first && self.in_flight.count_flying() > 0 {
+            let (in_flight, at_most) = (self.tally.count_sending(), self.submitter.timeout);
+            (self.submitter.observer)(DeliveryEvent::Stopping { reason, in_flight, at_most });
         }
-        self.flight.recall_waiting();
+        self.in_flight.recall_waiting();
     }
 
-    /// Leaves at once, but for recording what is known: which envelopes never left, and answers that are in.
+    /// Exits at once, after recording known results: envelopes that never left, and received answers.
     async fn exit_now(&mut self) {
-        self.flight.recall_waiting();
+        self.in_flight.recall_waiting();
         let deadline = Instant::now() + EXIT_LIMIT;
-        while !self.flight.is_empty() {
+        while !self.in_flight.is_empty() {
             tokio::select! {
                 biased;
                 () = sleep_until(deadline) => break,
-                arrival = self.flight.next_event(false) => self.handle_event(arrival).await,
+                arrival = self.in_flight.next_event(false) => self.handle_event(arrival).await,
             }
         }
-        self.flight.abandon();
+        self.in_flight.abandon();
     }
 
-    /// Leaves what is in flight as it is: something it waits for has not kept its time.
+    /// Abandons what is in flight, because a step took too long.
     fn abandon_in_flight(&mut self, what: String) {
-        (self.route.observer)(DeliveryEvent::Warning(what.clone()));
-        self.flight.abandon();
+        (self.submitter.observer)(DeliveryEvent::Warning(what.clone()));
+        self.in_flight.abandon();
         self.tally.leave_in_doubt();
-        self.course.record_stop(Stop::new(StopKind::Unreachable, what));
+        self.control.record_stop(Stop::new(StopKind::Unreachable, what));
     }
 }
 
-/// Waits until then, or for ever.
+/// Waits until this instant, or forever.
 async fn wait_for_instant(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,
@@ -389,11 +384,11 @@ async fn wait_for_instant(instant: Option<Instant>) {
     }
 }
 
-/// The next change of what the outside asks.
+/// The next interrupt.
 async fn next_interrupt(interrupt: &mut watch::Receiver<Interrupt>) -> Interrupt {
     match interrupt.changed().await {
         Ok(()) => *interrupt.borrow_and_update(),
-        // Nobody can interrupt any more.
+        // No more interrupts can come.
         Err(_) => std::future::pending().await,
     }
 }
@@ -407,6 +402,121 @@ fn not_owner_stop() -> Stop {
 }
 
 fn ledger_stop(error: &LedgerError) -> Stop {
-    // What to do about it depends on what was sent, and is said with that.
+    // The remedy depends on what was sent, and is added with that.
     Stop::new(StopKind::Ledger, format!("the ledger could not be written: {}", error.reason()))
+}
+
+impl Engine {
+    /// Reports to the other workers that the gateway accepts messages. Stops if the envelopes of all are in doubt one
+    /// after another.
+    async fn share_progress(&mut self, number: u32, reply: &GatewayReply) {
+        if let Err(error) = self.update_shared_run(number, reply).await {
+            self.stop_sending(ledger_stop(&error));
+        }
+    }
+
+    async fn update_shared_run(&mut self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
+        let run = self.submitter.lease.run;
+        let is_taken = |outcome: &OperationOutcome| {
+            matches!(outcome, OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. })
+        };
+        if !self.proven && self.control.stop_reason().is_none() && reply.outcomes.iter().any(is_taken) {
+            self.proven = true;
+            self.submitter.ledger.mark_proven(run).await?;
+        }
+        if reply.is_doubtful() && self.control.stop_reason().is_none() {
+            let around = number.saturating_sub(DOUBT_WINDOW).max(1)..=number.saturating_add(DOUBT_WINDOW);
+            let in_a_row = count_doubtful_in_a_row(&self.submitter.ledger.load_envelopes(run, around).await?);
+            if in_a_row >= self.most_doubtful {
+                let (requests, are) =
+                    (format_count(in_a_row.into(), "request"), choose_plural(in_a_row.into(), "is", "are"));
+                let reason = format!("{requests} in a row {are} in doubt across all processes of the run");
+                self.stop_sending(Stop::new(StopKind::Breaker, reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Puts back the operations that may still leave at this time. The others stay planned for the next pass.
+    fn put_back_late(&mut self, envelope: Envelope, piece: bool, at: Timestamp) {
+        let mut operations = envelope.into_operations();
+        self.tally.shift_state(RowState::Sending, RowState::Planned, operations.len());
+        let ends = operations.iter().filter_map(|operation| operation.leave_before).filter(|by| *by <= at).min();
+        operations.retain(|operation| operation.leave_before.is_none_or(|by| by > at));
+        if let Some((passes, ends)) = self.passes.as_ref().zip(ends) {
+            passes.hours.note_closing(ends);
+        }
+        if !operations.is_empty() {
+            self.in_flight.put_back(ResendBatch { operations, is_piece: piece });
+        }
+    }
+
+    /// Waits until skipped rows may leave, and starts another pass. Returns false if there is none or the run stops.
+    async fn begin_next_pass(&mut self) -> bool {
+        let Some(passes) = self.passes.clone() else { return false };
+        let left = self.tally.counts().get(RowState::Planned);
+        let begun = self.planned.saturating_sub(left);
+        if left == 0 || passes.limit.is_some_and(|limit| begun >= limit) {
+            return false;
+        }
+        match passes.hours.take_next_check() {
+            NextCheck::AtOpening(at) if at > passes.hours.now() => {
+                let until = passes.hours.format_time(at);
+                let reason =
+                    format!("the sending window is closed for all remaining recipients; sending continues {until}");
+                if !passes.waits {
+                    self.stop_sending(Stop::new(StopKind::Window, reason));
+                    return true;
+                }
+                let time = passes.hours.time_until(at);
+                (self.submitter.observer)(DeliveryEvent::Waiting { reason, time, next: AfterWait::NEXT });
+                self.wait_until(&passes, at).await;
+            }
+            // A person waits for the end of this start.
+            NextCheck::AtClosing(_) if self.attended => {
+                self.stop_sending(Stop::new(
+                    StopKind::Window,
+                    "the sending window closes before the message can be sent",
+                ));
+                return true;
+            }
+            // An operation that its turn would delay too long is waited for like one outside its window.
+            NextCheck::AtClosing(at) => self.wait_until(&passes, at).await,
+            NextCheck::AtOpening(_) => {}
+            NextCheck::Ended => {
+                self.is_expired = true;
+                return false;
+            }
+            NextCheck::NeverOpens => {
+                self.stop_sending(Stop::new(StopKind::Window, "the sending window does not open within a year"));
+                return true;
+            }
+            NextCheck::Nothing => return false,
+        }
+        if self.control.stop_reason().is_none() {
+            match (passes.restart_feed)(begun).await {
+                Ok(feed) => self.in_flight.set_feed(feed),
+                Err(stop) => self.stop_sending(stop),
+            }
+        }
+        true
+    }
+
+    /// Waits until a time of the wall clock, or until the run stops.
+    async fn wait_until(&mut self, passes: &SendingPasses, at: Timestamp) {
+        while self.control.stop_reason().is_none() && passes.hours.now() < at {
+            tokio::select! {
+                biased;
+                interrupt = next_interrupt(&mut self.interrupt) => match interrupt {
+                    Interrupt::Immediate(signal) | Interrupt::Graceful(signal) => {
+                        self.stop_sending(Stop::new(StopKind::Interrupted(signal), "interrupted"));
+                    }
+                    Interrupt::None => {}
+                },
+                () = tokio::time::sleep(passes.hours.time_until(at).min(CHECK_INTERVAL)) => self.check_stop_request().await,
+            }
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Frozen recipients, rendered and encoded on all cores, in the order of the file.
+//! Feed of operations: the frozen recipients of a run, rendered and encoded on all cores, in the order of the list.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -10,9 +10,9 @@ use roaring::RoaringBitmap;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::hours::SendingHours;
-use super::share_draw::ShareDraw;
-use super::stop::{Stop, StopKind};
+use super::sending_hours::SendingHours;
+use super::shared_run::ShareDraw;
+use super::start::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef, ValidNumber};
 use crate::check::online::MessagePrices;
 use crate::check::{
@@ -22,29 +22,29 @@ use crate::domain::{IdRange, Row, RowSet};
 use crate::gateway::{EncodedOperation, OperationForm, RunWebhookUrls};
 use crate::ledger::RowSpan;
 
-/// Groups of rendered operations that wait for the engine; one group is at most a chunk.
+/// The number of rendered groups that wait for the engine. A group is at most a chunk.
 const READ_AHEAD: usize = 4;
-/// The same where rows are drawn in shares: what waits here for long had better be drawn by others.
+/// The same for rows drawn in shards: other workers should draw what would wait here for long.
 const SHARE_READ_AHEAD: usize = 1;
 
-/// Operations that come together; none at the end of a share, where what came before goes out without what follows.
+/// A group of operations. An empty group ends a shard: what came before does not wait for what follows.
 type OperationGroup = Result<Vec<EncodedOperation>, Stop>;
 
-/// Rendered operations, a group at a time.
+/// A feed of rendered operations, in groups.
 pub struct Feed(mpsc::Receiver<OperationGroup>);
 
 impl Feed {
-    /// The next group; nothing when all rows are through.
+    /// The next group. `None` after the last row.
     pub async fn next_group(&mut self) -> Option<OperationGroup> {
         self.0.recv().await
     }
 }
 
 impl Feed {
-    /// A feed of operations that are rendered already.
+    /// A feed of already rendered operations.
     pub(super) fn from_groups(groups: Vec<Vec<EncodedOperation>>) -> Self {
         let (sender, receiver) = mpsc::channel(groups.len().max(1));
-        // The channel has room for all of them.
+        // The channel has room for all groups.
         groups.into_iter().for_each(|group| drop(sender.try_send(Ok(group))));
         Self(receiver)
     }
@@ -52,7 +52,7 @@ impl Feed {
 
 #[cfg(test)]
 impl Feed {
-    /// A feed of those of the operations that are drawn, share by share, as [`feed_shares`] brings them.
+    /// A feed of the drawn operations, one shard after another, like [`start_share_feed`].
     pub(super) fn from_shares(shares: ShareDraw, mut operations: Vec<EncodedOperation>) -> Self {
         let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
         tokio::spawn(async move {
@@ -67,7 +67,7 @@ impl Feed {
                 };
                 let (drawn, rest) = operations.into_iter().partition(|operation| rows.contains(operation.row));
                 operations = rest;
-                // An empty group is the end of a share, also where nothing of it is to be sent.
+                // An empty group ends a shard, even if none of its rows is sent.
                 for group in [drawn, Vec::new()] {
                     if sender.send(Ok(group)).await.is_err() {
                         return;
@@ -79,35 +79,35 @@ impl Feed {
     }
 }
 
-/// Which rows of a run are to be sent now.
+/// The rows of a run to send now.
 #[derive(Clone, Debug, Default)]
 pub struct SendSelection {
-    /// Rows that are never sent, or have an envelope that stands.
+    /// Rows that are never sent, or whose envelope is final.
     pub settled: RoaringBitmap,
-    /// The rows that the user asked for; all when there are none.
+    /// The rows that the user selected, or all.
     pub rows: Option<RowSet>,
-    /// At most so many.
+    /// The maximum number of rows.
     pub limit: Option<u64>,
-    /// The hashes of rows that had an envelope before and go out again: they must not have changed.
+    /// The hashes of resent rows, which must not have changed.
     pub digests: HashMap<Row, [u8; 8]>,
-    /// Rows that go out under the identifiers of an order to send them again.
+    /// Rows with the identifiers of a retry order.
     pub renumbered: Vec<(RoaringBitmap, IdRange)>,
-    /// Where the webhooks of its messages go.
+    /// The webhook URLs of the run.
     pub hook: Option<RunWebhookUrls>,
-    /// When rows may leave; nothing where they may at any time.
+    /// When rows may leave. `None` if they may at any time.
     pub hours: Option<Arc<SendingHours>>,
-    /// What its messages cost, where that is known.
+    /// The prices of its messages, if known.
     pub prices: Option<MessagePrices>,
 }
 
 impl SendSelection {
-    /// The identifiers that a row goes out under, in a run with these of its own.
+    /// The identifiers for a row: those of its retry order, or else those of the run.
     fn ids_for(&self, row: Row, own: IdRange) -> IdRange {
         let order = self.renumbered.iter().find(|(rows, _)| rows.contains(row.get()));
         order.map_or(own, |(_, ids)| *ids)
     }
 
-    /// Whether a row had a message before: under these identifiers, or others.
+    /// Whether a row had an earlier message, under these or other identifiers.
     fn had_message(&self, row: Row) -> bool {
         self.digests.contains_key(&row) || self.renumbered.iter().any(|(rows, _)| rows.contains(row.get()))
     }
@@ -139,7 +139,7 @@ pub fn start_feed<R: Read + Send + 'static>(
     })
 }
 
-/// Starts a thread that does the same with the rows that are drawn, share by share; after each comes an empty group.
+/// Starts a thread that does the same with drawn rows, shard by shard. An empty group ends each shard.
 pub fn start_share_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
@@ -148,8 +148,9 @@ pub fn start_share_feed<R: Read + Send + 'static>(
 ) -> Feed {
     let runtime = Handle::current();
     spawn_feed(SHARE_READ_AHEAD, move |sender| {
-        // Drawn while the one before is rendered, where shares are through so soon that drawing them is felt. Where rows wait for
-        // their hour a pass may end in the middle of a share, and begins again with those that were drawn by then.
+        // The next shard is drawn while the current one is rendered, if shards are finished quickly. If rows wait for
+        // their window, a pass can end within a shard, so it draws one at a time and the next pass begins with the
+        // drawn shards.
         let ahead = selection.hours.is_none() && shares.has_largest_shares();
         let mut producer = Producer::new(prepared, ids, selection, sender.clone());
         let draw = || {
@@ -165,10 +166,10 @@ pub fn start_share_feed<R: Read + Send + 'static>(
                 Ok(Ok(None)) => return,
                 Ok(Err(error)) => {
                     let stop = Stop::new(StopKind::Ledger, format!("the ledger could not be written: {error}"));
-                    // The engine may be gone; then nobody has to know.
+                    // If the engine is gone, the error does not matter.
                     return drop(sender.blocking_send(Err(stop)));
                 }
-                // The runtime is going down, or drawing is not what it should be; the thread's own end tells the engine.
+                // The runtime shuts down, or drawing failed. The end of the thread tells the engine.
                 Err(ended) => std::panic::resume_unwind(Box::new(ended)),
             };
             let drawn = ahead.then(&draw);
@@ -185,7 +186,7 @@ fn spawn_feed(ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) 
     std::thread::spawn(move || {
         let produced = catch_unwind(AssertUnwindSafe(|| produce(&sender)));
         if produced.is_err() {
-            // Without this the list would seem to be through. The engine may be gone; then nobody has to know.
+            // Without this stop, the list would seem to be complete. If the engine is gone, the error does not matter.
             let stop = Stop::new(StopKind::Internal, "message preparation ended early; this is a bug");
             let _ = sender.blocking_send(Err(stop));
         }
@@ -193,14 +194,14 @@ fn spawn_feed(ahead: usize, produce: impl FnOnce(&mpsc::Sender<OperationGroup>) 
     Feed(receiver)
 }
 
-/// Reads a list once, and hands over what is chosen of it.
+/// Reads a list once, and sends the selected rows to the engine.
 struct Producer<R> {
     prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: SendSelection,
-    /// At most so many are still handed over.
+    /// The remaining number of rows.
     left: u64,
-    /// What was read last and goes on behind the rows that were wanted.
+    /// The last chunk, which extends beyond the requested rows.
     ahead: Option<Arc<Chunk>>,
     sender: mpsc::Sender<OperationGroup>,
 }
@@ -216,7 +217,7 @@ impl<R: Read + Send> Producer<R> {
         Self { prepared, ids, selection, left, ahead: None, sender }
     }
 
-    /// Hands over these rows, which come after those before; all where none are named. Breaks when nothing more is wanted.
+    /// Sends these rows, which follow the previous ones, or all rows. Breaks if the engine wants no more.
     fn produce_groups(&mut self, rows: Option<RowSpan>) -> ControlFlow<()> {
         let Self { prepared, ids, selection, left, ahead, sender } = self;
         let (CompiledCampaign { reader, recipe, .. }, ids) = (prepared, *ids);
@@ -258,7 +259,7 @@ impl<R: Read + Send> Producer<R> {
             let chosen = chunk.iter().filter(|record| is_wanted(record.row));
             let encode = |record: RecordRef<'_>| {
                 let ids = selection.ids_for(record.row, ids);
-                let operation = encode_record((composer, &forms), (ids, selection.prices.as_ref()), record)?;
+                let operation = encode_record(composer, &forms, ids, selection.prices.as_ref(), record)?;
                 let operation = match &selection.hours {
                     None => operation,
                     // Outside its window a row stays planned.
@@ -275,12 +276,12 @@ impl<R: Read + Send> Producer<R> {
         let hand_over = |operations: Result<Vec<EncodedOperation>, Stop>| {
             let operations = operations.and_then(|mut operations| {
                 operations.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
-                // Variants may be of several kinds, and an envelope is of one.
+                // Variants can have different kinds, but an envelope has one.
                 operations.sort_by_key(|operation| operation.kind);
                 *left -= operations.len() as u64;
                 check_unchanged(&selection.digests, &operations).map(|()| operations)
             });
-            // Rows that could not leave may now, and come before those behind them.
+            // Rows that could not leave before may leave now, and come before the following rows.
             let due = selection.hours.as_ref().is_some_and(|hours| hours.is_due());
             over = operations.is_err() || *left == 0 || due;
             if operations.as_ref().is_ok_and(Vec::is_empty) {
@@ -291,7 +292,7 @@ impl<R: Read + Send> Producer<R> {
         };
         process_in_order(crate::check::count_cores(), read, || recipe.composer(), encode, hand_over);
         if let Some(stop) = damage {
-            // The engine may be gone already; then nobody has to know.
+            // If the engine is gone, the error does not matter.
             let _ = sender.blocking_send(Err(stop));
             over = true;
         }
@@ -300,8 +301,10 @@ impl<R: Read + Send> Producer<R> {
 }
 
 fn encode_record(
-    (composer, forms): (&mut Composer<'_>, &[OperationForm]),
-    (ids, prices): (IdRange, Option<&MessagePrices>),
+    composer: &mut Composer<'_>,
+    forms: &[OperationForm],
+    ids: IdRange,
+    prices: Option<&MessagePrices>,
     record: RecordRef<'_>,
 ) -> Result<EncodedOperation, Stop> {
     let row = record.row;
@@ -313,10 +316,10 @@ fn encode_record(
         })?;
     let id = ids.id_for_row(row).ok_or_else(|| inconsistent("is outside the run's range of identifiers"))?;
     let cost = prices.map(|prices| prices.message_cost(MessageSize { arm, sms_parts: count_sms_parts(message) }));
-    Ok(EncodedOperation::from_form(row, (id, phone), &forms[arm], |place| message.text(place)).with_cost(cost))
+    Ok(EncodedOperation::from_form(row, id, phone, &forms[arm], |place| message.text(place)).with_cost(cost))
 }
 
-/// A message that goes out again must be the one that its first intent recorded.
+/// A resent message must equal the one that its first intent recorded.
 fn check_unchanged(digests: &HashMap<Row, [u8; 8]>, operations: &[EncodedOperation]) -> Result<(), Stop> {
     let changed = operations
         .iter()

@@ -1,7 +1,6 @@
-//! The rule of trying again: what goes out again, how, when and how often, for the envelopes of a run and for single
-//! messages alike. Pure.
+//! Retry policy: which operations are resent, how, when and how often, for runs and single messages. Pure.
 //!
-//! Only what is proven not sent goes out again. What is in doubt never does, and what the gateway refused does not either.
+//! Only operations that are proven unsent are resent. Messages in doubt and rejected messages never are.
 
 use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
@@ -10,35 +9,36 @@ use jiff::SignedDuration;
 use roaring::RoaringBitmap;
 use rustc_hash::FxHasher;
 
-use super::stop::{Stop, StopKind};
+use super::start::{Stop, StopKind};
 use crate::domain::OperationOutcome;
 use crate::gateway::{EncodedOperation, Envelope, GatewayReply, Signal};
 use crate::ledger::Epoch;
 
-/// The shortest and the longest upper bound of a wait for a gateway that cannot be reached.
+/// The minimum and the maximum upper bound of a backoff.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// The rest of a gateway that asks to slow down and does not say for how long.
+/// The pause if the gateway asks to slow down without a time.
 const DEFAULT_REST: Duration = Duration::from_secs(1);
 
-/// What a decision depends on besides answers.
+/// The time and the random share of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryMoment {
     /// The time since the start began.
     pub(super) at: Duration,
-    /// What is left to chance, 0 to 1.
+    /// The random share, from 0 to 1.
     pub(super) chance: f64,
 }
 
-/// Operations that go out again together; never none.
+/// Operations that are resent together. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResendBatch {
     pub(super) operations: Vec<EncodedOperation>,
-    /// Whether it is a part of an envelope that one of its operations spoilt.
+    /// Whether it is a part of an envelope that one operation spoilt.
     pub(super) is_piece: bool,
 }
 
-/// What of an envelope goes out again: what is proven not sent, and of a spoilt envelope its halves apart.
+/// The operations of an envelope to resend: those that are proven unsent, and the halves of a spoilt envelope
+/// separately.
 pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayReply) -> Vec<ResendBatch> {
     let split = matches!(reply.signal, Signal::Split(_));
     let mut operations: Vec<EncodedOperation> = envelope
@@ -53,7 +53,7 @@ pub(super) fn resend_batches(envelope: Envelope, piece: bool, reply: &GatewayRep
     halves.map(|operations| ResendBatch { operations, is_piece: piece || split }).collect()
 }
 
-/// A refusal of a message that is sent again says nothing of the sending before: it stays in doubt.
+/// The rejection of a resent message says nothing about the earlier attempt: it stays in doubt.
 pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply: &mut GatewayReply) {
     if repeated.is_empty() {
         return;
@@ -68,28 +68,28 @@ pub(super) fn restore_doubt(repeated: &RoaringBitmap, envelope: &Envelope, reply
     }
 }
 
-/// When the next envelope may go out, as far as trying again is concerned.
+/// When the retry policy allows the next envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryPause {
     /// At once.
     None,
     /// After this time.
     For(Duration),
-    /// Never: the gateway took nothing for too long.
+    /// Never: the gateway accepted nothing for too long.
     Forever(Stop),
 }
 
-/// How long and how often a gateway that takes nothing was tried.
+/// How long and how often a gateway that accepts nothing was tried.
 #[derive(Debug)]
 pub(super) struct RetryPolicy {
-    /// How long it is tried.
+    /// How long the gateway is tried.
     patience: Duration,
-    /// Whether a person waits: then the patience counts from the start, and no rest is longer than it.
+    /// Whether a person waits. Then the patience counts from the start, and no pause is longer.
     attended: bool,
     outage: Option<Outage>,
 }
 
-/// A time in which the gateway takes nothing.
+/// A time in which the gateway accepts nothing.
 #[derive(Clone, Copy, Debug)]
 struct Outage {
     since: Duration,
@@ -101,12 +101,12 @@ impl RetryPolicy {
         Self { patience, attended, outage: None }
     }
 
-    /// Whether the gateway took nothing of what was sent last.
+    /// Whether the gateway accepted nothing of the last attempt.
     pub(super) fn has_outage(&self) -> bool {
         self.outage.is_some()
     }
 
-    /// Takes a reply in, and tells when the next envelope may go out.
+    /// Records a reply. Returns the pause before the next envelope.
     pub(super) fn observe_reply(&mut self, reply: &GatewayReply, moment: RetryMoment) -> RetryPause {
         let (reason, rest) = match &reply.signal {
             Signal::Unreachable(reason) => (reason, None),
@@ -121,7 +121,7 @@ impl RetryPolicy {
                 return RetryPause::None;
             }
         };
-        // A refusal that proves that nothing was sent is tried again, but not for ever.
+        // A proven rejection is retried, but not forever.
         if let Some(rest) = rest.filter(|_| !reply.is_unsent()) {
             self.outage = None;
             return RetryPause::For(rest);
@@ -146,18 +146,18 @@ impl RetryPolicy {
     }
 }
 
-/// The wait before attempt `attempt` (from 1): a random share of a bound that doubles from 1 to 60 s.
+/// The backoff before attempt `attempt` (from 1): a random share of a bound that doubles from 1 to 60 s.
 ///
-/// `chance` is between 0 and 1. The full range is used, so that many processes do not come back together.
+/// `chance` is between 0 and 1. Full jitter avoids that many processes return at the same time.
 fn backoff_delay(attempt: u32, chance: f64) -> Duration {
     let doubled = MIN_BACKOFF.saturating_mul(1_u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX));
     doubled.min(MAX_BACKOFF).mul_f64(chance.clamp(0.0, 1.0))
 }
 
-/// What is left to chance after an envelope, 0 to 1.
+/// The random share after an envelope, from 0 to 1.
 ///
-/// It comes of the epoch, which is drawn anew at each start: no two processes wait alike, and a start can be
-/// repeated to the instant.
+/// It derives from the epoch, which is drawn at each start: no two processes wait alike, and a start can be reproduced
+/// exactly.
 pub(super) fn random_share(epoch: Epoch, envelope: u32) -> f64 {
     let mut hasher = FxHasher::default();
     (epoch.0, envelope).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The public half of a key with which somebody approves.
+//! Public keys of people who can approve runs (Ed25519).
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// What stands before the bytes of a key: which signatures it is for.
+/// The prefix of a written key, which names the signature algorithm.
 const KEY_PREFIX: &str = "ed25519:";
 
 /// The public half of an Ed25519 key (RFC 8032); written as `ed25519:` and 43 letters of base64url.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ApproverKey([u8; 32]);
 
-/// A text that is no public half of a key.
+/// The text is not a public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the public key is not valid")]
 pub struct ParseApproverKeyError;
 
 impl ApproverKey {
-    /// The key of these bytes; nothing where they are too few or too many.
+    /// The key from these bytes; `None` if the length is wrong.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// Its bytes.
+    /// The bytes of the key.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

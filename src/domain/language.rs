@@ -1,4 +1,4 @@
-//! Languages of messages, and their formats of amounts and dates.
+//! Languages of messages with their date and amount formats, and counts in words.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ impl Language {
     /// The codes of all languages in campaign files.
     pub const CODES: [&'static str; 6] = ["uk", "en", "pl", "de", "fr", "ro"];
 
-    /// The language of a code.
+    /// The language with this code.
     #[must_use]
     pub fn from_code(code: &str) -> Option<Self> {
         [Self::En, Self::Uk, Self::Pl, Self::De, Self::Fr, Self::Ro]
@@ -35,7 +35,7 @@ impl Language {
             .find(|language| language.code() == code)
     }
 
-    /// Its code of ISO 639.
+    /// The ISO 639 code.
     #[must_use]
     pub fn code(self) -> &'static str {
         match self {
@@ -63,7 +63,8 @@ impl Language {
 
     /// The separators of thousands and of the fraction.
     ///
-    /// The space is a plain one: any other would more than halve the length of an SMS in Latin letters.
+    /// The thousands separator is a plain space: any other would more than double the length of an SMS in Latin
+    /// letters.
     #[must_use]
     pub fn separators(self) -> (char, char) {
         match self {
@@ -171,6 +172,39 @@ impl Language {
     }
 }
 
+/// A number with separated thousands: `1 000 000`.
+#[must_use]
+pub fn format_thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with its noun: `1 row`, `2 rows`.
+#[must_use]
+pub fn format_count(count: u64, noun: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{s}", format_thousands(count))
+}
+
+/// A number of people: `1 person`, `2 people`.
+#[must_use]
+pub fn format_people(count: u64) -> String {
+    format!("{} {}", format_thousands(count), choose_plural(count, "person", "people"))
+}
+
+/// The singular or the plural form: `is` or `are`.
+#[must_use]
+pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
+    if count == 1 { one } else { other }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,5 +228,21 @@ mod tests {
             assert_eq!(language.format_date((5, 12, 2026)), date);
         }
         assert_eq!(Language::Fr.format_date((1, 8, 2026)), "1er août 2026");
+    }
+}
+
+#[cfg(test)]
+mod count_tests {
+    use super::*;
+
+    #[test]
+    fn counts_agree_with_their_nouns() {
+        assert_eq!(
+            [0, 1, 2, 1_000_000].map(|count| format_count(count, "row")),
+            ["0 rows", "1 row", "2 rows", "1 000 000 rows"]
+        );
+        assert_eq!([0, 1, 2_000].map(format_people), ["0 people", "1 person", "2 000 people"]);
+        assert_eq!([0, 1, 2].map(|count| choose_plural(count, "is", "are")), ["are", "is", "are"]);
+        assert_eq!([0, 999, 1_000_000].map(format_thousands), ["0", "999", "1 000 000"]);
     }
 }

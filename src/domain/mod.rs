@@ -1,67 +1,44 @@
-//! The vocabulary of messaging: pure values that every other room speaks in.
+//! Domain vocabulary of messaging: pure values that every other module uses.
 //!
-//! Nothing here does I/O, knows a file format or a wire format.
+//! It does no I/O and knows neither file formats nor wire formats.
 
-mod addressee;
-mod allotment;
-mod amount;
 mod approver;
-mod budget;
-mod cap;
-mod chain;
 mod channel;
-mod content;
-mod costly;
-mod count;
-mod endpoint;
-mod id;
 mod language;
-mod lasting_error;
-pub(crate) mod latin;
-mod list_form;
-mod occasion;
+mod limits;
+mod list;
+mod message_id;
+mod notification;
 mod operation;
 mod opt_out;
-mod opt_out_column;
-mod outcome;
 mod phone;
-mod plain;
-mod purpose;
 mod receipt;
-mod region;
-mod row;
+mod sms_text;
 mod state;
-mod status;
-mod text;
+pub(crate) mod transliteration;
 pub mod variable;
+mod variant_allocation;
 
-pub use addressee::{Addressee, FORGOTTEN, ForgottenNumber};
-pub use allotment::VariantAllocation;
-pub use amount::{Amount, ParseAmountError};
 pub use approver::{ApproverKey, ParseApproverKeyError};
-pub use budget::{Budget, Spending};
-pub use cap::FrequencyCap;
-pub use chain::Chain;
 pub use channel::*;
-pub use content::{ExtraProperties, MessageContent, NamedTemplate, TextSource};
-pub use costly::{CostlyCharacters, find_costly_characters};
-pub use count::{choose_plural, format_count, format_people, format_thousands};
-pub use endpoint::{Endpoint, LOOPBACK};
-pub use id::{GatewayMessageId, IdRange, MessageId};
-pub use language::Language;
-pub use lasting_error::PermanentError;
-pub use list_form::{Delimiter, ListFormat};
-pub use occasion::NotificationEvent;
-pub use operation::{Operation, OperationKind};
-pub use opt_out::{MAX_OPT_OUT_WORDS, OptOutWords, ReplyReading};
-pub use opt_out_column::{OptOutColumn, OptOutState, is_date, read_opt_out_state};
-pub use outcome::OperationOutcome;
-pub use phone::Phone;
-pub use plain::{PlainMode, keyboard_replacement};
-pub use purpose::Purpose;
-pub use receipt::{Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel};
-pub use region::{ParseRegionError, Region, find_country};
-pub use row::{ParseRowsError, Row, RowSet};
+pub use language::{Language, choose_plural, format_count, format_people, format_thousands};
+pub use limits::{Amount, Budget, FrequencyCap, ParseAmountError, Spending};
+pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
+pub use message_id::{GatewayMessageId, IdRange, MessageId};
+pub use notification::NotificationEvent;
+pub use operation::{
+    Chain, Endpoint, ExtraProperties, LOOPBACK, MessageContent, NamedTemplate, Operation, OperationKind, Purpose,
+    TextSource,
+};
+pub use opt_out::{
+    MAX_OPT_OUT_WORDS, OptOutColumn, OptOutState, OptOutWords, ReplyReading, is_date, read_opt_out_state,
+};
+pub use phone::{Addressee, FORGOTTEN, ForgottenNumber, ParseRegionError, Phone, Region, find_country};
+pub use receipt::{
+    DeliveryState, Media, OperationOutcome, PermanentError, Receipt, ReceiptSource, RecipientReply, ReportedChannel,
+    Status,
+};
+pub use sms_text::{CostlyCharacters, SmsEncoding, SmsSize, find_costly_characters, measure_sms, split_sms};
 pub use state::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, FALLBACK_NOT_REPORTED, REPLACED, RowState};
-pub use status::{DeliveryState, Status};
-pub use text::{SmsEncoding, SmsSize, measure_sms, split_sms};
+pub use transliteration::{PlainMode, keyboard_replacement};
+pub use variant_allocation::VariantAllocation;

@@ -1,13 +1,15 @@
-//! One item of an envelope's `data`.
+//! Operations (the items of an envelope's `data`), their content and channels, and the endpoint that accepts them.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Channel, MessageContent, MessageId, Phone};
+use super::{Channel, MessageId, Phone, ReportedChannel, Stage};
 
-/// Makes the kinds from their list: each with its word, and the channels that it tries in this order.
+/// Generates the kinds from a list with the name of each and its channels in fallback order.
 macro_rules! operations {
     ($($kind:ident = $word:literal tries [$($channel:ident),*];)*) => {
         /// The `type` of an operation that is sent per recipient (contract 2.1 and 4.3).
@@ -28,7 +30,7 @@ macro_rules! operations {
                 }
             }
 
-            /// The channels that it tries, in this order; none of a pipeline, which names its own.
+            /// The channels in fallback order; empty for a pipeline, which lists its own.
             #[must_use]
             pub fn channels(self) -> &'static [Channel] {
                 match self {
@@ -54,15 +56,16 @@ operations! {
 }
 
 impl OperationKind {
-    /// The operation that carries these channels, tried in this order.
+    /// The operation that carries these channels in this order.
     ///
-    /// What has no type of its own is a `pipeline`; WhatsApp is one even alone (contract 2.1).
+    /// Channels without a type of their own use a `pipeline`; WhatsApp uses one even alone (contract 2.1).
     #[must_use]
     pub fn for_channels(channels: &[Channel]) -> Self {
         Self::ALL.into_iter().find(|kind| kind.channels() == channels).unwrap_or(OperationKind::Pipeline)
     }
 
-    /// Whether the gateway promises a webhook for each message (contract 6.3); of a pipeline it promises less (6.4 and 6.5).
+    /// Whether the gateway promises a webhook for each message (contract 6.3). It promises less for a pipeline (6.4 and
+    /// 6.5).
     #[must_use]
     pub fn promises_webhooks(self) -> bool {
         match self {
@@ -73,7 +76,7 @@ impl OperationKind {
         }
     }
 
-    /// Whether the answer is a result of its own instead of a send result (contract 4.3 `hlr`, `call/otp`).
+    /// Whether the answer has its own form instead of a send result (contract 4.3 `hlr`, `call/otp`).
     #[must_use]
     pub fn is_single(self) -> bool {
         self.channels().iter().any(|channel| channel.facts().single)
@@ -93,6 +96,303 @@ pub struct Operation<'a> {
     pub id: MessageId,
     /// The recipient.
     pub phone: Phone,
-    /// What is said.
+    /// The content of the message.
     pub content: MessageContent<Cow<'a, str>>,
+}
+
+/// A template as its author wrote it, with the name that messages about it use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedTemplate {
+    /// The location of the text: a path of keys in the campaign file (`channels[0].sms.message`) or the name of a text
+    /// file (`welcome.sms.txt`).
+    pub name: String,
+    /// The template's source.
+    pub source: String,
+}
+
+/// The name of placeholders for missing texts. Neither keys nor files can have it.
+const STAND_IN: &str = "\0";
+
+impl NamedTemplate {
+    /// A placeholder for a missing or wrong text, so that the rest of a campaign can be checked.
+    #[must_use]
+    pub fn stand_in() -> Self {
+        Self { name: STAND_IN.to_owned(), source: "…".to_owned() }
+    }
+
+    /// Whether the name belongs to a placeholder.
+    #[must_use]
+    pub fn is_stand_in(name: &str) -> bool {
+        name == STAND_IN
+    }
+}
+
+/// A text of a message as all recipients share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSource<'m> {
+    /// All recipients get this text.
+    Same(&'m str),
+    /// Each recipient gets a different text: the one at this index among the texts of the message.
+    Filled(usize),
+}
+
+/// Extra properties of a channel that are sent as they are.
+pub type ExtraProperties = serde_json::Map<String, serde_json::Value>;
+
+/// The content of a message: the operation that carries it and a stage for each channel, in fallback order.
+///
+/// `stages` is not empty and repeats no channel, and `kind` can carry it. The manifest guarantees both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageContent<T> {
+    /// The operation sent for each recipient.
+    pub kind: OperationKind,
+    /// The channels in fallback order.
+    pub stages: Vec<Stage<T>>,
+}
+
+impl MessageContent<Cow<'_, str>> {
+    /// The same content with owned texts.
+    #[must_use]
+    pub fn to_owned_texts(&self) -> MessageContent<Cow<'static, str>> {
+        self.map_texts(|text| Cow::Owned(text.to_string()))
+    }
+}
+
+impl<T> MessageContent<T> {
+    /// The channels in fallback order.
+    #[must_use]
+    pub fn channel_chain(&self) -> Chain {
+        Chain::from_channels(self.stages.iter().map(Stage::channel))
+    }
+
+    /// Whether a second message is harmless apart from being a duplicate. A repeated code or call confuses recipients
+    /// or costs them money.
+    #[must_use]
+    pub fn may_repeat(&self) -> bool {
+        !self.stages.iter().any(|stage| stage.channel().facts().personal)
+    }
+
+    /// The purpose if the campaign defines none: services for a number are requested, other messages are marketing.
+    #[must_use]
+    pub fn default_purpose(&self) -> Purpose {
+        let service = self.stages.iter().any(|stage| stage.channel().facts().single);
+        if service { Purpose::Service } else { Purpose::Marketing }
+    }
+
+    /// The same content with each text converted by `f`.
+    pub fn map_texts<'a, U>(&'a self, mut f: impl FnMut(&'a T) -> U) -> MessageContent<U> {
+        match self.try_map_texts(|text| Ok::<_, Infallible>(f(text))) {
+            Ok(content) => content,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The same content with each text converted by `f`.
+    ///
+    /// # Errors
+    /// The first error of `f`.
+    pub fn try_map_texts<'a, U, E>(&'a self, mut f: impl FnMut(&'a T) -> Result<U, E>) -> Result<MessageContent<U>, E> {
+        let stages = self.stages.iter().map(|stage| stage.try_map(&mut f)).collect::<Result<_, E>>()?;
+        Ok(MessageContent { kind: self.kind, stages })
+    }
+}
+
+/// The maximum number of channels in a chain: a pipeline can list six, each once (contract 4.3 `pipeline`).
+const MAX_CHANNELS: usize = 6;
+
+/// The channels of one message in fallback order.
+///
+/// A chain without channels is unknown: the message is a pipeline that an earlier version sent without recording its
+/// channels.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Chain([Option<Channel>; MAX_CHANNELS]);
+
+impl Chain {
+    /// The chain whose channels were not recorded.
+    pub const UNKNOWN: Self = Self([None; MAX_CHANNELS]);
+
+    /// The chain of these channels, in fallback order.
+    #[must_use]
+    pub fn from_channels(channels: impl IntoIterator<Item = Channel>) -> Self {
+        let mut chain = Self::UNKNOWN;
+        for (place, channel) in chain.0.iter_mut().zip(channels) {
+            *place = Some(channel);
+        }
+        chain
+    }
+
+    /// The channels in fallback order.
+    pub fn channels(self) -> impl Iterator<Item = Channel> {
+        self.0.into_iter().flatten()
+    }
+
+    /// Whether the channels are recorded.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        self != Self::UNKNOWN
+    }
+
+    /// Whether the gateway can try another channel after the first one; true for an unknown chain.
+    #[must_use]
+    pub fn has_fallback(self) -> bool {
+        self.channels().count() != 1
+    }
+
+    /// Whether a failure that the gateway reports for this channel means that the whole message failed.
+    ///
+    /// True for the last channel of the chain, and if the report names no channel (contract 6.2). False for an earlier
+    /// channel, for one outside the chain, and for an unknown channel name.
+    #[must_use]
+    pub fn ends_with(self, reported: Option<&ReportedChannel>) -> bool {
+        match reported {
+            None => true,
+            Some(ReportedChannel::Known(channel)) => self.channels().last() == Some(*channel),
+            Some(ReportedChannel::Other(_)) => false,
+        }
+    }
+}
+
+impl From<OperationKind> for Chain {
+    /// The chain of a combined type or a single channel; unknown for a pipeline, which lists its own channels.
+    fn from(kind: OperationKind) -> Self {
+        Self::from_channels(kind.channels().iter().copied())
+    }
+}
+
+impl fmt::Display for Chain {
+    /// The names of the channels separated by spaces; empty for an unknown chain.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, channel) in self.channels().enumerate() {
+            if place > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(channel.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({self})")
+    }
+}
+
+impl FromStr for Chain {
+    type Err = ();
+
+    /// Reads what [`Display`](fmt::Display) writes.
+    fn from_str(names: &str) -> Result<Self, ()> {
+        let channels: Vec<Channel> =
+            names.split_whitespace().map(Channel::from_name).collect::<Option<_>>().ok_or(())?;
+        if channels.len() > MAX_CHANNELS { Err(()) } else { Ok(Self::from_channels(channels)) }
+    }
+}
+
+/// The host name that represents every loopback address, so that a sandbox can change its port.
+pub const LOOPBACK: &str = "loopback";
+
+/// The gateway endpoint that a campaign uses (contract 4.1 and 4.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Endpoint {
+    /// Answers each operation with a `msg_id`.
+    #[default]
+    Sync,
+    /// Queues the envelope and answers with one `request_id`.
+    Async,
+}
+
+impl Endpoint {
+    /// The endpoint's name in campaign files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Endpoint::Sync => "sync",
+            Endpoint::Async => "async",
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The purpose of a run's messages, which decides whether opt-outs apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// Marketing and news; recipients who opted out get none.
+    #[default]
+    Marketing,
+    /// Codes, order statuses, calls: messages that recipients asked for or need.
+    Service,
+}
+
+impl Purpose {
+    /// The purpose's name in campaign files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Marketing => "marketing",
+            Purpose::Service => "service",
+        }
+    }
+
+    /// The purpose with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Purpose::Marketing, Purpose::Service].into_iter().find(|purpose| purpose.name() == name)
+    }
+
+    /// Whether this is the default purpose.
+    #[must_use]
+    pub fn is_marketing(&self) -> bool {
+        *self == Purpose::Marketing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported_channel(channel: Channel) -> Option<ReportedChannel> {
+        Some(ReportedChannel::Known(channel))
+    }
+
+    #[test]
+    fn failure_of_the_last_channel_ends_the_chain() {
+        let chain = Chain::from(OperationKind::RcsViberSms);
+        for (reported, ends) in [
+            (reported_channel(Channel::Rcs), false),
+            (reported_channel(Channel::Viber), false),
+            (reported_channel(Channel::Sms), true),
+            (reported_channel(Channel::Voice), false),
+            (Some(ReportedChannel::Other("MAX".into())), false),
+            (None, true),
+        ] {
+            assert_eq!(chain.ends_with(reported.as_ref()), ends, "{reported:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_chain_is_ended_by_no_named_channel() {
+        assert!(Channel::ALL.into_iter().all(|channel| !Chain::UNKNOWN.ends_with(reported_channel(channel).as_ref())));
+        assert!(Chain::UNKNOWN.ends_with(None));
+        assert!(Chain::UNKNOWN.has_fallback());
+        assert_eq!(Chain::from(OperationKind::Pipeline), Chain::UNKNOWN);
+    }
+
+    #[test]
+    fn chain_round_trips_as_text() {
+        let whole = [Channel::Voice, Channel::Telegram, Channel::Viber, Channel::Rcs, Channel::Sms, Channel::Whatsapp];
+        for length in 0..=whole.len() {
+            let chain = Chain::from_channels(whole[..length].iter().copied());
+            assert_eq!(chain.to_string().parse(), Ok(chain));
+            assert_eq!(chain.has_fallback(), length != 1);
+        }
+        assert_eq!("viber fax".parse::<Chain>(), Err(()));
+    }
 }

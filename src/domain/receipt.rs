@@ -1,80 +1,84 @@
-//! Delivery receipts: what a webhook, or an answer to `status`, tells of a message that was sent.
+//! Delivery receipts and statuses of messages, outcomes of operations, and permanent errors.
+
+use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use super::{Channel, GatewayMessageId, Status};
+use super::{Channel, GatewayMessageId};
 
-/// What the gateway told of one message (contract 2.4 and 2.5).
+/// A status report of the gateway for one message (contract 2.4 and 2.5).
 ///
-/// Two receipts that are equal tell the same thing twice.
+/// Equal receipts report the same fact.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Receipt {
-    /// How it was told.
+    /// How the receipt arrived.
     pub source: ReceiptSource,
-    /// The gateway's word.
+    /// The status in the gateway's terms.
     pub status: Status,
-    /// The channel that it names; nothing if it names none.
+    /// The reported channel, if any.
     pub channel: Option<ReportedChannel>,
-    /// When the status changed, by the gateway's clock.
+    /// When the status changed, according to the gateway's clock.
     pub updated: Option<Timestamp>,
     /// The gateway's identifier of the message.
     pub msg_id: Option<GatewayMessageId>,
     /// The identifier of the queued envelope that it was in (contract 2.3).
     pub request_id: Option<String>,
-    /// Why it was refused or did not arrive, in the gateway's words.
+    /// Why the message was rejected or failed, in the gateway's words.
     pub error: Option<String>,
     /// The digits that the recipient pressed (DTMF).
     pub digit: Option<String>,
     /// How long the call lasted, in whole seconds.
     pub duration: Option<u64>,
-    /// What the recipient answered.
+    /// The recipient's replies.
     pub replies: Vec<RecipientReply>,
 }
 
-/// How a receipt came.
+/// How a receipt arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiptSource {
     /// A webhook to the message's own address.
     Webhook,
-    /// The answer to a `status` question.
+    /// The answer to a `status` request.
     Asked,
-    /// The answer to a `status` question after the lifetimes of all channels: no later receipt is expected.
+    /// The answer to a `status` request after the lifetimes of all channels: no later receipt is expected.
     AskedLast,
 }
 
-/// The channel that a receipt names in `type` (contract 2.4 and 2.5).
+/// The channel in the `type` of a receipt (contract 2.4 and 2.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReportedChannel {
-    /// A channel that `campaign` knows.
+    /// A known channel.
     Known(Channel),
-    /// Any other word, verbatim.
+    /// Any other name, verbatim.
     Other(String),
 }
 
-/// What a recipient answered to a message (contract 2.4 `replies`).
+/// A reply of the recipient to a message (contract 2.4 `replies`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct RecipientReply {
-    /// When, by the gateway's clock.
+    /// The time, according to the gateway's clock.
     pub at: Option<Timestamp>,
-    /// The words.
+    /// The text of the reply.
     pub text: String,
-    /// What came with them.
+    /// The attached file.
     pub media: Option<Media>,
 }
 
-/// A file that came with an answer (contract 2.4 `media`).
+/// A file attached to a reply (contract 2.4 `media`).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Media {
-    /// Where it is.
+    /// The address of the file.
     pub url: String,
-    /// Its name.
+    /// The name of the file.
     pub filename: Option<String>,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub filesize: Option<u64>,
 }
 
 impl ReportedChannel {
-    /// The channel that this word names, in any case; nothing for a blank word.
+    /// The channel with this name, ignoring case; `None` for a blank name.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let name = word.trim();
@@ -82,7 +86,7 @@ impl ReportedChannel {
         known.or_else(|| (!name.is_empty()).then(|| Self::Other(name.to_owned())))
     }
 
-    /// The channel, if `campaign` knows it.
+    /// The channel, if it is known.
     #[must_use]
     pub fn as_known(&self) -> Option<Channel> {
         match self {
@@ -91,7 +95,7 @@ impl ReportedChannel {
         }
     }
 
-    /// The gateway's word.
+    /// The name that the gateway uses.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -102,13 +106,13 @@ impl ReportedChannel {
 }
 
 impl Receipt {
-    /// The channel that it names, if `campaign` knows it.
+    /// The reported channel, if it is known.
     #[must_use]
     pub fn known_channel(&self) -> Option<Channel> {
         self.channel.as_ref().and_then(ReportedChannel::as_known)
     }
 
-    /// A receipt that tells nothing but a status.
+    /// A receipt with only a status.
     #[must_use]
     pub fn new(source: ReceiptSource, status: Status) -> Self {
         Self {
@@ -127,15 +131,280 @@ impl Receipt {
 }
 
 impl std::fmt::Debug for Receipt {
-    /// Shows nothing that a recipient said: it is a person's own.
+    /// Omits the replies, which are personal data.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Receipt").field("source", &self.source).field("status", &self.status).finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for RecipientReply {
-    /// Shows nothing that a recipient said: it is a person's own.
+    /// Omits the text, which is personal data.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RecipientReply").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+/// The delivery state that a status means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryState {
+    /// The gateway has the message; the state is not final.
+    Pending,
+    /// Delivered.
+    Delivered,
+    /// Delivered and read.
+    Read,
+    /// Final: not delivered.
+    Failed,
+}
+
+/// The status of a message in the gateway's terms (contract 2.4, 2.5 and 3; the set is open).
+///
+/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
+/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// Accepted, not yet routed.
+    Queued,
+    /// On the way to the operator.
+    Routing,
+    /// Accepted by the operator.
+    Accepted,
+    /// Delivered.
+    Delivered,
+    /// Some parts were delivered.
+    PartiallyDelivered,
+    /// Read.
+    Read,
+    /// The recipient replied.
+    Replied,
+    /// The lifetime ended before delivery.
+    Expired,
+    /// Cannot be delivered.
+    Undeliverable,
+    /// Rejected by the gateway.
+    Rejected,
+    /// Removed by the gateway.
+    Deleted,
+    /// Blocked by a filter.
+    Filtered,
+    /// The number is wrong.
+    InvalidDestination,
+    /// The sender name is wrong.
+    InvalidSource,
+    /// There is no route to the operator.
+    NoRoute,
+    /// The recipient's SIM is full.
+    SimFull,
+    /// Unknown to the gateway; it can still change to any other status.
+    Unknown,
+    /// An unknown status, verbatim.
+    Other(String),
+}
+
+impl Status {
+    /// Every known status.
+    pub const KNOWN_STATUSES: [Status; 17] = [
+        Status::Queued,
+        Status::Routing,
+        Status::Accepted,
+        Status::Delivered,
+        Status::PartiallyDelivered,
+        Status::Read,
+        Status::Replied,
+        Status::Expired,
+        Status::Undeliverable,
+        Status::Rejected,
+        Status::Deleted,
+        Status::Filtered,
+        Status::InvalidDestination,
+        Status::InvalidSource,
+        Status::NoRoute,
+        Status::SimFull,
+        Status::Unknown,
+    ];
+
+    /// The status with this name, ignoring case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        Self::KNOWN_STATUSES
+            .into_iter()
+            .find(|status| status.name().eq_ignore_ascii_case(name.trim()))
+            .unwrap_or_else(|| Status::Other(name.to_owned()))
+    }
+
+    /// The delivery state that the status means.
+    ///
+    /// The contract has no list; this is the platform's. UNKNOWN and unknown statuses can still change to any other.
+    #[must_use]
+    pub fn delivery_state(&self) -> DeliveryState {
+        match self {
+            Status::Delivered | Status::PartiallyDelivered => DeliveryState::Delivered,
+            Status::Read | Status::Replied => DeliveryState::Read,
+            Status::Expired
+            | Status::Undeliverable
+            | Status::Rejected
+            | Status::Deleted
+            | Status::Filtered
+            | Status::InvalidDestination
+            | Status::InvalidSource
+            | Status::NoRoute
+            | Status::SimFull => DeliveryState::Failed,
+            Status::Queued | Status::Routing | Status::Accepted | Status::Unknown | Status::Other(_) => {
+                DeliveryState::Pending
+            }
+        }
+    }
+
+    /// Whether the status is final and the message was not delivered.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.delivery_state() == DeliveryState::Failed
+    }
+
+    /// The name that the gateway uses.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Status::Queued => "QUEUED",
+            Status::Routing => "ROUTING",
+            Status::Accepted => "ACCEPTED",
+            Status::Delivered => "DELIVERED",
+            Status::PartiallyDelivered => "PARTIALLY DELIVERED",
+            Status::Read => "READ",
+            Status::Replied => "REPLIED",
+            Status::Expired => "EXPIRED",
+            Status::Undeliverable => "UNDELIVERABLE",
+            Status::Rejected => "REJECTED",
+            Status::Deleted => "DELETED",
+            Status::Filtered => "FILTERED",
+            Status::InvalidDestination => "INVALID DESTINATION ADDRESS",
+            Status::InvalidSource => "INVALID SOURCE ADDRESS",
+            Status::NoRoute => "NO ROUTE",
+            Status::SimFull => "SIM FULL",
+            Status::Unknown => "UNKNOWN",
+            Status::Other(word) => word,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The proven outcome of one operation of an envelope.
+///
+/// Stored by position: only append variants. A ledger holds the number of a variant instead of its name, so a variant
+/// inserted before others would change what old messages mean, and the checksum over the bytes would not detect it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OperationOutcome {
+    /// The gateway accepted the operation.
+    Accepted {
+        /// The gateway's identifier; a lookup or a code call may have none.
+        msg_id: Option<GatewayMessageId>,
+        /// The number of billed parts.
+        parts: Option<u32>,
+        /// The `data` of a lookup or a code call, as JSON.
+        answer: Option<String>,
+    },
+    /// The gateway queued the envelope.
+    Queued {
+        /// The identifier of the envelope (contract 2.3).
+        request_id: Arc<str>,
+    },
+    /// The gateway rejected the operation; this is final.
+    Rejected {
+        /// The error in the gateway's words.
+        error: String,
+    },
+    /// The gateway provably did not execute the operation.
+    NotSent {
+        /// The proof.
+        reason: Arc<str>,
+    },
+    /// The outcome is unknown.
+    InDoubt {
+        /// What was observed instead of a proof.
+        reason: Arc<str>,
+    },
+}
+
+/// An error that sending the message again does not fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PermanentError {
+    /// The number is not a valid phone number.
+    InvalidNumber,
+    /// The recipient opted out at the gateway or the operator.
+    OptedOut,
+    /// The text is empty.
+    EmptyText,
+}
+
+/// Parts of errors and statuses, in lower case: first those of the contract (7) and the platform, then those of other
+/// platforms.
+const ERROR_PARTS: [(PermanentError, &[&str]); 3] = [
+    (
+        PermanentError::InvalidNumber,
+        &[
+            "valid receiver phone number",
+            "invalid destination",
+            "invalid number",
+            "invalid phone",
+            "invalid msisdn",
+            "wrong number",
+        ],
+    ),
+    (
+        PermanentError::OptedOut,
+        &["opted out", "opt-out", "unsubscribed", "blacklist", "black list", "blocklist", "stop list", "stop-list"],
+    ),
+    (PermanentError::EmptyText, &["please enter sms text", "empty text"]),
+];
+
+impl PermanentError {
+    /// The kind of a gateway error or status. `None` if sending again can help, or the error is unknown.
+    #[must_use]
+    pub fn classify(error: &str) -> Option<Self> {
+        let error = error.to_lowercase();
+        let known = ERROR_PARTS.iter().find(|(_, signs)| signs.iter().any(|sign| error.contains(sign)));
+        known.map(|(kind, _)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_keeps_gateway_spelling() {
+        for status in Status::KNOWN_STATUSES {
+            assert_eq!(Status::from_name(status.name()), status);
+        }
+        assert_eq!(Status::from_name("Paused"), Status::Other("Paused".into()));
+        assert_eq!(Status::from_name("read"), Status::Read);
+    }
+}
+
+#[cfg(test)]
+mod lasting_error_tests {
+    use super::*;
+    use crate::domain::Status;
+
+    #[test]
+    fn permanent_errors_are_classified_by_gateway_text() {
+        for (error, kind) in [
+            ("Please enter valid receiver phone number", Some(PermanentError::InvalidNumber)),
+            (Status::InvalidDestination.name(), Some(PermanentError::InvalidNumber)),
+            ("Number is in Stop List", Some(PermanentError::OptedOut)),
+            ("Please enter SMS text", Some(PermanentError::EmptyText)),
+            ("No route", None),
+            ("Not enough money", None),
+            ("Error in Alpha-name", None),
+            (Status::InvalidSource.name(), None),
+            ("", None),
+        ] {
+            assert_eq!(PermanentError::classify(error), kind, "{error}");
+        }
     }
 }

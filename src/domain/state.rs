@@ -1,4 +1,4 @@
-//! The states of a message and the table of changes between them. Pure.
+//! States of a message in a run, and the allowed changes between them. Pure.
 
 use std::fmt;
 
@@ -6,60 +6,60 @@ use serde::{Deserialize, Serialize};
 
 use super::OperationOutcome;
 
-/// Why a row is in doubt whose process ended with an intent open.
+/// The reason for a row in doubt whose process ended while an intent was open.
 pub const ENDED_EARLY: &str = "the process that sent it ended before the answer was recorded";
 
-/// Why a row is skipped whose run was stopped for good.
+/// The reason for a skipped row whose run was cancelled.
 pub const CANCELLED: &str = "cancelled";
 
 /// The reason for a row that its run did not send before it was replaced.
 pub const REPLACED: &str = "replaced";
 
-/// Why a row is skipped whose number was cancelled in an earlier run of the same edition.
+/// The reason for a skipped row whose number was cancelled in an earlier run of the same edition.
 pub const CANCELLED_EARLIER: &str = "cancelled earlier";
 
-/// Why a row is skipped whose run had its time.
+/// The reason for a skipped row whose run expired.
 pub const EXPIRED: &str = "expired";
 
-/// The reason of a failed row with a failed earlier channel, if the gateway never reported its last channel.
+/// The reason for a failed row if an earlier channel failed and the gateway never reported the last one.
 pub const FALLBACK_NOT_REPORTED: &str = "fallback not reported";
 
-/// What is known of one row of a run.
+/// The state of one row of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowState {
     /// No attempt yet, or proven not sent and still to be tried.
     Planned,
-    /// Never sent: already sent to, or a duplicate.
+    /// Never sent: a message was already sent, or the number is a duplicate.
     Skipped,
     /// Never sent: something about the row is wrong.
     Invalid,
-    /// An intent is recorded and a process has the run.
+    /// An intent is recorded and a process is sending the run.
     Sending,
-    /// Proven not sent, and a person or the run gave it up.
+    /// Proven not sent, and given up by a person or the run.
     NotSent,
-    /// Nothing proves what became of it.
+    /// The outcome is unknown.
     InDoubt,
-    /// In doubt, and everything that could be asked was asked.
+    /// In doubt although the gateway was asked about it.
     Unresolved,
-    /// A person or the policy decided that it went out.
+    /// Counted as sent by a person or a policy.
     AssumedSent,
-    /// The gateway took it.
+    /// The gateway accepted the message.
     Accepted,
-    /// The gateway queued it.
+    /// The gateway queued the message.
     Queued,
-    /// The gateway refused it.
+    /// The gateway rejected the message.
     Rejected,
-    /// It arrived.
+    /// Delivered.
     Delivered,
-    /// It was read.
+    /// Read.
     Read,
-    /// It did not arrive.
+    /// Not delivered.
     Failed,
 }
 
 impl RowState {
-    /// Every state, in the order in which summaries show them.
+    /// Every state, in the order of summaries.
     pub const ALL: [RowState; 14] = [
         RowState::Planned,
         RowState::Skipped,
@@ -77,19 +77,19 @@ impl RowState {
         RowState::Failed,
     ];
 
-    /// Whether the message reached its recipient, read or not.
+    /// Whether the message was delivered, read or not.
     #[must_use]
     pub fn is_delivered(self) -> bool {
         matches!(self, RowState::Delivered | RowState::Read)
     }
 
-    /// Whether the figure for people with this state's name counts a message in that state: `delivered` includes `read`.
+    /// Whether the figure named after this state includes messages in the other state: `delivered` includes `read`.
     #[must_use]
     pub fn includes_state(self, state: RowState) -> bool {
         self == state || (self == RowState::Delivered && state.is_delivered())
     }
 
-    /// The state of a row by the outcome of its attempt alone.
+    /// The state of a row that follows from the outcome of its attempt.
     #[must_use]
     pub fn from_outcome(outcome: &OperationOutcome) -> Self {
         match outcome {
@@ -101,7 +101,7 @@ impl RowState {
         }
     }
 
-    /// The names of all states, and `undelivered` for all that was meant to arrive and did not.
+    /// The names of all states, and `undelivered` for all failed messages.
     pub const STATE_WORDS: [&str; 15] = [
         "planned",
         "skipped",
@@ -120,9 +120,9 @@ impl RowState {
         "undelivered",
     ];
 
-    /// The states that a word means: its own, or all that `undelivered` covers; none where it is no such word.
+    /// The states that a word selects: the one with this name, or all of `undelivered`; empty for an unknown word.
     ///
-    /// Who was left out or has no valid number is not undelivered: nothing was ever meant to reach them.
+    /// Skipped and invalid rows are not undelivered: no message was sent for them.
     #[must_use]
     pub fn parse_states(word: &str) -> Vec<Self> {
         let apart = |state: &Self| matches!(state, Self::Skipped | Self::Invalid) || state.is_delivered();
@@ -159,13 +159,13 @@ impl RowState {
         }
     }
 
-    /// The state of that name.
+    /// The state with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
     }
 
-    /// Whether a message in this state went out or may have: its number is guarded.
+    /// Whether a message in this state was or might have been sent, so that its number is guarded.
     #[must_use]
     pub fn is_guarded(self) -> bool {
         match self {
@@ -182,22 +182,22 @@ impl RowState {
         }
     }
 
-    /// Whether the gateway proved this state, so that no earlier doubt or decision explains it.
+    /// Whether the gateway proved this state, so that earlier doubts or decisions no longer explain it.
     #[must_use]
     pub fn is_proven(self) -> bool {
         self.is_with_gateway() || matches!(self, RowState::Rejected | RowState::Failed)
     }
 
-    /// Whether the gateway has the message and reports no failure, so that no earlier error explains the state.
+    /// Whether the gateway has the message and reports no failure, so that earlier errors no longer explain the state.
     #[must_use]
     pub fn is_with_gateway(self) -> bool {
         matches!(self, RowState::Accepted | RowState::Queued | RowState::Delivered | RowState::Read)
     }
 
-    /// Whether a message may change from this state to `next`.
+    /// Whether a message can change from this state to `next`.
     ///
-    /// Evidence only moves forward: doubt and decisions give way to proof, proof to nothing but
-    /// a delivery. To try again after a rejection or a failure is a new message.
+    /// Evidence only moves forward: proof replaces doubt and decisions, and only a delivery replaces proof. Another
+    /// attempt after a rejection or failure is a new message.
     #[must_use]
     pub fn can_become(self, next: RowState) -> bool {
         use RowState::{
@@ -206,7 +206,7 @@ impl RowState {
         };
         match self {
             Planned => matches!(next, Sending | NotSent | Skipped),
-            // A receipt may come before the answer.
+            // A receipt can arrive before the answer.
             Sending => {
                 matches!(next, Planned | NotSent | InDoubt | Accepted | Queued | Rejected | Delivered | Read | Failed)
             }
@@ -217,7 +217,7 @@ impl RowState {
             }
             Accepted | Queued => matches!(next, Delivered | Read | Failed) || (self == Queued && next == Accepted),
             Delivered => next == Read,
-            // A delivery proves itself, whatever was reported before it.
+            // A delivery is proof, whatever was reported before it.
             Failed | Rejected => matches!(next, Delivered | Read),
             InDoubt | Unresolved | AssumedSent | NotSent | Skipped | Invalid | Read => false,
         }
@@ -238,7 +238,7 @@ mod tests {
     };
     use super::*;
 
-    /// All changes that are allowed, from the sending protocol; every other pair is an error.
+    /// All allowed changes, from the sending protocol; every other pair is an error.
     const ALLOWED_CHANGES: &[(RowState, &[RowState])] = &[
         (Planned, &[Sending, NotSent, Skipped]),
         (Sending, &[Planned, NotSent, InDoubt, Accepted, Queued, Rejected, Delivered, Read, Failed]),

@@ -1,33 +1,34 @@
-//! Names of variables: what a text can call a column or a constant.
+//! Names of template variables.
 //!
-//! The words of the template language stand here once; whoever judges a name asks here.
+//! The reserved words of the template language are defined only here.
 
-/// Names that every text has besides columns and constants, the same for all recipients.
+/// Variables that every text can use besides columns and constants; the same for all recipients.
 pub const CAMPAIGN_VARIABLES: [&str; 2] = ["campaign", "today"];
-/// Names that a recipient's text has besides.
+/// Variables that a recipient's text can also use.
 pub const ROW_VARIABLES: [&str; 2] = ["row", "recipient"];
 
-/// Words that are a value of their own.
+/// Words of the template language that are values.
 pub const LITERALS: [&str; 7] = ["true", "True", "false", "False", "none", "None", "null"];
-/// Words that stand before a value, behind one or between two.
+/// Operators of the template language.
 pub const OPERATORS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "for"];
-/// Words that the language keeps for its blocks.
+/// Words that the template language reserves for its blocks.
 const BLOCK_WORDS: [&str; 4] = ["loop", "self", "break", "continue"];
 
-/// Whether it means something in every text already.
+/// Whether the name is already defined in every text.
 #[must_use]
 pub fn is_built_in(name: &str) -> bool {
     CAMPAIGN_VARIABLES.contains(&name) || ROW_VARIABLES.contains(&name)
 }
 
-/// Whether it is a word of the template language, or looks like one of its engine's own names.
+/// Whether the name is a word of the template language or looks like an internal name of its engine.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     let lists: [&[&str]; 3] = [&LITERALS, &OPERATORS, &BLOCK_WORDS];
     name.starts_with("__") || lists.iter().any(|words| words.contains(&name))
 }
 
-/// Whether a text can use it for a column or a constant: Latin letters, digits and `_`, no digit first, not taken.
+/// Whether a column or constant can have this name: Latin letters, digits and `_`, not starting with a digit, not
+/// taken.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     let starts = |first: char| first == '_' || first.is_ascii_alphabetic();

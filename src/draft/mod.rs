@@ -1,17 +1,9 @@
-//! The first files of a new campaign, drawn up for a list that there is or with one of made-up people; and the profile
-//! of a gateway.
+//! Drafts of new campaigns, for an existing list or a sample list, and of gateway profiles.
 //!
-//! It never overwrites a file, and writes all of them or none; a profile is put behind those that there are.
+//! A draft never overwrites a file; all files are written or none. A profile is appended to the existing ones.
 
-mod list;
-mod live_gateway;
-mod profile;
-mod texts;
-
-pub use list::{DraftList, InvalidRows};
-pub use live_gateway::{GatewayLine, find_campaigns};
-pub use profile::{KeyFile, ProfileDraft};
-pub use texts::{DraftFile, draft_campaign};
+mod campaign;
+mod gateway;
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -19,10 +11,13 @@ use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
 
-/// Why no campaign was drawn up.
+pub use campaign::{DraftFile, DraftList, InvalidRows, draft_campaign};
+pub use gateway::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
+
+/// Why no draft was written.
 #[derive(Debug, thiserror::Error)]
 pub enum DraftError {
-    /// The list's name cannot stand in a campaign file.
+    /// The file name of the list is not valid in a campaign file.
     #[error("the file name `{}` is not valid UTF-8; rename the file", .0.display())]
     ListName(PathBuf),
     /// The list cannot be opened.
@@ -36,10 +31,10 @@ pub enum DraftError {
     /// No campaign can use the list.
     #[error("cannot create a campaign from this list; nothing was written")]
     ListRefused(Vec<Finding>),
-    /// The profile cannot stand in the file.
+    /// The profile is not valid.
     #[error("cannot add this profile; nothing was written")]
     ProfileRefused(Vec<Finding>),
-    /// The profiles that there are cannot be read.
+    /// The existing profiles cannot be read.
     #[error("cannot read the gateway profiles in `{}`: {error}; nothing was written", path.display())]
     ProfilesUnreadable {
         /// Their file.
@@ -60,10 +55,10 @@ pub enum DraftError {
     },
 }
 
-/// Writes all files or none; one that several campaigns share stays as it is.
+/// Writes all files or none. Existing files that campaigns share are kept.
 ///
 /// # Errors
-/// When another of them is there already, or one cannot be written.
+/// If another one of them exists, or one cannot be written.
 pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
     let is_there = |draft: &DraftFile| Path::new(&draft.path).symlink_metadata().is_ok();
     if let Some(draft) = drafts.iter().find(|draft| !draft.shared && is_there(draft)) {
@@ -73,7 +68,7 @@ pub fn write_drafts(drafts: &[DraftFile]) -> Result<(), DraftError> {
     for (index, draft) in missing.iter().enumerate() {
         if let Err(error) = create_file(draft) {
             for written in &missing[..index] {
-                // The reason that is reported is the first one.
+                // The first error is reported.
                 let _ = fs::remove_file(&written.path);
             }
             let path = draft.path.clone();
@@ -93,7 +88,7 @@ fn create_file(draft: &DraftFile) -> io::Result<()> {
     }
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(draft.text.as_bytes()).inspect_err(|_| {
-        // Half a file helps nobody.
+        // A partial file is useless.
         let _ = fs::remove_file(path);
     })
 }

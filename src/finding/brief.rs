@@ -17,9 +17,9 @@ const MIN_PHONE_DIGITS: usize = 9;
 /// A finding without its source excerpt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BriefFinding {
-    /// The id of its rule.
+    /// The id of the rule.
     pub rule: String,
-    /// Its severity as a word.
+    /// The severity as a word.
     pub severity: String,
     /// What is wrong.
     pub message: String,
@@ -29,12 +29,12 @@ pub struct BriefFinding {
     pub line: Option<usize>,
     /// The column in characters, from 1.
     pub column: Option<usize>,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
 }
 
 impl BriefFinding {
-    /// The first findings that refuse, or the first ones if none refuses.
+    /// The first findings that are errors, or the first ones if there are no errors.
     #[must_use]
     pub fn from_findings(findings: &[Finding]) -> Vec<Self> {
         let refuses = findings.iter().any(Finding::is_error);
@@ -58,7 +58,7 @@ impl From<&Finding> for BriefFinding {
 }
 
 impl fmt::Display for BriefFinding {
-    /// Writes it as one line: `sale.csv:3:1: the message [rule]`.
+    /// Writes one line: `sale.csv:3:1: the message [rule]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
             write!(f, "{}:", escape_to_one_line(file))?;

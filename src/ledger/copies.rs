@@ -1,4 +1,4 @@
-//! The copies that a run is sent from: its list, and what it froze besides, which the ledger keeps and does not interpret.
+//! The frozen copies of a run: its list and other inputs, which the ledger stores and does not interpret.
 
 use std::fmt::{self, Display};
 use std::io::{self, Read, Write};
@@ -6,27 +6,27 @@ use std::sync::Arc;
 
 use super::{LedgerError, LedgerFuture, Run};
 
-/// A list that is being read.
+/// A reader of a list.
 pub type ListReader = Box<dyn Read + Send>;
 
 /// Opens a list from its beginning.
 type OpenList = dyn Fn() -> io::Result<ListReader> + Send + Sync;
 
-/// The copies of a run that has not begun; dropped, nothing is left of them.
+/// The copies of a run that has not started. Dropping them discards everything.
 pub trait NewCopies: Send {
-    /// Where the list is written to while it is read, once, on a thread that may wait; what was flushed is kept.
+    /// A writer for the list, to be used once on a blocking thread. Flushed data is kept.
     ///
-    /// The errors of the writer say what could not be done, and where.
+    /// Errors of the writer name the failure and the location.
     ///
     /// # Errors
-    /// When nothing can be written there.
+    /// If the location is not writable.
     fn list_writer(&mut self) -> Result<Box<dyn Write + Send>, LedgerError>;
 
-    /// Makes the list, and what is frozen besides, the copies of this run; it must not be open before.
+    /// Freezes the list and the other inputs as the copies of this run, which must not be open yet.
     fn freeze(self: Box<Self>, inputs: Vec<u8>, run: &Run) -> LedgerFuture<'_, ()>;
 }
 
-/// The copies of a run.
+/// The frozen copies of a run.
 #[derive(Clone)]
 pub struct Copies {
     place: String,
@@ -35,7 +35,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// The copies at a place that people can find, such as a folder.
+    /// Copies at a visible location, such as a folder.
     pub(super) fn new(
         place: String,
         inputs: Vec<u8>,
@@ -44,34 +44,34 @@ impl Copies {
         Self { place, inputs: inputs.into(), list: Arc::new(list) }
     }
 
-    /// Copies that are in memory.
+    /// Copies in memory.
     #[must_use]
     pub fn in_memory(place: String, inputs: Vec<u8>, list: impl Into<Arc<[u8]>>) -> Self {
         let list = list.into();
         Self::new(place, inputs, move || Ok(Box::new(io::Cursor::new(Arc::clone(&list))) as ListReader))
     }
 
-    /// Where they are, as it reads between two backticks.
+    /// The location, to be displayed between backticks.
     #[must_use]
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// What was frozen besides the list, as it was given.
+    /// The frozen inputs other than the list.
     #[must_use]
     pub fn inputs(&self) -> &[u8] {
         &self.inputs
     }
 
-    /// The list from its beginning, to be read on a thread that may wait; each call opens it anew.
+    /// Opens the list, to be read from its start on a blocking thread.
     ///
     /// # Errors
-    /// When it is missing, or cannot be read.
+    /// If it is missing or cannot be read.
     pub fn open_list(&self) -> io::Result<ListReader> {
         (self.list)()
     }
 
-    /// That they cannot be used.
+    /// The error for unusable copies.
     #[must_use]
     pub fn unreadable_error(&self, reason: impl Display) -> LedgerError {
         LedgerError::CopiesUnreadable { place: self.place.clone(), reason: reason.to_string() }
@@ -84,13 +84,13 @@ impl fmt::Debug for Copies {
     }
 }
 
-/// Copies of a run that the ledger does not have.
+/// Copies of a run that is missing in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StrayCopies {
     /// The name of the run.
     pub run: String,
-    /// Where they are, as it reads between two backticks.
+    /// The location, to be displayed between backticks.
     pub place: String,
-    /// What was frozen besides the list; nothing where it cannot be read.
+    /// The frozen inputs other than the list. `None` if they cannot be read.
     pub inputs: Option<Vec<u8>>,
 }

@@ -1,11 +1,11 @@
-//! Why the ledger could not do what was asked.
+//! Errors of the ledger.
 
 use jiff::Timestamp;
 
 use super::Run;
-use super::mark::COPIED_TO_DATABASE;
+use super::high_water_mark::COPIED_TO_DATABASE;
 
-/// A failure of the ledger. After one the run stops; nothing is written again on the same handle.
+/// An error of the ledger. It stops the run, and the same handle writes nothing more.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The storage failed: full, unreadable, read-only, corrupt.
@@ -13,36 +13,36 @@ pub enum LedgerError {
     Storage {
         /// The ledger's file.
         path: String,
-        /// The storage's words.
+        /// The storage's message.
         reason: String,
     },
-    /// The connection to the database broke, or there is none.
+    /// The database is not connected.
     #[error("cannot connect to the ledger `{path}`: {reason}")]
     Unreachable {
         /// The address of the database.
         path: String,
-        /// The driver's or the server's words.
+        /// The message of the driver or server.
         reason: String,
     },
-    /// An earlier write failed, so nothing more is written by this process.
+    /// An earlier write failed, so this process writes nothing more.
     #[error("the ledger was closed after an earlier failure")]
     Closed,
     /// A record cannot be read.
     #[error("a ledger record cannot be read: {0}")]
     Unreadable(String),
-    /// A record is not as it was written.
+    /// A record does not match its checksum.
     #[error("the ledger is damaged: {what} is corrupt; nothing was sent")]
     Damaged {
         /// The record.
         what: String,
     },
-    /// The ledger's file is not as it was written.
+    /// The ledger's file is corrupt.
     #[error("the ledger is damaged: its file is corrupt ({reason}); nothing was sent")]
     DamagedFile {
-        /// The storage's words.
+        /// The storage's message.
         reason: String,
     },
-    /// The ledger is not the one that was written last.
+    /// The ledger is older than its high-water mark, or another one.
     #[error(
         "the ledger `{path}` might not contain all messages that were sent: {reason} (high-water mark: `{mark}`); nothing was \
          sent"
@@ -50,72 +50,72 @@ pub enum LedgerError {
     Outdated {
         /// The ledger's file.
         path: String,
-        /// How that is known.
+        /// The evidence.
         reason: String,
-        /// The mark that knows it.
+        /// The high-water mark.
         mark: String,
     },
-    /// What a run would be sent from cannot be copied.
+    /// The inputs of a run cannot be copied.
     #[error("cannot copy the inputs to {place}: {reason}")]
     NotCopied {
-        /// Where they would be.
+        /// The location.
         place: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
     /// The copies of a run are missing or damaged.
     #[error("the stored inputs in `{place}` cannot be read: {reason}")]
     CopiesUnreadable {
-        /// Where they are, or would be.
+        /// The location.
         place: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
-    /// What the ledger had of the rows of a run was removed.
+    /// The row records of the run were purged.
     #[error("{run} was purged on {}; only its counts remain", at.strftime("%Y-%m-%d"))]
     Purged {
         /// The run.
         run: String,
-        /// When.
+        /// When it was purged.
         at: Timestamp,
     },
-    /// Another process has the turn to write and does not give it up.
+    /// Another process holds the write lock and does not release it.
     #[error("{who}; nothing was written to the ledger `{path}`")]
     Busy {
         /// The ledger's file.
         path: String,
-        /// Who has it, and what to do.
+        /// The other process, and the remedy.
         who: String,
     },
-    /// A ledger was to be taken over where there is another one.
+    /// The target of a copy already contains another ledger.
     #[error("the database `{path}` already contains another ledger; nothing was copied")]
     Occupied {
         /// The address of the database.
         path: String,
     },
-    /// A backup could not be made.
+    /// A backup failed.
     #[error("no backup was written to `{folder}`: {reason}")]
     NotBackedUp {
-        /// Where it would be.
+        /// The folder.
         folder: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
-    /// A backup could not be put back.
+    /// A restore failed.
     #[error("nothing was restored from `{folder}`: {reason}")]
     NotRestored {
-        /// Where it is, or would be.
+        /// The folder.
         folder: String,
-        /// Why not.
+        /// The cause.
         reason: String,
     },
-    /// A run was to be taken by somebody who does not hold its campaign.
+    /// A run was to be claimed without its campaign lock.
     #[error("the run {run} cannot be changed, because this process has not locked its campaign; this is a bug")]
     CampaignNotLocked {
         /// The run.
         run: String,
     },
-    /// The ledger belongs to a newer version.
+    /// The ledger was written by a newer version.
     #[error("the ledger `{path}` was written by a newer version of campaign")]
     TooNew {
         /// The ledger's file.
@@ -124,21 +124,21 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// Refuses a run of which nothing is known any more but its counts.
+    /// Refuses a purged run.
     ///
     /// # Errors
-    /// When it was purged.
+    /// If it was purged.
     pub(crate) fn refuse_purged(run: &Run) -> Result<(), Self> {
         run.purged_at.map_or(Ok(()), |at| Err(Self::Purged { run: run.name(), at }))
     }
 
-    /// Whether the failure concerns single records. Everything else in the ledger can still be read and written.
+    /// Whether the error concerns single records. The rest of the ledger stays readable and writable.
     #[must_use]
     pub fn concerns_records(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Unreadable(_) | Self::CopiesUnreadable { .. } | Self::Purged { .. })
     }
 
-    /// What is wrong with a record, without what to do about it.
+    /// The damage of a record, without a remedy.
     #[must_use]
     pub fn describe_damage(&self) -> String {
         match self {
@@ -153,7 +153,7 @@ impl LedgerError {
         matches!(self, Self::Outdated { reason, .. } if reason == COPIED_TO_DATABASE)
     }
 
-    /// What happened, without what to do about it.
+    /// What happened, without a remedy.
     #[must_use]
     pub fn reason(&self) -> String {
         match self {

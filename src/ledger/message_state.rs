@@ -1,32 +1,32 @@
-//! The state of one message, folded from what was learned, decided and reported about it. Pure.
+//! The state of one message, folded from its events and receipts. Pure.
 //!
-//! A delivery on any channel wins over every failure, in any order and with any timestamps: channels report by different
-//! clocks. A failure is final only if it speaks for the whole message (contract 6.2).
+//! A delivery on any channel wins over every failure, in any order and with any timestamps, because channels report by
+//! different clocks. A failure is final only if it concerns the whole message (contract 6.2).
 
 use super::{KeptReceipt, RowChange, RowState};
 use crate::domain::{Chain, DeliveryState, Receipt, ReceiptSource, Status};
 
-/// The state of a message while its events and receipts are added, in the order in which they were recorded.
+/// The state of a message while its events and receipts are added in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageState {
     pub(super) state: RowState,
-    /// The channels of the message, as it was sent.
+    /// The channels of the message, as sent.
     chain: Chain,
-    /// The state that a retry replaced by a new message, until something else is known.
+    /// The state before a retry, until something newer is known.
     pub(super) before_retry: Option<RowState>,
-    /// Whether a receipt was added.
+    /// Whether it has any receipts.
     has_receipts: bool,
-    /// Whether it was refused before any channel was tried.
+    /// Whether it was rejected before any channel was tried.
     pub(super) refused_at_intake: bool,
 }
 
 impl MessageState {
-    /// A message in this state that was sent on these channels.
+    /// A message in this state, sent on these channels.
     pub(super) fn new(state: RowState, chain: Chain) -> Self {
         Self { state, chain, before_retry: None, has_receipts: false, refused_at_intake: false }
     }
 
-    /// Adds something that was learned or decided; returns whether it fits what was known before.
+    /// Adds an event's change. Returns whether it applied.
     pub(super) fn add_change(&mut self, change: &RowChange) -> bool {
         let at_intake = match change {
             RowChange::Found { status, .. } => self.is_refused_at_intake(&Status::from_name(status)),
@@ -42,11 +42,11 @@ impl MessageState {
         true
     }
 
-    /// Adds a receipt; returns whether it changed the state.
+    /// Adds a receipt. Returns whether it changed the state.
     pub(super) fn add_receipt(&mut self, kept: &KeptReceipt) -> bool {
         let arrival = self.effective_arrival(&kept.receipt);
         let at_intake = self.is_refused_at_intake(&kept.receipt.status);
-        // A report of a channel disproves the refusal: the message was tried after all.
+        // A report of a channel disproves the rejection: the message was tried after all.
         self.refused_at_intake &= kept.receipt.channel.is_none() && kept.receipt.status == Status::Rejected;
         self.has_receipts = true;
         let next = match arrival {
@@ -56,9 +56,9 @@ impl MessageState {
             DeliveryState::Failed => RowState::Failed,
         };
         let fits = match (self.state, arrival) {
-            // The failure of the old message is the reason for the new one.
+            // The failure of the old message is the reason for the retry.
             (RowState::Planned, DeliveryState::Pending | DeliveryState::Failed) if self.before_retry.is_some() => false,
-            // Proof that it was sent wins over every conclusion.
+            // Proof that it was sent overrides every conclusion.
             (RowState::Planned, _) | (RowState::Sending, DeliveryState::Pending) => true,
             (RowState::Queued, DeliveryState::Pending) => false,
             _ => self.state.can_become(next),
@@ -69,7 +69,7 @@ impl MessageState {
         fits
     }
 
-    /// What a receipt reports of the whole message.
+    /// The delivery state that a receipt reports for the whole message.
     fn effective_arrival(&self, receipt: &Receipt) -> DeliveryState {
         match receipt.status.delivery_state() {
             DeliveryState::Failed if !self.is_final_failure(receipt) => DeliveryState::Pending,
@@ -77,14 +77,14 @@ impl MessageState {
         }
     }
 
-    /// Whether the failure that a receipt reports is that of the whole message, and not of one channel before the next.
+    /// Whether a reported failure concerns the whole message, and not a channel with a fallback.
     fn is_final_failure(&self, receipt: &Receipt) -> bool {
         self.is_refused_at_intake(&receipt.status)
             || receipt.source == ReceiptSource::AskedLast
             || self.chain.ends_with(receipt.channel.as_ref())
     }
 
-    /// Whether a queued message is refused before any channel was tried (contract 6.5), whatever channel is named.
+    /// Whether a queued message is rejected before any channel was tried (contract 6.5), whatever channel is named.
     fn is_refused_at_intake(&self, status: &Status) -> bool {
         self.state == RowState::Queued && !self.has_receipts && *status == Status::Rejected
     }
@@ -237,8 +237,8 @@ mod tests {
             (OperationKind::Pipeline, "sms", RowState::Accepted),
             (OperationKind::Pipeline, "", RowState::Failed),
         ] {
-            let told = [receipt(channel, Status::Expired, 1)];
-            assert_eq!(after(RowState::Accepted, kind, &told), state, "{kind} {channel}");
+            let reported = [receipt(channel, Status::Expired, 1)];
+            assert_eq!(after(RowState::Accepted, kind, &reported), state, "{kind} {channel}");
         }
         let chain = Chain::from_channels([Channel::Telegram, Channel::Voice]);
         assert_eq!(after(RowState::Accepted, chain, &[receipt("voice", Status::Expired, 1)]), RowState::Failed);
@@ -286,11 +286,15 @@ mod tests {
 
     #[test]
     fn pending_receipt_only_resolves_rows_in_doubt() {
-        for told in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
+        for reported in [receipt("sms", Status::Routing, 1), receipt("viber", Status::Expired, 1)] {
             for doubtful in
                 [RowState::InDoubt, RowState::Unresolved, RowState::AssumedSent, RowState::NotSent, RowState::Sending]
             {
-                assert_eq!(after(doubtful, VIBER_SMS, std::slice::from_ref(&told)), RowState::Accepted, "{doubtful}");
+                assert_eq!(
+                    after(doubtful, VIBER_SMS, std::slice::from_ref(&reported)),
+                    RowState::Accepted,
+                    "{doubtful}"
+                );
             }
             for known in [
                 RowState::Queued,
@@ -300,20 +304,20 @@ mod tests {
                 RowState::Failed,
                 RowState::Rejected,
             ] {
-                assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&told)), known);
+                assert_eq!(after(known, VIBER_SMS, std::slice::from_ref(&reported)), known);
             }
         }
     }
 
     #[test]
     fn retried_message_accepts_only_a_delivery_of_the_old_one() {
-        let told = |status| {
+        let reported = |status| {
             let mut message = MessageState::new(RowState::Planned, OperationKind::Sms.into());
             message.before_retry = Some(RowState::Failed);
             message.add_receipt(&receipt("sms", status, 1)).then_some(message.state)
         };
-        assert_eq!(told(Status::Rejected), None);
-        assert_eq!(told(Status::Routing), None);
-        assert_eq!(told(Status::Delivered), Some(RowState::Delivered));
+        assert_eq!(reported(Status::Rejected), None);
+        assert_eq!(reported(Status::Routing), None);
+        assert_eq!(reported(Status::Delivered), Some(RowState::Delivered));
     }
 }

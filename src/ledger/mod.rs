@@ -1,93 +1,94 @@
-//! The durable truth of every message, as a port and its SQLite adapter.
+//! The ledger: the durable record of runs, as a port with adapters for SQLite and PostgreSQL.
 //!
-//! The port knows nothing of SQLite: holds, leases, identifiers, envelope numbers and the account's pace
-//! belong to it, so that several machines can share one ledger later.
+//! The port is independent of the storage. Locks, leases, identifiers, envelope numbers and rate limits belong to it,
+//! so that several machines can share a ledger.
 
-mod allowance;
-mod approval_rules;
-mod backup;
-mod block;
+mod approvals;
 mod bounds;
-mod checksum;
 #[cfg(test)]
 mod conformance;
 mod copies;
-mod damage;
-mod earlier_chains;
-mod earlier_words;
+mod earlier_versions;
+mod encoding;
+mod envelope;
 mod error;
-mod event;
+mod events;
+mod excluded_rows;
 mod forgetting;
-mod hold;
-mod left_out;
-mod mark;
+mod guards;
+mod high_water_mark;
+mod maintenance;
 #[cfg(test)]
 pub(crate) mod memory;
 mod message_state;
-mod notification;
-mod number_set;
-mod pace;
-mod pack;
-mod parts;
-mod plans;
+mod notifications;
 mod postgres;
-mod question_pace;
+mod rate_limit;
 mod receipts;
-mod record;
-mod repeat_guard;
-mod row_events;
 mod row_state;
-mod row_states;
-mod rules;
-mod run_filter;
+mod run;
 mod schedules;
-mod share;
+mod shared_runs;
 mod sqlite;
-mod stop;
 mod suppression;
-mod upkeep;
-mod walk;
 
-pub use allowance::Allowance;
-pub use approval_rules::{ApprovalRuleStore, KeptApprovalRule};
-pub use backup::{Backup, CopiedLedger};
-pub use block::{BlockIds, BlockRequest, DrawOutcome, DrawRefusal, RowBlock, RowSpan, SharedRun};
-pub use bounds::{Bound, Bounds, CAPPED, ContactHistory};
+/// Decisions of the ledger that every adapter applies inside its transactions.
+mod rules {
+    pub(super) use super::approvals::oldest_kept_plan_time;
+    pub(super) use super::bounds::{
+        BudgetScope, caps_allow, counted_messages, counts_for_caps, envelope_spending, find_capped_rows,
+        find_exceeded_budget, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
+        tighter_bound,
+    };
+    pub(super) use super::envelope::{
+        check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, takes_slot,
+    };
+    pub(super) use super::forgetting::{NumberErasure, forget_in_change, forget_in_receipt};
+    pub(super) use super::guards::Guard;
+    pub(super) use super::run::{check_lock, id_candidates};
+    pub(super) use super::schedules::may_fire;
+    pub(super) use super::shared_runs::{DrawReadiness, HOUR, check_draw, next_draw_time, next_rows, owns_rows};
+}
+
+pub use approvals::{Approval, ApprovalRuleStore, ApprovalUse, KeptApproval, KeptApprovalRule, Plan, PlanStore};
+pub use bounds::{Bound, Bounds, CAPPED, ContactHistory, share_budget};
 pub use copies::{Copies, ListReader, NewCopies, StrayCopies};
-pub use damage::{DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule, RecordKind};
+pub use envelope::{EnvelopeReader, EnvelopeRecord, EnvelopeSummary, Intent, Ownership, Permit, SentRow, Settlement};
 pub use error::LedgerError;
-pub use event::{AskedRow, Author, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent};
-pub use forgetting::{ForgetOrder, Forgetting};
-pub use hold::CampaignLock;
-pub use left_out::ExcludedRows;
-pub use notification::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
-pub use number_set::{NumberKey, NumberSet};
-pub use pace::{AccountRateLimit, Reservation, SlotWait, WaitReason, halve_share, recover_share};
-pub use parts::BilledParts;
-pub use plans::{Approval, ApprovalUse, KeptApproval, Plan, PlanStore};
-pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
-pub use question_pace::QuestionPermit;
-pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
-pub use record::{
-    Claim, EnvelopeRecord, EnvelopeSummary, Epoch, Intent, Lease, MessageOrigin, NewRun, Ownership, Permit, Run,
-    RunEnd, RunId, RunProgress, SentRow, Settlement,
+pub use events::{AskedRow, Author, Judgement, NewRowEvent, RetriedRow, RetryOrder, RowChange, RowEvent, RowEvents};
+pub use excluded_rows::ExcludedRows;
+pub use forgetting::{ForgetOrder, Forgetting, NumberKey, NumberSet};
+pub use guards::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
+pub use maintenance::{
+    Backup, CopiedLedger, DamagedOccurrence, DamagedPlan, DamagedRecord, DamagedRun, DamagedSchedule,
+    LedgerMaintenance, RecordKind,
 };
-pub use repeat_guard::{REPEAT_WINDOW, RepeatCheck, RepeatGuard, RepeatPlace};
-pub use row_events::{Judgement, RowEvents};
-pub use row_state::{Attempt, RowActivities, RunActivity};
-pub use row_states::{RowStates, StateCounts};
-pub use rules::share_budget;
-pub use run_filter::RunFilter;
+pub use notifications::{NewNotification, Notification, NotificationOutcome, NotificationQueue};
+pub use postgres::{PostgresAddress, PostgresAddressError, PostgresLedger};
+pub use rate_limit::{
+    AccountRateLimit, Allowance, QuestionPermit, Reservation, SlotWait, WaitReason, halve_share, recover_share,
+};
+pub use receipts::{KeptReceipt, NewReceipt, ReceiptOutcome, ReceiptReader, ReceiptStore, RowReceipts};
+pub use row_state::{Attempt, BilledParts, RowActivities, RowStates, RunActivity, StateCounts};
+pub use run::{
+    CampaignLock, Claim, Epoch, Lease, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, StopKind,
+};
 pub use schedules::{ActiveSchedule, OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, ScheduleStore};
-pub use share::{ShardDraw, ShardHolder, ShardStore, ShardWorker, Sharding};
+pub use shared_runs::{
+    BlockIds, BlockRequest, DrawOutcome, DrawRefusal, RowBlock, RowSpan, ShardDraw, ShardHolder, ShardStore,
+    ShardWorker, Sharding, SharedRun,
+};
 pub use sqlite::SqliteLedger;
-pub use stop::StopKind;
 pub use suppression::{
     Additions, EntryRemoval, OPTED_OUT, OptOut, OptOutPage, OptOutReach, OptOutRemoval, OptOutScope, SuppressedNumbers,
     SuppressionList, SuppressionPolicy, import_source,
 };
-pub use upkeep::LedgerMaintenance;
-pub use walk::EnvelopeReader;
+
+// Earlier names of these modules, until the adapters use the new ones.
+use self::{
+    earlier_versions as earlier_chains, earlier_versions as earlier_words, encoding as checksum, encoding as pack,
+    guards as repeat_guard, high_water_mark as mark, rate_limit as question_pace, run as hold,
+};
 
 use std::future::Future;
 use std::ops::RangeInclusive;
@@ -100,12 +101,12 @@ use roaring::RoaringBitmap;
 use crate::domain::MessageId;
 pub use crate::domain::{CANCELLED, CANCELLED_EARLIER, ENDED_EARLY, EXPIRED, REPLACED, RowState};
 
-/// A boxed future of a ledger operation: the disk is an edge where one indirection does not matter.
+/// The boxed future of a ledger operation. Its indirection does not matter beside the disk.
 pub type LedgerFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LedgerError>> + Send + 'a>>;
 
-/// Everything durable that a run needs.
+/// The port to everything durable that a run needs.
 ///
-/// A returned `Ok` means that the change survives a power loss.
+/// `Ok` means that the change survives a power loss.
 pub trait Ledger:
     ReceiptStore
     + ScheduleStore
@@ -119,156 +120,155 @@ pub trait Ledger:
     + ShardStore
     + LedgerMaintenance
 {
-    /// Creates a run, gives it the next number of its campaign, and reserves identifiers for its rows.
+    /// Creates a run with the next number of its campaign, and reserves identifiers for its rows.
     ///
-    /// The run is not open until [`Ledger::open_run`] was called: its frozen copies are not in place yet.
+    /// The run is not open until [`Ledger::open_run`] is called, because its frozen copies are not in place yet.
     fn create_run<'a>(&'a self, new: &'a NewRun) -> LedgerFuture<'a, Run>;
 
     /// Opens a created run, and ends the unfinished run that it replaces.
     fn open_run(&self, run: RunId, replaced: Option<RunId>) -> LedgerFuture<'_, ()>;
 
-    /// Ends an unfinished run as it is: nothing of it is sent any more.
+    /// Ends an unfinished run as it is. No more of its messages are sent.
     fn retire_run(&self, run: RunId) -> LedgerFuture<'_, ()>;
 
-    /// Keeps for these runs that they are of this campaign file.
+    /// Records the campaign file of these runs.
     fn set_campaign_file(&self, runs: Vec<RunId>, file: String) -> LedgerFuture<'_, ()>;
 
-    /// Records that the results of a run are in this file now.
+    /// Records the results file of a run.
     fn set_results_file(&self, run: RunId, results: String) -> LedgerFuture<'_, ()>;
 
-    /// The runs that are wanted of those that were opened, oldest first.
+    /// The opened runs that match the filter, oldest first.
     fn list_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Run>>;
 
-    /// The same, for lists that people look at: a damaged record does not hide the others.
+    /// Like [`Ledger::list_runs`], for display: a damaged record does not hide the others.
     ///
-    /// What decides about sending uses [`Ledger::runs`], which refuses to answer without the damaged one.
+    /// Decisions about sending use [`Ledger::list_runs`], which fails if a record is damaged.
     fn list_stored_runs(&self, wanted: RunFilter) -> LedgerFuture<'_, Vec<Result<Run, DamagedRun>>> {
         Box::pin(async move { Ok(self.list_runs(wanted).await?.into_iter().map(Ok).collect()) })
     }
 
-    /// The run that gave a message this identifier, and the row: by ranges, so nothing is kept per message.
+    /// The run and row of a message identifier. The lookup uses ranges, so nothing is stored per message.
     fn find_message(&self, id: MessageId) -> LedgerFuture<'_, Option<MessageOrigin>>;
 
-    /// Takes a campaign on an account, before anybody looks who has a message of it; nothing while another process has it.
+    /// Locks a campaign of an account, before the guard is read. `None` if another process has the lock.
     fn acquire_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>>;
 
-    /// Whether some process has a campaign on an account.
+    /// Whether a process has locked a campaign of an account.
     fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// Since when a process has a campaign on an account, as far as the ledger knows.
+    /// When a campaign of an account was locked, if the ledger knows.
     fn find_lock_time<'a>(&'a self, _campaign: &'a str, _account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Makes room for the copies of a run of what is held; what an interrupted start left for it there is discarded.
-    fn prepare_copies<'a>(&'a self, hold: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>>;
+    /// Prepares copies for a new run of the locked campaign, and discards those of an interrupted start.
+    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>>;
 
-    /// The copies that a run is sent from.
+    /// The frozen copies of a run.
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies>;
 
-    /// The copies that are there of runs that the ledger does not have, by the names of the runs: it was lost, or put back.
+    /// Copies of runs that are missing in the ledger, by run name. They exist if the ledger was lost or restored.
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>>;
 
-    /// Takes the copies of a run that the ledger does not have out of its way, and tells where they are from now on.
+    /// Moves the copies of a run that is missing in the ledger out of the way, and returns their new location.
     fn set_copies_aside<'a>(&'a self, run: &'a str) -> LedgerFuture<'a, String>;
 
-    /// Takes a run of what is held: whoever had it before has lost it, and what that one had begun is in doubt.
+    /// Claims a run of the locked campaign. The previous owner loses its lease, and its open intents are in doubt.
     ///
-    /// Of a shared run, blocks that some process has stay its own, with what was begun of them.
-    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
+    /// Blocks of a shared run that other processes own stay with them.
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim>;
 
-    /// Takes the next rows of a shared run for this process alone; a run begins where there is none, or none has room.
-    /// What a process that ended had begun of a block in the same place is in doubt from here on.
+    /// Draws the next rows of a shared run for this process, in a new run if there is none with unused rows. Open
+    /// intents of an ended process at the same place are in doubt now.
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome>;
 
-    /// Everything that would refuse such rows now. Nothing is drawn.
+    /// All reasons to refuse such a draw now. Draws nothing.
     fn list_draw_refusals<'a>(
         &'a self,
         shared: &'a SharedRun,
         wanted: BlockRequest,
     ) -> LedgerFuture<'a, Vec<DrawRefusal>>;
 
-    /// The rows of a shared run that some process has.
+    /// The rows of a shared run that processes own.
     fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Records why and how a run ended or paused, and gives it up; nothing if it was lost.
+    /// Records the end or pause of a run and releases the lease. Does nothing if the lease was lost.
     fn end_run(&self, lease: Lease, end: RunEnd) -> LedgerFuture<'_, ()>;
 
-    /// Records an intent, unless the run was lost or somebody asked it to stop, and gives its envelope the next number of
-    /// the run; takes from the account's pace.
+    /// Records an intent, assigns the envelope's number and takes a slot of the account's rate limit. Refused if the
+    /// lease was lost or a stop was requested.
     ///
-    /// Where somebody of it opted out since the run was planned, it records instead that those rows are left out; so also
-    /// where somebody got as many messages as a cap of the intent allows. Where it
-    /// would go over a bound of the intent, it records nothing and tells how much of it would not.
+    /// If recipients opted out since the run was planned, or reached a cap, it records instead that their rows are
+    /// skipped. If the envelope exceeds a bound, it records nothing and returns how many rows fit.
     fn begin_envelope(&self, intent: Intent) -> LedgerFuture<'_, Permit>;
 
-    /// Whether an envelope that was begun by this right may still leave, as far as this process knows without asking: looked
-    /// at once more before its first byte, since a process may have slept between.
+    /// Whether an envelope may still be sent under this lease, without asking the storage. Checked again right before
+    /// the first byte, because the process may have been suspended.
     fn may_still_send(&self, _lease: Lease) -> bool {
         true
     }
 
-    /// Records what became of an envelope, whoever has the run by now: an answer is evidence.
+    /// Records the outcome of an envelope, whichever process owns the run: an answer is evidence.
     fn settle_envelope(&self, settlement: Settlement) -> LedgerFuture<'_, ()>;
 
-    /// Asks whoever has a run to stop after what is in flight; `false` takes the request back.
+    /// Requests that the owner of a run stops after the requests in flight. `false` withdraws the request.
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()>;
 
-    /// Whether whoever has a run is asked to stop.
+    /// Whether a stop of a run is requested.
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool>;
 
-    /// Halves the account's pace after the gateway asked to slow down; nothing is sent before the wait is over.
+    /// Halves the account's rate after the gateway asked to slow down. Nothing is sent before the wait is over.
     fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()>;
 
-    /// Takes room for `count` questions from the account's pace, and tells how long to wait.
+    /// Takes slots for `count` questions from the account's rate limit, and returns the wait.
     fn reserve_rate<'a>(&'a self, account: &'a Allowance, count: u32) -> LedgerFuture<'a, SlotWait>;
 
-    /// Takes room for one question of an assistant, if it leaves within `longest`. While messages are sent through the
-    /// account, all such questions together have a tenth of its rate.
+    /// Takes a slot for one question of an assistant, if it can leave within `longest`. While the account sends
+    /// messages, all such questions together get a tenth of its rate.
     fn reserve_question<'a>(&'a self, account: &'a Allowance, longest: Duration) -> LedgerFuture<'a, QuestionPermit>;
 
-    /// Removes drawn rows from the count of their hour: the gateway did not accept the key that they were drawn for.
+    /// Excludes a drawn block from the hourly count, because the gateway rejected the key.
     fn uncount_block(&self, lease: Lease) -> LedgerFuture<'_, ()>;
 
-    /// The envelopes of a run without their rows, in the order of their numbers.
+    /// The row ranges of the envelopes of a run, ordered by number.
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>>;
 
-    /// The envelopes of a run with numbers in this range, whole, in the order of their numbers.
+    /// The envelopes of a run with these numbers, in order.
     fn load_envelopes(&self, run: RunId, numbers: RangeInclusive<u32>) -> LedgerFuture<'_, Vec<EnvelopeRecord>>;
 
-    /// The body of an envelope's answer, where one was kept for a person to look at.
+    /// The body of an envelope's answer, if it was kept for a manual review.
     fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>>;
 
-    /// The rows of a run that are never sent, with the reason.
+    /// The rows of a run that are never sent, with reasons.
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows>;
 
-    /// The numbers that have an operation in one of these runs.
+    /// The numbers with a message in one of these runs.
     fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet>;
 
-    /// The rows of a run that have an operation; none of a purged run.
+    /// The rows of a run that have a message. Empty for a purged run.
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap>;
 
-    /// Records what was learnt or decided about rows, unless the run was lost. One that plans a row again opens the run.
+    /// Records events of rows, unless the lease was lost. An event that plans a row again opens the run.
     fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership>;
 
-    /// Reserves identifiers for an order and has its rows sent as new messages, unless the run was lost.
+    /// Reserves identifiers for a retry order and plans its rows as new messages, unless the lease was lost.
     fn retry_rows(&self, lease: Lease, order: RetryOrder) -> LedgerFuture<'_, Ownership>;
 
-    /// What was learnt or decided about rows of a run, in the order in which it was recorded.
+    /// The events of a run, in the order of their recording.
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>>;
 
-    /// Keeps how often rows were asked about; what is told of a row takes the place of what was told before.
+    /// Stores how often rows were asked about, replacing earlier entries of the same rows.
     fn keep_asked_rows(&self, run: RunId, rows: Vec<AskedRow>) -> LedgerFuture<'_, ()>;
 
     /// How often the rows of a run were asked about.
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>>;
 
-    /// The host that a profile had when it was first used; remembers `host` if there is none. Loopback is remembered by the
-    /// first run through it, so that this costs no commit there.
+    /// The host of a profile at its first use. Remembers `host` if there is none. Loopback is remembered with the first
+    /// run, so this call needs no commit for it.
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String>;
 
     /// Remembers another host for a profile.

@@ -1,4 +1,4 @@
-//! Receipts of messages, and what they make of a message's state. Pure but for the walk over them.
+//! Receipts: delivery status by webhook or inquiry, and the secrets that verify webhooks.
 
 use std::ops::Range;
 
@@ -7,89 +7,89 @@ use jiff::Timestamp;
 use super::{Ledger, LedgerError, LedgerFuture, OptOut, RunId, StateCounts};
 use crate::domain::{Addressee, DeliveryState, Receipt, ReceiptSource, Row};
 
-/// A receipt about a message of a run.
+/// A receipt to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewReceipt {
     /// The run.
     pub run: RunId,
     /// The row.
     pub row: Row,
-    /// The order whose identifier it names; nothing for the run's own.
+    /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
-    /// What it tells.
+    /// The receipt.
     pub receipt: Receipt,
     /// The opt-out in its replies. It is recorded even if the receipt is not stored.
     pub opt_out: Option<OptOut>,
 }
 
-/// A receipt that the ledger keeps.
+/// A stored receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptReceipt {
-    /// The order whose identifier it names; nothing for the run's own.
+    /// The retry order of its identifier. `None` for identifiers of the run itself.
     pub order: Option<u32>,
-    /// When it came, in whole milliseconds.
+    /// When it arrived, in whole milliseconds.
     pub at: Timestamp,
-    /// What it tells.
+    /// The receipt.
     pub receipt: Receipt,
 }
 
-/// A row with its receipts, in the order in which they came.
+/// A row with its receipts, in order of arrival.
 pub type RowReceipts = (Row, Vec<KeptReceipt>);
 
-/// What the ledger did with a receipt.
+/// The result of storing a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiptOutcome {
     /// It is stored.
     Stored,
-    /// It repeats a stored receipt, or its message has as many as are stored; only its opt-out was recorded.
+    /// It repeats a stored receipt, or its message has the maximum number of receipts. Only its opt-out is recorded.
     Known,
 }
 
-/// The receipts of the rows of a run.
+/// The receipts of a ledger.
 pub trait ReceiptStore {
-    /// Stores receipts, whichever process has their runs: they are evidence. The same commit records every opt-out in them,
-    /// also those of receipts that are not stored. Returns one reception for each receipt, in order.
+    /// Stores receipts, whichever process owns their runs: they are evidence. The same commit records all opt-outs,
+    /// even those of receipts that are not stored. Returns one outcome per receipt, in order.
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
-    /// Keeps by which check values the secrets are known that webhooks to an address are verified with.
+    /// Stores the check values of the secrets that verify webhooks to an address.
     fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()>;
 
-    /// The check values of the secrets that webhooks to an address are verified with; none where nobody ever took any.
+    /// The check values of the secrets that verify webhooks to an address. Empty if none were stored.
     fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
 
-    /// Keeps what the rows of a run come to, as they were counted when it had so many receipts.
+    /// Stores the counts of a run, which include `receipts` receipts.
     fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;
 
-    /// Keeps what a projection made of all rows of a run, so that nobody has to make it again; the ledger does not read it,
-    /// and may keep nothing.
+    /// Stores the figures that a projection calculated from all rows of a run, as a cache. The ledger does not
+    /// interpret them and may discard them.
     fn keep_figures(&self, _run: RunId, _figures: Vec<u8>) -> LedgerFuture<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// What was last kept of that, however old it is.
+    /// The last stored figures, however old.
     fn load_figures(&self, _run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Whom a row of a run was sent to; nothing for a row without an envelope.
+    /// The addressee of a row. `None` for a row without an envelope.
     fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>>;
 
-    /// The receipts about rows of a run that are in this range, by row; of each row in the order in which they came.
+    /// The receipts of rows in this range, by row and in order of arrival.
     fn load_receipts(&self, run: RunId, rows: Range<u32>) -> LedgerFuture<'_, Vec<RowReceipts>>;
 }
 
 impl KeptReceipt {
-    /// When the status changed, as well as that is known.
+    /// When the status changed, as precisely as known.
     #[must_use]
     pub fn reported_at(&self) -> Timestamp {
         self.receipt.updated.unwrap_or(self.at)
     }
 }
 
-/// The most receipts that are stored for one message, apart from those that change its state.
+/// The maximum number of stored receipts per message, apart from those that change its state.
 const MAX_RECEIPTS: usize = 64;
 
-/// Adds a receipt to those of its row, unless it tells what is known.
+/// Adds a receipt to its row, unless it is a repeat.
 pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> ReceiptOutcome {
     let same: Vec<&KeptReceipt> = kept.iter().filter(|known| known.order == new.order).collect();
     let known = same.iter().any(|known| known.receipt == new.receipt);
@@ -101,10 +101,11 @@ pub(super) fn add_receipt(kept: &mut Vec<KeptReceipt>, new: KeptReceipt) -> Rece
     ReceiptOutcome::Stored
 }
 
-/// Whether a receipt may change the state of a message that has these: none of them reports the same of the same channel.
+/// Whether a receipt may change the state of a message with these receipts, because none of them reports the same for
+/// the same channel.
 fn adds_news(same: &[&KeptReceipt], new: &Receipt) -> bool {
     let arrival = new.status.delivery_state();
-    // All other words for a channel are one.
+    // All unknown channel names count as one channel.
     let channel = |receipt: &Receipt| (receipt.channel.is_some(), receipt.known_channel());
     let reports = |known: &Receipt| {
         known.status.delivery_state() == arrival
@@ -114,10 +115,10 @@ fn adds_news(same: &[&KeptReceipt], new: &Receipt) -> bool {
     arrival != DeliveryState::Pending && !same.iter().any(|known| reports(&known.receipt))
 }
 
-/// Rows whose receipts are read at once.
+/// How many rows are read at once.
 const ROWS_PER_READ: u32 = 16_384;
 
-/// A walk over the receipts of a run, by row, a few in memory at a time.
+/// Reads the receipts of a run by row, a few at a time.
 pub struct ReceiptReader<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
@@ -126,16 +127,16 @@ pub struct ReceiptReader<'a> {
 }
 
 impl<'a> ReceiptReader<'a> {
-    /// A walk over the receipts of all rows of a run up to this one.
+    /// A reader for the rows of a run up to `last`.
     #[must_use]
     pub fn new(ledger: &'a dyn Ledger, run: RunId, last: Row) -> Self {
         Self { ledger, run, next: 0, last: last.get() }
     }
 
-    /// The receipts of the next rows; nothing after the last.
+    /// The receipts of the next rows. `None` at the end.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub async fn next_receipts(&mut self) -> Result<Option<Vec<RowReceipts>>, LedgerError> {
         if self.next > self.last {
             return Ok(None);
@@ -180,7 +181,11 @@ mod tests {
         assert_eq!(all.iter().filter(|reception| **reception == ReceiptOutcome::Stored).count(), MAX_RECEIPTS);
         let expired = |second| by("viber", receipt(Status::Expired, second));
         assert_eq!(add_receipt(&mut kept, expired(200)), ReceiptOutcome::Stored, "the first failure of a channel");
-        assert_eq!(add_receipt(&mut kept, by("sms", expired(201))), ReceiptOutcome::Stored, "and that of another one");
+        assert_eq!(
+            add_receipt(&mut kept, by("sms", expired(201))),
+            ReceiptOutcome::Stored,
+            "the first failure of another channel"
+        );
         assert_eq!(add_receipt(&mut kept, expired(202)), ReceiptOutcome::Known);
         let mut last = expired(203);
         last.receipt.source = ReceiptSource::AskedLast;
@@ -188,7 +193,7 @@ mod tests {
         assert_eq!(add_receipt(&mut kept, receipt(Status::Read, 204)), ReceiptOutcome::Stored);
         let words =
             (0..99).filter(|n| add_receipt(&mut kept, by(&format!("w{n}"), expired(300))) == ReceiptOutcome::Stored);
-        assert_eq!(words.count(), 1, "unknown words for a channel are not counted apart");
+        assert_eq!(words.count(), 1, "unknown channel names count as one channel");
         assert_eq!(
             add_receipt(&mut kept, receipt(Status::Expired, 301)),
             ReceiptOutcome::Stored,

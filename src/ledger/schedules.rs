@@ -1,86 +1,86 @@
-//! The armed schedules and their occurrences, as the ledger keeps them.
+//! Active schedules and their occurrences in the ledger.
 
 use jiff::Timestamp;
 
 use super::{DamagedOccurrence, DamagedSchedule, LedgerFuture, NewRun, Run, RunId};
 
-/// A campaign that runs by itself, as it was armed.
+/// An active schedule, as activated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveSchedule {
-    /// The campaign's name, which is the schedule's.
+    /// The name of the campaign and of the schedule.
     pub name: String,
-    /// The campaign file, from the root.
+    /// The campaign file, relative to the root.
     pub file: String,
     /// The digest of the campaign file and its texts.
     pub digest: String,
     /// The gateway's profile.
     pub gateway: String,
-    /// The addresses that the profile had.
+    /// The addresses of the profile.
     pub addresses: String,
-    /// The account behind it.
+    /// The account of the profile.
     pub account: String,
-    /// Who armed it.
+    /// Who activated it.
     pub by: String,
-    /// When it was armed.
+    /// When it was activated.
     pub activated_at: Timestamp,
-    /// Only occurrences after this count: it was armed then, or resumed.
+    /// Only occurrences after this moment count: the activation, or the last resumption.
     pub since: Timestamp,
-    /// Whether nothing of it fires until it is resumed.
+    /// Whether it is paused.
     pub paused: bool,
 }
 
-/// Which occurrence it is: what fires at most once.
+/// The identity of an occurrence, which fires at most once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OccurrenceKey {
     /// The schedule.
     pub schedule: String,
-    /// The local time that is meant: `2026-12-01 10:00`.
+    /// The scheduled local time: `2026-12-01 10:00`.
     pub nominal: String,
-    /// The zone whose clocks it is read on.
+    /// The time zone.
     pub zone: String,
 }
 
-/// What became of an occurrence.
+/// The outcome of an occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutcome {
-    /// A run began.
+    /// It started this run.
     Fired(RunId),
-    /// It was left out, for this reason.
+    /// It was skipped for this reason.
     Skipped(String),
 }
 
-/// An occurrence that fired or was left out.
+/// A recorded occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OccurrenceRecord {
-    /// Which one.
+    /// Its identity.
     pub key: OccurrenceKey,
     /// Its moment.
     pub at: Timestamp,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: OccurrenceOutcome,
 }
 
-/// The part of the ledger that is about what runs by itself.
+/// Schedules and occurrences in a ledger.
 pub trait ScheduleStore: Send + Sync {
-    /// Keeps a schedule as armed, in the place of one of the same name.
+    /// Stores an active schedule and replaces one with the same name.
     fn activate_schedule(&self, schedule: ActiveSchedule) -> LedgerFuture<'_, ()>;
 
-    /// What is armed, by name. A damaged record does not hide the others.
+    /// The active schedules by name. A damaged record does not hide the others.
     fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>>;
 
-    /// Has nothing of a schedule fire until it is resumed; whether there is one.
+    /// Pauses a schedule. Returns whether it exists.
     fn pause_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// Has occurrences after this moment fire again; whether there is such a schedule.
+    /// Resumes a schedule for occurrences after `since`. Returns whether it exists.
     fn resume_schedule<'a>(&'a self, name: &'a str, since: Timestamp) -> LedgerFuture<'a, bool>;
 
-    /// Forgets a schedule, and keeps its occurrences: none of them ever fires again. Whether there was one.
+    /// Removes a schedule and keeps its occurrences, which never fire again. Returns whether it existed.
     fn deactivate_schedule<'a>(&'a self, name: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// Creates a run as [`Ledger::create_run`] does and records that it is of this occurrence, in one transaction.
+    /// Creates a run like [`Ledger::create_run`] and records it for this occurrence, in one transaction.
     ///
-    /// Nothing if the occurrence has its record already, unless that is of a run that was never opened: nothing of it was
-    /// ever sent, and whoever holds the campaign knows that nobody is about to.
+    /// `None` if the occurrence is already recorded, unless its run was never opened. Such a run sent nothing, and the
+    /// caller's campaign lock ensures that no process is about to open it.
     ///
     /// [`Ledger::create_run`]: super::Ledger::create_run
     fn fire_occurrence<'a>(
@@ -90,11 +90,11 @@ pub trait ScheduleStore: Send + Sync {
         at: Timestamp,
     ) -> LedgerFuture<'a, Option<Run>>;
 
-    /// Records that an occurrence was left out; whether it had no record before.
+    /// Records that an occurrence was skipped. Returns whether it had no record before.
     fn skip_occurrence<'a>(&'a self, key: &'a OccurrenceKey, at: Timestamp, reason: &'a str) -> LedgerFuture<'a, bool>;
 
-    /// Records that an occurrence was left out whose run was never opened; whether that was its record. Only whoever holds
-    /// the campaign knows that nobody is about to open it.
+    /// Records that an occurrence was skipped although it has a run that was never opened. Returns whether that was its
+    /// record. The caller's campaign lock ensures that no process is about to open the run.
     fn abandon_occurrence<'a>(
         &'a self,
         key: &'a OccurrenceKey,
@@ -102,8 +102,7 @@ pub trait ScheduleStore: Send + Sync {
         reason: &'a str,
     ) -> LedgerFuture<'a, bool>;
 
-    /// The last occurrences of a schedule that were not after this moment, so many at most, the last first. A damaged record
-    /// does not hide the others.
+    /// The latest occurrences of a schedule up to a moment, latest first. A damaged record does not hide the others.
     fn list_occurrences<'a>(
         &'a self,
         schedule: &'a str,
@@ -111,9 +110,18 @@ pub trait ScheduleStore: Send + Sync {
         latest: u32,
     ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>>;
 
-    /// The occurrence that a run is of; nothing if it is of none.
+    /// The occurrence of a run, if it has one.
     fn find_run_occurrence(&self, run: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>>;
 
-    /// What became of an occurrence; nothing if it has no record.
+    /// The outcome of an occurrence. `None` if it is not recorded.
     fn find_occurrence<'a>(&'a self, key: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>>;
+}
+
+/// Whether an occurrence may start a run: it is not recorded, or its run was never opened and therefore sent nothing.
+pub(in crate::ledger) fn may_fire(recorded: Option<&OccurrenceOutcome>, was_opened: bool) -> bool {
+    match recorded {
+        None => true,
+        Some(OccurrenceOutcome::Fired(_)) => !was_opened,
+        Some(OccurrenceOutcome::Skipped(_)) => false,
+    }
 }

@@ -1,6 +1,6 @@
-//! The suppression list: who opted out of what, since when, and what that holds back.
+//! The suppression list: opt-outs, their scope and the numbers that they suppress.
 //!
-//! A record is added and may be taken back later, but is never deleted: who was on the list when stays known.
+//! Records are never deleted. A removed opt-out stays in the history.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use jiff::Timestamp;
 use super::{Lease, LedgerFuture, NumberSet, Ownership};
 use crate::domain::{Addressee, Phone, Purpose, Row};
 
-/// Why a row is skipped whose number is on the suppression list.
+/// The skip reason for suppressed numbers.
 pub const OPTED_OUT: &str = "opted out";
 
-/// What somebody opted out of.
+/// What an opt-out covers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OptOutScope {
-    /// Everything that is marketing.
+    /// All marketing messages.
     Everything,
-    /// One campaign, by its name.
+    /// One campaign, by name.
     Campaign(Arc<str>),
 }
 
@@ -29,7 +29,7 @@ impl OptOutScope {
         campaign.map_or(OptOutScope::Everything, |name| OptOutScope::Campaign(name.into()))
     }
 
-    /// The campaign, if it is one.
+    /// The campaign, if the scope is one campaign.
     #[must_use]
     pub fn campaign(&self) -> Option<&str> {
         match self {
@@ -40,7 +40,7 @@ impl OptOutScope {
 }
 
 impl fmt::Display for OptOutScope {
-    /// As files and programs have it; a colon is in no campaign's name.
+    /// The form in files and JSON. Campaign names contain no colon.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OptOutScope::Everything => f.write_str("everything"),
@@ -49,17 +49,17 @@ impl fmt::Display for OptOutScope {
     }
 }
 
-/// Through which gateways an opt-out holds.
+/// The gateways that an opt-out applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OptOutReach {
-    /// Through all.
+    /// All gateways.
     AllGateways,
-    /// Through those on loopback alone: one of them told of it, and there nobody is a real person.
+    /// Gateways on loopback. A loopback gateway reported the opt-out, and it does not have real recipients.
     LoopbackGateways,
 }
 
 impl OptOutReach {
-    /// Its name in files and for programs.
+    /// The name in files and JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -68,67 +68,67 @@ impl OptOutReach {
         }
     }
 
-    /// The reach of that name.
+    /// The reach with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         [OptOutReach::AllGateways, OptOutReach::LoopbackGateways].into_iter().find(|reach| reach.name() == name)
     }
 }
 
-/// Somebody who opted out.
+/// An opt-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOut {
-    /// Who.
+    /// The number.
     pub who: Addressee,
-    /// Out of what.
+    /// What it covers.
     pub scope: OptOutScope,
-    /// Through which gateways that holds.
+    /// The gateways that it applies to.
     pub reach: OptOutReach,
-    /// Why, in words.
+    /// The reason, as text.
     pub reason: Arc<str>,
-    /// Who or what told of it: a person, a file, a reply.
+    /// The source: a person, a file or a reply.
     pub source: Arc<str>,
-    /// Since when.
+    /// When the recipient opted out.
     pub at: Timestamp,
 }
 
-/// What separates the parts of the source of an import: the file, who imported it, and when.
+/// Separates the parts of an import's source: file, author and time.
 const SOURCE_PARTS: &str = ", ";
 
-/// The source of the opt-outs that an import of a file adds. Earlier versions wrote it without the time.
+/// The source of opt-outs from an imported file. Earlier versions omit the time.
 #[must_use]
 pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
     [file, by, &format!("{at:.3}")].join(SOURCE_PARTS)
 }
 
 impl OptOut {
-    /// Whether an import of a file added it.
+    /// Whether it was imported from a file.
     #[must_use]
     pub fn is_imported(&self) -> bool {
         self.source.contains(SOURCE_PARTS)
     }
 
-    /// Whether an import added it whose source is this, or begins with these parts, such as the name of the file alone.
+    /// Whether it was imported from this source. The source can be shortened to its first parts, such as the file name.
     #[must_use]
     pub fn is_from_import(&self, source: &str) -> bool {
         let rest = self.source.strip_prefix(source).filter(|_| self.is_imported() && !source.is_empty());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SOURCE_PARTS))
     }
 
-    /// Whether it takes the place of one that is on the list: an opt-out that a recipient or an operator told of by itself
-    /// outlives the import that had the number too.
+    /// Whether it replaces a listed opt-out. An opt-out by a recipient or operator replaces an imported one, so it
+    /// outlives the import.
     #[must_use]
     pub fn replaces(&self, known: &OptOut) -> bool {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
 
-    /// Whether it is about the same as another one, so that one of them is enough.
+    /// Whether it covers the same as another opt-out, so that one is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
-    /// Whether it holds back what a campaign sends, through a gateway on loopback or another one.
+    /// Whether it applies to messages of a campaign through a gateway, on loopback or not.
     #[must_use]
     pub fn applies_to(&self, campaign: &str, loopback: bool) -> bool {
         let meant = self.scope.campaign().is_none_or(|name| name == campaign);
@@ -136,29 +136,29 @@ impl OptOut {
     }
 }
 
-/// What of the list a run heeds.
+/// How the suppression list applies to a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionPolicy {
-    /// What its messages are for: one for service is held back by nobody.
+    /// The purpose of its messages. Service messages are never suppressed.
     pub purpose: Purpose,
-    /// Whether its gateway is on loopback, so that what such gateways told holds for it.
+    /// Whether its gateway is on loopback, so that opt-outs of loopback gateways apply.
     pub loopback: bool,
-    /// The version of the list under which it was planned.
+    /// The version of the list at planning time.
     pub version: u64,
 }
 
 impl SuppressionPolicy {
-    /// What messages for service heed: nothing.
+    /// The policy of service messages, which ignore the list.
     pub const NONE: SuppressionPolicy = SuppressionPolicy { purpose: Purpose::Service, loopback: false, version: 0 };
 
-    /// Whether an opt-out holds back what a run of this campaign sends.
+    /// Whether an opt-out suppresses messages of a campaign under this policy.
     #[must_use]
     pub fn is_suppressed_by(&self, campaign: &str, opt_out: &OptOut) -> bool {
         self.purpose.is_marketing() && opt_out.applies_to(campaign, self.loopback)
     }
 }
 
-/// The numbers that are held back, as the list stands at a version.
+/// The suppressed numbers at a version of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuppressedNumbers {
     /// The version.
@@ -167,79 +167,79 @@ pub struct SuppressedNumbers {
     pub numbers: NumberSet,
 }
 
-/// What came of adding to the list.
+/// The result of adding opt-outs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
-    /// How many are new on it.
+    /// The number of new opt-outs.
     pub added: u64,
-    /// Those of a few that were on it already, as they stand there; of many only how many.
+    /// The existing opt-outs, as listed. Empty for large additions.
     pub known: Vec<OptOut>,
-    /// How many were on it already.
+    /// The number of existing opt-outs.
     pub already: u64,
 }
 
 impl Additions {
-    /// The most that are told one by one.
+    /// The largest addition whose existing opt-outs are returned.
     pub const MAX_LISTED: usize = 100;
 }
 
-/// What is taken off the list.
+/// A removal of a number from the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptOutRemoval {
     /// The number.
     pub phone: Phone,
-    /// Out of what; whatever it is where there is nothing.
+    /// The scope to remove. `None` removes all scopes.
     pub scope: Option<OptOutScope>,
-    /// Who has it taken off.
+    /// The author of the removal.
     pub by: Arc<str>,
-    /// Why, in words.
+    /// The reason, as text.
     pub why: Option<Arc<str>>,
 }
 
-/// Entries that are taken off the list together.
+/// A removal of several entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRemoval {
-    /// The entries, as they stand on the list.
+    /// The entries, as listed.
     pub entries: Vec<OptOut>,
-    /// Who has them taken off.
+    /// The author of the removal.
     pub by: Arc<str>,
-    /// Why, in words.
+    /// The reason, as text.
     pub why: Option<Arc<str>>,
 }
 
-/// A part of the list, in the order in which it was added to.
+/// A page of the list, in order of addition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OptOutPage {
-    /// Who opted out, and has not been taken off.
+    /// The active opt-outs.
     pub entries: Vec<OptOut>,
-    /// Behind what the next part begins; nothing at the end.
+    /// The cursor of the next page. `None` at the end.
     pub next: Option<i64>,
 }
 
-/// The suppression list, as a part of the ledger.
+/// The suppression list of a ledger.
 pub trait SuppressionList: Send + Sync {
-    /// Puts all of these on the list, or none; the list has another version where that changed it.
+    /// Adds all of these opt-outs or none. A change raises the version of the list.
     fn add_opt_outs(&self, opt_outs: Vec<OptOut>) -> LedgerFuture<'_, Additions>;
 
-    /// Takes a number off the list, and tells what was taken off; the list has another version where that changed it.
+    /// Removes a number from the list, and returns the removed opt-outs. A change raises the version of the list.
     fn remove_opt_outs(&self, removal: OptOutRemoval) -> LedgerFuture<'_, Vec<OptOut>>;
 
-    /// What adding these would come to; changes nothing. None are told one by one.
+    /// The result of adding these opt-outs, without a change. Existing ones are counted but not returned.
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions>;
 
-    /// Takes these entries off the list, as far as they are on it unchanged, and tells how many were.
+    /// Removes entries that are still unchanged, and returns their number.
     fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64>;
 
-    /// The numbers that are held back from a campaign, through a gateway on loopback or another one.
+    /// The numbers that are suppressed for a campaign, through a gateway on loopback or not.
     fn load_suppressed_numbers<'a>(&'a self, campaign: &'a str, loopback: bool) -> LedgerFuture<'a, SuppressedNumbers>;
 
-    /// Leaves out rows of a run for a reason that the ledger does not know of itself, unless the run was lost. Such rows have
-    /// no attempt, or one that proved to be none.
+    /// Skips rows of a run for a given reason, unless the lease was lost. The rows have no attempt, or one that was
+    /// proven not sent.
     fn skip_rows(&self, lease: Lease, rows: Vec<Row>, reason: &'static str) -> LedgerFuture<'_, Ownership>;
 
-    /// How a number is on the list, forgotten or not.
+    /// The opt-outs of a number, forgotten or not.
     fn find_opt_outs(&self, phone: Phone) -> LedgerFuture<'_, Vec<OptOut>>;
 
-    /// Who is on the list: so many at most, from behind what the part before ended with.
+    /// A page of at most `at_most` opt-outs after a cursor.
     fn list_opt_outs(&self, behind: Option<i64>, at_most: u32) -> LedgerFuture<'_, OptOutPage>;
 }

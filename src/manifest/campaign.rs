@@ -1,5 +1,7 @@
-//! A campaign file, understood.
+//! The types of a campaign file, its variants, and the gaps that errors leave in it.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,58 +11,62 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
+use super::document::ConfigSection;
+use super::keys::VARIANT_KEYS;
 use super::notify::{NotificationMethod, NotifySettings};
 use super::profile::Profile;
+use super::yaml::Node;
 use super::{
-    CampaignPath, Gaps, Holdout, MessageVariant, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline,
-    SendingWindow, SourceMap, SuppressionFile, TableFile, TextFolders, WindowZone,
+    CampaignPath, PastRecipients, Percentage, Rate, RecipientSource, SendingDeadline, SendingWindow, SourceMap,
+    SuppressionFile, TableFile, TextFolders, WindowZone,
 };
 use crate::calendar::{DailyLimits, Schedule};
 use crate::domain::{
     Budget, Endpoint, FrequencyCap, Language, ListFormat, MessageContent, NamedTemplate, Purpose, Region,
+    VariantAllocation,
 };
 
-/// The name of the built-in gateway: the sandbox, in-process.
+/// The name of the built-in gateway, the in-process sandbox.
 pub const SANDBOX: &str = "sandbox";
 
-/// A campaign, valid as far as its file and its text files alone show.
+/// A campaign, valid as far as its file and its text files show.
 #[derive(Clone, Debug)]
 pub struct Campaign {
-    /// What a run freezes.
+    /// The part that a run freezes.
     pub brief: CampaignBrief,
-    /// Where its recipients come from.
+    /// The source of its recipients.
     pub recipients: RecipientSource,
-    /// How that file is written, as far as the campaign says it.
+    /// The format of the list, as far as the campaign defines it.
     pub form: ListFormat,
-    /// Whom nothing is sent to, besides those whom the ledger knows; may change between two starts of a run.
+    /// Opted-out numbers besides those in the ledger; can change between two starts of a run.
     pub suppress: Vec<SuppressionFile>,
-    /// The tables that its texts look something up in.
+    /// The lookup tables of its texts.
     pub data: Vec<TableFile>,
-    /// How it is sent; may change between two starts of a run.
+    /// How it is sent; can change between two starts of a run.
     pub delivery: DeliverySettings,
-    /// The most that its edition may use; may change between two starts of a run.
+    /// The budget of its edition; can change between two starts of a run.
     pub limits: Budget,
-    /// How many messages of its edition leave on a day; may change between two starts of a run.
+    /// The maximum number of messages of its edition per day; can change between two starts of a run.
     pub per_day: Option<DailyLimits>,
-    /// When its messages may leave; may change between two starts of a run.
+    /// The sending window; can change between two starts of a run.
     pub window: Option<SendingWindow>,
-    /// When nothing leaves any more; may change between two starts of a run.
+    /// The end of all sending; can change between two starts of a run.
     pub until: Option<SendingDeadline>,
-    /// When it runs by itself; may change between two starts of a run.
+    /// The schedule; can change between two starts of a run.
     pub schedule: Option<Schedule>,
-    /// How it is learned what became of messages; may change between two starts of a run.
+    /// How delivery statuses arrive; can change between two starts of a run.
     pub receipts: ReceiptMode,
-    /// Who is told how its live runs went; may change between two starts of a run.
+    /// Notifications about its live runs; can change between two starts of a run.
     pub notify: Option<NotifySettings>,
-    /// Where the results of a live run go.
+    /// The results file of a live run.
     pub results: CampaignPath,
-    /// The day for which it was read: `today` in its texts and in the names of its files.
+    /// The day for which it was read: `today` in its texts and file names.
     pub today: Date,
-    /// The campaign file, as it was named.
+    /// The campaign file, as the user named it.
     pub file: PathBuf,
-    /// Where text files are looked for.
+    /// The folders with its text files.
     pub folders: TextFolders,
-    /// Where its keys and texts stand.
+    /// The locations of its keys and texts.
     pub places: SourceMap,
     /// The wrong parts of its file; a campaign with gaps is never sent.
     pub gaps: Gaps,
@@ -71,57 +77,57 @@ pub struct Campaign {
 pub struct CampaignBrief {
     /// The campaign's name: 1 to 64 of a-z, 0-9 and `-`.
     pub name: String,
-    /// What makes a repeated campaign a new one.
+    /// The text that distinguishes the editions of a repeated campaign.
     pub edition: Option<NamedTemplate>,
-    /// What its messages are for, which decides whether an opt-out holds them back.
+    /// The purpose of its messages, which decides whether opt-outs apply.
     #[serde(default, skip_serializing_if = "Purpose::is_marketing")]
     pub purpose: Purpose,
-    /// The profile's name; [`SANDBOX`] is built in.
+    /// The name of the profile; [`SANDBOX`] is built in.
     pub gateway: String,
     /// The endpoint.
     pub endpoint: Endpoint,
     /// The IANA name of the time zone of local times.
     pub timezone: Option<String>,
-    /// Template names with their columns' headers, in the file's order.
+    /// Names in templates with the headers of their columns, in the file's order.
     pub columns: Vec<(String, String)>,
     /// The region of national numbers.
     pub region: Option<Region>,
     /// The language of amounts and dates in texts. `None` for the language of the region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
-    /// What becomes of a repeated number.
+    /// How repeated numbers are handled.
     pub duplicates: DuplicatePolicy,
-    /// The part of the rows that may be invalid.
+    /// The share of rows that can be invalid.
     pub max_invalid: Percentage,
-    /// Who of the list is meant: an expression over its columns; nothing for everybody.
+    /// The condition that selects recipients, an expression over columns; `None` for all.
     #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<NamedTemplate>,
-    /// Who of the list is left out because of an earlier message.
+    /// The recipients to skip because of an earlier message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exclude: Option<PastRecipients>,
-    /// Whether a list without anybody is fine: there is nobody to send to then.
+    /// Whether the list can be empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_be_empty: bool,
-    /// Constants of the texts, in the file's order.
+    /// The constants of the texts, in the file's order.
     pub vars: Vec<(String, String)>,
-    /// The names of the tables that texts look something up in.
+    /// The names of the lookup tables of its texts.
     #[serde(rename = "data", default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<String>,
-    /// What is said.
+    /// The content of its messages.
     pub content: MessageContent<NamedTemplate>,
-    /// What is tried against each other; nothing where everybody gets `content`.
+    /// The variants of an A/B test; empty if all recipients get `content`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variants: Vec<MessageVariant>,
-    /// Who gets nothing, to compare with.
+    /// The holdout group, which gets no messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holdout: Option<Holdout>,
 }
 
-/// What becomes of a number that stands in the list more than once.
+/// How a number that is in the list more than once is handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DuplicatePolicy {
-    /// Its first row is sent, the others are skipped.
+    /// The first row is sent, the others are skipped.
     #[default]
     Skip,
     /// Nothing is sent.
@@ -130,41 +136,41 @@ pub enum DuplicatePolicy {
     Allow,
 }
 
-/// How fast and how carefully a campaign is sent.
+/// Speed and safety settings of sending.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeliverySettings {
-    /// The most operations in a time; nothing for as many as the profile allows.
+    /// The rate limit; `None` for that of the profile.
     pub rate: Option<Rate>,
-    /// The most operations in an envelope.
+    /// The maximum number of operations in an envelope.
     pub batch: NonZeroU32,
-    /// The most envelopes that wait for their answers.
+    /// The maximum number of envelopes in flight.
     pub in_flight: NonZeroU32,
-    /// How long an answer is waited for.
+    /// The timeout of an answer.
     pub timeout: Duration,
-    /// What becomes of a row in doubt.
+    /// How rows in doubt are handled.
     pub on_in_doubt: InDoubtPolicy,
-    /// How often a number is written to by all campaigns.
+    /// The frequency cap over all campaigns.
     pub cap: Option<FrequencyCap>,
-    /// What stops a run before its end.
+    /// When the circuit breaker stops a run.
     pub stop_after: BreakerSettings,
 }
 
-/// How it is learned what became of messages that were sent.
+/// How delivery statuses are collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReceiptMode {
-    /// The gateway tells it where the profile has `hook`; what it does not tell is asked.
+    /// By webhooks if the profile has `hook`; by requests for everything else.
     #[default]
     Auto,
-    /// The same, and a profile without `hook` is refused.
+    /// The same, but a profile without `hook` is refused.
     Webhook,
-    /// It is asked.
+    /// By requests.
     Poll,
-    /// Nobody wants to know.
+    /// Not at all.
     Off,
 }
 
 impl ReceiptMode {
-    /// Whether messages get an address for webhooks, where there is one.
+    /// Whether messages get a webhook address, if there is one.
     #[must_use]
     pub fn takes_webhooks(self) -> bool {
         matches!(self, ReceiptMode::Auto | ReceiptMode::Webhook)
@@ -185,20 +191,20 @@ impl FromStr for ReceiptMode {
     }
 }
 
-/// What becomes of a row of which nobody knows whether it was sent.
+/// How rows in doubt are handled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InDoubtPolicy {
-    /// It stays in doubt until evidence or a person decides.
+    /// A row stays in doubt until evidence or a person decides.
     #[default]
     Hold,
-    /// It counts as sent once the gateway was asked at the end of a run.
+    /// A row counts as sent after the gateway was asked at the end of a run.
     AssumeSent,
-    /// It is sent again once the gateway surely does not know it; only where a second message does no harm.
+    /// A row is sent again once the gateway definitely does not know it; only if a second message does no harm.
     ResendIfNotFound,
 }
 
 impl InDoubtPolicy {
-    /// The word in campaign files.
+    /// The name in campaign files.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -209,22 +215,22 @@ impl InDoubtPolicy {
     }
 }
 
-/// What stops a run before its end.
+/// The circuit breaker: when a failing run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerSettings {
-    /// Envelopes in a row whose outcome is not known.
+    /// Consecutive envelopes with an unknown outcome.
     pub doubtful_envelopes: NonZeroU32,
-    /// Operations in a row that were rejected with the same text.
+    /// Consecutive operations that were rejected with the same error.
     pub same_error_in_a_row: NonZeroU32,
-    /// The part of the answered operations that may be rejected.
+    /// The share of answered operations that can be rejected.
     pub rejected: Percentage,
-    /// How long a gateway that cannot be reached is tried, where the campaign says it.
+    /// How long an unreachable gateway is retried, if the campaign defines it.
     pub unreachable: Option<Duration>,
 }
 
 impl BreakerSettings {
-    /// How long a gateway that cannot be reached is tried: on this machine not for long, since what does not run there does
-    /// not come back by itself.
+    /// How long an unreachable gateway is retried: not for long on this machine, because a stopped local process does
+    /// not restart on its own.
     #[must_use]
     pub fn unreachable(&self, loopback: bool) -> Duration {
         let default = if loopback { Duration::from_secs(10) } else { Duration::from_secs(30 * 60) };
@@ -233,7 +239,7 @@ impl BreakerSettings {
 }
 
 impl CampaignBrief {
-    /// Whether it is sent to the built-in sandbox, so to nobody.
+    /// Whether it uses the built-in sandbox and reaches nobody.
     #[must_use]
     pub fn is_rehearsal(&self) -> bool {
         self.gateway == SANDBOX
@@ -245,7 +251,7 @@ impl CampaignBrief {
         self.language.or_else(|| self.region.map(Language::for_region)).unwrap_or_default()
     }
 
-    /// The zone of its `timezone`.
+    /// The time zone of the campaign.
     #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC)
@@ -253,31 +259,31 @@ impl CampaignBrief {
 }
 
 impl Campaign {
-    /// Who is told of it through a profile: whom it names, and whom the profile does.
+    /// Notifications of the campaign and of the profile.
     pub fn notify_settings<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c NotifySettings> {
         self.notify.iter().chain(profile.and_then(|profile| profile.notify.as_ref()))
     }
 
-    /// The same campaign without the program that it starts to notify someone.
+    /// The same campaign without its notification command.
     #[must_use]
     pub fn without_notify_command(mut self) -> Self {
         self.notify = self.notify.filter(|notify| !matches!(notify.method, NotificationMethod::Command(_)));
         self
     }
 
-    /// The rate at which it is sent through a profile: its own, at most that of the account; nothing where nobody says one.
+    /// The effective rate limit: the campaign's, at most that of the account; `None` if neither defines one.
     #[must_use]
     pub fn effective_rate(&self, profile: Option<&Profile>) -> Option<Rate> {
         profile.map_or(self.delivery.rate, |profile| self.delivery.limited_by_profile(profile).rate)
     }
 
-    /// The zone of its `timezone`.
+    /// The time zone of the campaign.
     #[must_use]
     pub fn home_zone(&self) -> TimeZone {
         self.brief.home_zone()
     }
 
-    /// The column with the time zones of its recipients, where its window is on their clocks.
+    /// The column with the recipients' time zones, if the window uses it.
     #[must_use]
     pub fn zone_column(&self) -> Option<&str> {
         match &self.window.as_ref()?.zone {
@@ -286,13 +292,13 @@ impl Campaign {
         }
     }
 
-    /// Whether the file says where it goes, so that nobody forgot it.
+    /// Whether the file names a gateway.
     #[must_use]
     pub fn has_gateway_key(&self) -> bool {
         self.places.locate_key("gateway").is_some()
     }
 
-    /// The same campaign as an occurrence of its schedule: of this edition, unless it names one itself.
+    /// The same campaign as an occurrence of its schedule: with this edition, unless it defines one.
     #[must_use]
     pub fn with_edition(mut self, edition: &str) -> Self {
         self.brief
@@ -301,7 +307,7 @@ impl Campaign {
         self
     }
 
-    /// The same campaign with results of its edition alone, unless it names a place for them.
+    /// The same campaign with results for its edition only, unless it defines a file for them.
     #[must_use]
     pub fn with_results_for_edition(mut self, edition: &str) -> Self {
         if self.places.locate_key("results").is_none() {
@@ -313,20 +319,20 @@ impl Campaign {
         self
     }
 
-    /// The same campaign through another gateway.
+    /// The same campaign with another gateway.
     #[must_use]
     pub fn with_gateway(mut self, gateway: &str) -> Self {
         gateway.clone_into(&mut self.brief.gateway);
         self
     }
 
-    /// The file that a run's results go to; those of a rehearsal stand beside those of a live run, never in their place.
+    /// The results file of a run. A rehearsal has its own file beside that of a live run.
     #[must_use]
     pub fn results_file(&self) -> CampaignPath {
         if self.brief.is_rehearsal() { insert_path_word(&self.results, "sandbox") } else { self.results.clone() }
     }
 
-    /// The file that the results of a dry run go to.
+    /// The results file of a dry run.
     #[must_use]
     pub fn dry_results_file(&self) -> CampaignPath {
         insert_path_word(&self.results_file(), "dry-run")
@@ -334,7 +340,7 @@ impl Campaign {
 }
 
 impl DeliverySettings {
-    /// The same within what a profile allows: its rate and its envelope.
+    /// The same settings within the limits of a profile: its rate and envelope size.
     #[must_use]
     pub fn limited_by_profile(self, profile: &Profile) -> Self {
         let rate = self.rate.map_or(profile.rate, |rate| rate.min_rate(profile.rate));
@@ -342,16 +348,147 @@ impl DeliverySettings {
     }
 }
 
-/// Where the results of a campaign go that does not name a place.
+/// The default results file of a campaign.
 pub(super) fn default_results_path(file: &CampaignPath, name: &str) -> CampaignPath {
     file.join_sibling(format!("results/{name}.csv"))
 }
 
-/// The path with a word before its `.csv`; another ending stays, so that no two paths become one.
+/// The path with a word before its `.csv`; other extensions stay, so that two paths never become one.
 fn insert_path_word(results: &CampaignPath, word: &str) -> CampaignPath {
     let path = results.path();
     let csv = path.extension().is_some_and(|extension| extension == "csv");
     let mut name = if csv { path.file_stem() } else { path.file_name() }.unwrap_or_default().to_owned();
     name.push(format!(".{word}.csv"));
     results.join_sibling(name)
+}
+
+/// A variant of the message, which part of the recipients get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MessageVariant {
+    /// The name: 1 to 64 letters, digits, `-` and `_`.
+    pub name: String,
+    /// The share of recipients who get it.
+    pub share: Percentage,
+    /// The content, if it differs from that of the campaign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<MessageContent<NamedTemplate>>,
+    /// Its constants, which override or extend those of the campaign.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vars: Vec<(String, String)>,
+}
+
+/// The holdout group: recipients who get no message, for comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holdout {
+    /// The share of recipients.
+    pub share: Percentage,
+    /// The group of campaigns that hold out the same recipients; `None` for this campaign alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+/// A message that some recipients get: a variant, or the message of a campaign without variants.
+#[derive(Clone, Debug)]
+pub struct MessageArm<'b> {
+    /// The name of the variant; `None` without variants.
+    pub name: Option<&'b str>,
+    /// The content.
+    pub content: &'b MessageContent<NamedTemplate>,
+    /// The constants of its texts.
+    pub vars: Cow<'b, [(String, String)]>,
+}
+
+/// The name of the variable that holds the variant's name in texts.
+pub const VARIANT: &str = "variant";
+
+impl CampaignBrief {
+    /// The messages in the order of the file; never empty.
+    #[must_use]
+    pub fn list_arms(&self) -> Vec<MessageArm<'_>> {
+        if self.variants.is_empty() {
+            return vec![MessageArm { name: None, content: &self.content, vars: Cow::Borrowed(&self.vars) }];
+        }
+        let mut arms = Vec::with_capacity(self.variants.len());
+        for variant in &self.variants {
+            let own = |name: &String| variant.vars.iter().any(|(other, _)| other == name);
+            let shared = self.vars.iter().filter(|(name, _)| !own(name));
+            let named = (VARIANT.to_owned(), variant.name.clone());
+            arms.push(MessageArm {
+                name: Some(&variant.name),
+                content: variant.content.as_ref().unwrap_or(&self.content),
+                vars: Cow::Owned(shared.chain(&variant.vars).cloned().chain([named]).collect()),
+            });
+        }
+        arms
+    }
+
+    /// Each distinct content: that of the campaign, then those of variants that have their own.
+    pub fn all_contents(&self) -> impl Iterator<Item = &MessageContent<NamedTemplate>> {
+        std::iter::once(&self.content).chain(self.variants.iter().filter_map(|variant| variant.content.as_ref()))
+    }
+
+    /// The names of the constants that its texts can use, of any variant.
+    #[must_use]
+    pub fn constant_names(&self) -> Vec<&str> {
+        let own = self.variants.iter().flat_map(|variant| &variant.vars);
+        let named = (!self.variants.is_empty()).then_some(VARIANT);
+        self.vars.iter().chain(own).map(|(name, _)| name.as_str()).chain(named).collect()
+    }
+
+    /// How its recipients are divided.
+    #[must_use]
+    pub fn variant_allocation(&self) -> VariantAllocation {
+        let shares: Vec<u64> = self.variants.iter().map(|variant| variant.share.hundredths().into()).collect();
+        let allotment = VariantAllocation::new(&self.name, &shares);
+        match &self.holdout {
+            Some(Holdout { share, group }) => {
+                allotment.with_holdout(group.as_deref().unwrap_or(&self.name), share.hundredths().into())
+            }
+            None => allotment,
+        }
+    }
+}
+
+/// The parts of a campaign that are placeholders. A campaign with gaps is only searched for more mistakes and never
+/// sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Whether there is any placeholder.
+    pub any: bool,
+    /// Whether the list or its format is unknown.
+    pub list: bool,
+    /// Whether `recipients` has errors, which might explain a missing phone column.
+    pub recipients: bool,
+    /// Names that texts can use and that the file does not define properly.
+    names: BTreeSet<String>,
+    /// Whether the names that the file was meant to define are unknown.
+    any_name: bool,
+}
+
+impl Gaps {
+    /// Whether the file might have been meant to define this name for texts.
+    #[must_use]
+    pub fn may_define(&self, name: &str) -> bool {
+        self.any_name || self.names.contains(name)
+    }
+
+    /// Collects the names that wrong parts of the file might be meant to define.
+    pub(super) fn note_names(&mut self, root: ConfigSection<'_>) {
+        let recipients = root.subsection("recipients");
+        let variants = root.find_value("variants").and_then(Node::as_entries).unwrap_or_default();
+        let variants = variants.iter().map(|entry| ConfigSection::new(Some(&entry.value), VARIANT_KEYS));
+        let sections: Vec<ConfigSection<'_>> = [root, recipients].into_iter().chain(variants).collect();
+        for section in &sections {
+            for entry in section.unknown_entries() {
+                self.names.insert(entry.key.clone());
+                self.names.extend(entry.value.as_entries().unwrap_or_default().iter().map(|inner| inner.key.clone()));
+            }
+            for map in ["vars", "columns", "data"].into_iter().filter_map(|key| section.find_value(key)) {
+                match map.as_entries() {
+                    Some(entries) => self.names.extend(entries.iter().map(|entry| entry.key.clone())),
+                    None => self.any_name = true,
+                }
+            }
+        }
+    }
 }

@@ -1,58 +1,62 @@
-//! Where the recipients of a campaign come from.
+//! Sources of recipients, files of opted-out numbers and lookup tables of a campaign.
 
 use std::fmt::{self, Display};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
 
+use super::document::ConfigSection;
+use super::keys::SUPPRESS_FILE;
+use super::yaml::Node;
 use super::{CampaignPath, SecretSource};
-use crate::domain::RowState;
+use crate::domain::{Region, RowState};
 
-/// Where the recipients of a campaign come from. It holds no secret, only where one is kept.
+/// The source of a campaign's recipients. It contains no secrets, only where they are stored.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecipientSource {
     /// A file of the user.
     File(CampaignPath),
-    /// People of an earlier run.
+    /// Recipients of an earlier run.
     Run(PastRecipients),
-    /// An address.
+    /// A URL.
     Url(ListUrl),
-    /// What a program prints.
+    /// The output of a program.
     Command(ListCommand),
-    /// The answer of a database.
+    /// The result of a database query.
     Sql(ListQuery),
-    /// What is piped into standard input.
+    /// Standard input.
     StandardInput,
 }
 
-/// People by what became of them in a run.
+/// Recipients of a run by the state of their messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PastRecipients {
-    /// The run, such as `autumn-sale@3`, or its campaign's name for the latest.
+    /// The run, such as `autumn-sale@3`, or a campaign name for its latest run.
     pub run: String,
-    /// What became of them: one of these; never empty.
+    /// The states to select; never empty.
     pub states: Vec<RowState>,
 }
 
-/// An address that a list is fetched from: `https`, or on this machine.
+/// A URL of a list: `https`, or on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListUrl {
-    /// The address.
+    /// The URL.
     pub url: Url,
-    /// What it is asked with, by the names of headers.
+    /// The request headers by name.
     pub headers: Vec<(String, HeaderText)>,
-    /// How long it may take until the whole list is there.
+    /// The timeout until the whole list has arrived.
     pub timeout: Duration,
 }
 
-/// What stands in a header.
+/// The value of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderText {
-    /// This.
+    /// A constant value.
     Plain(String),
-    /// A secret, kept there.
+    /// A secret and where it is stored.
     Secret(SecretSource),
 }
 
@@ -61,25 +65,25 @@ pub enum HeaderText {
 pub struct ListCommand {
     /// The program and its arguments; never empty.
     pub words: Vec<String>,
-    /// The folder that it works in: that of the campaign file.
+    /// The working folder: that of the campaign file.
     pub folder: PathBuf,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
 }
 
-/// A query whose answer is a list.
+/// A query whose result is a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListQuery {
     /// The query, in which `:today` is the date.
     pub sql: String,
-    /// Where the address of the database is kept.
+    /// Where the address of the database is stored.
     pub from: SecretSource,
-    /// How long it may take until the whole list is there.
+    /// The timeout until the whole list has arrived.
     pub timeout: Duration,
 }
 
 impl RecipientSource {
-    /// The file that they stand in, if they stand in one.
+    /// The file of the list, if it is one.
     #[must_use]
     pub fn list_file(&self) -> Option<&CampaignPath> {
         match self {
@@ -88,7 +92,7 @@ impl RecipientSource {
         }
     }
 
-    /// The key under `recipients` that names them.
+    /// The key under `recipients` that defines the source.
     #[must_use]
     pub fn source_key(&self) -> &'static str {
         match self {
@@ -101,7 +105,7 @@ impl RecipientSource {
     }
 }
 
-/// How people know them; no query of an address and no argument is shown, since secrets are found there.
+/// Writes the name for people, without URL parameters and program arguments, which can contain secrets.
 impl Display for RecipientSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -123,4 +127,53 @@ impl Display for RecipientSource {
             Self::StandardInput => f.write_str("standard input"),
         }
     }
+}
+
+/// A file of opted-out numbers that is maintained outside the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SuppressionFile {
+    /// The file, in any format of a list of recipients.
+    pub file: CampaignPath,
+    /// The header of the column with the numbers, if defined.
+    pub phone: Option<String>,
+    /// The region of its national numbers; `None` for that of the recipients.
+    pub region: Option<Region>,
+    /// The key that names it, such as `recipients.suppress[0]`.
+    pub key: String,
+}
+
+/// The files under the `suppress` of a map at the path `above`; `path` resolves a name, `region` reads the region of a
+/// map.
+pub(super) fn read_suppression_files(
+    map: ConfigSection<'_>,
+    above: &str,
+    mut path: impl FnMut(&str, &Range<usize>) -> Option<CampaignPath>,
+    mut region: impl FnMut(ConfigSection<'_>) -> Option<Region>,
+) -> Vec<SuppressionFile> {
+    let items = map.find_value("suppress").and_then(Node::as_items).unwrap_or_default();
+    let file = |(index, item): (usize, &Node)| {
+        let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
+        let (name, span) = match item.as_scalar() {
+            Some(scalar) => (scalar.text.trim(), &item.span),
+            None => section.typed_text("file")?,
+        };
+        Some(SuppressionFile {
+            file: path(name, span)?,
+            phone: section.typed_text("phone").map(|(header, _)| header.to_owned()),
+            region: region(section),
+            key: format!("{above}.suppress[{index}]"),
+        })
+    };
+    items.iter().enumerate().filter_map(file).collect()
+}
+
+/// A lookup table of the campaign, not yet read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// The name of the table in texts.
+    pub name: String,
+    /// The file, in any format of a list of recipients.
+    pub file: CampaignPath,
+    /// The header of the column that rows are looked up by.
+    pub key: String,
 }

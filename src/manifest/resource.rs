@@ -1,4 +1,4 @@
-//! Programs, addresses and sources of a campaign: what it starts, contacts and reads besides its texts.
+//! Programs, addresses and sources that a campaign uses besides its texts.
 //!
 //! A resource is compared as it is written in the file. Dates in names and folders of machines therefore make no difference.
 
@@ -10,16 +10,16 @@ use super::profile::Profile;
 use super::yaml::{Node, node_to_json};
 use crate::finding::{escape_to_one_line, quote_for_shell};
 
-/// The key of the program that a campaign starts to notify someone.
+/// The key of the notification command of a campaign.
 pub const NOTIFY_COMMAND: &str = "notify.command";
 
-/// The key of the address at which the webhooks of a profile arrive.
+/// The key of the public webhook address of a profile.
 const WEBHOOKS: &str = "profile.hook.public_url";
 
 /// The keys that name the list of recipients.
 const LISTS: [&str; 5] = ["file", "run", "url", "command", "sql"];
 
-/// What a campaign does with a resource.
+/// How a campaign uses a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
     /// It starts a program.
@@ -35,9 +35,9 @@ pub enum ResourceKind {
 pub struct Resource {
     /// The key that names it, such as `notify.command`; keys of the profile begin with `profile.`.
     pub key: String,
-    /// The resource as a person reads it, on one line. It shows where secrets are stored, and no values of parameters.
+    /// The resource for people, on one line. It shows where secrets are stored, but no parameter values.
     pub shown: String,
-    /// Everything that is written under the key, as JSON. It is compared and never shown.
+    /// Everything written under the key, as JSON. It is compared and never shown.
     pub written: String,
 }
 
@@ -54,7 +54,7 @@ impl ResourceKind {
         }
     }
 
-    /// Its word in JSON and on the terminal.
+    /// The name in JSON and on the terminal.
     #[must_use]
     pub fn kind_name(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl Resource {
         Self { key: key.into(), shown: escape_to_one_line(shown), written: written.to_string() }
     }
 
-    /// What the campaign does with it.
+    /// How the campaign uses it.
     #[must_use]
     pub fn resource_kind(&self) -> ResourceKind {
         ResourceKind::for_key(&self.key)
@@ -84,7 +84,7 @@ impl Resource {
 }
 
 impl Campaign {
-    /// Its programs, addresses and sources, and those of the profile that it is sent through.
+    /// The programs, addresses and sources of the campaign and its profile.
     #[must_use]
     pub fn list_resources(&self, profile: Option<&Profile>) -> Vec<Resource> {
         let root = self.places.root_node();
@@ -159,7 +159,7 @@ fn suppression_resource(above: &Node, key: &str) -> Option<Resource> {
     (!names.is_empty()).then(|| Resource::new(key, &names.join(", "), &node_to_json(suppress)))
 }
 
-/// What notifies someone.
+/// The notification target.
 fn notification_resource(notify: &Node, key: &str) -> Option<Resource> {
     if let Some(words) = find_value(notify, "command") {
         return Some(Resource::new(format!("{key}.command"), &quote_command(words), &node_to_json(notify)));
@@ -172,7 +172,7 @@ fn notification_resource(notify: &Node, key: &str) -> Option<Resource> {
     ))
 }
 
-/// The words of a program, quoted as for a shell.
+/// The words of a command, quoted for a shell.
 fn quote_command(words: &Node) -> String {
     let words = words.as_items().unwrap_or_default().iter().map(|word| quote_for_shell(scalar_text(word)));
     words.collect::<Vec<_>>().join(" ")
@@ -190,7 +190,7 @@ fn redact_address(written: &str) -> String {
 fn strip_credentials(written: &str) -> String {
     match Url::parse(written) {
         Ok(mut url) if !url.username().is_empty() || url.password().is_some() => {
-            // An address that has a user has a host, so both can be removed.
+            // An address with a user has a host, so both can be removed.
             let _ = url.set_username("");
             let _ = url.set_password(None);
             url.to_string()

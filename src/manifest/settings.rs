@@ -1,4 +1,4 @@
-//! Every value that a campaign is sent with, and where it comes from.
+//! Effective settings of a campaign and where each value comes from.
 
 use serde_json::Value;
 
@@ -9,38 +9,38 @@ use super::value::Rate;
 use super::yaml::{Node, node_to_json};
 use crate::finding::SourceLocation;
 
-/// The maps whose defaults hold where nobody wrote them.
+/// The maps whose defaults apply if they are missing.
 const DEFAULT_MAPS: [&str; 2] = ["delivery", "delivery.stop_after"];
 
-/// A value that is in force.
+/// A setting in effect.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// Its key with the keys above it, such as `delivery.rate`.
+    /// The path of the key, such as `delivery.rate`.
     pub key: String,
-    /// The value, with the type that YAML gives it.
+    /// The value, with its YAML type.
     pub value: Value,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: SettingOrigin,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Clone, Debug)]
 pub enum SettingOrigin {
-    /// It was written.
+    /// Written in the file.
     Written(SourceLocation),
-    /// It holds where nobody wrote another one.
+    /// A default.
     Default,
-    /// It follows from something else, which these words name.
+    /// Derived from something else, which this text names.
     Follows(&'static str),
-    /// The gateway's profile says it.
+    /// Defined by the gateway profile.
     Profile(String),
-    /// It was named on the command line.
+    /// Given on the command line.
     CommandLine,
 }
 
-/// The values that a campaign is sent with through a profile, in the order of their documentation.
+/// The effective settings of a campaign with a profile, in the order of their documentation.
 ///
-/// `named` tells whether the gateway was named besides the campaign. Secrets are the places where they are kept.
+/// `named` means that the gateway was given outside the campaign. Secrets appear as the places where they are stored.
 #[must_use]
 pub fn list_settings(campaign: &Campaign, profile: Option<&Profile>, named: bool) -> Vec<Setting> {
     let mut settings = SettingsCollector { campaign, found: Vec::new() };
@@ -60,7 +60,7 @@ struct SettingsCollector<'c> {
 }
 
 impl SettingsCollector<'_> {
-    /// The keys of a map, which may not be there.
+    /// Collects the keys of a map, which can be missing.
     fn collect_map(&mut self, keys: &'static [KeySpec], node: Option<&Node>, above: &str) {
         for key in keys {
             let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
@@ -101,7 +101,7 @@ impl SettingsCollector<'_> {
         self.put_setting(&path, value, origin);
     }
 
-    /// A value that nobody wrote, if there is one all the same.
+    /// Adds the default of a missing key, if there is one.
     fn push_default(&mut self, key: &KeySpec, path: String) {
         let Campaign { brief, results, .. } = self.campaign;
         let (value, origin) = match path.as_str() {
@@ -120,7 +120,7 @@ impl SettingsCollector<'_> {
         self.put_setting(&path, value, origin);
     }
 
-    /// What the profile adds, and where it is stricter.
+    /// Adds the profile's settings, where it is stricter or has its own.
     fn apply_profile(&mut self, profile: &Profile) {
         let from = || SettingOrigin::Profile(profile.name.clone());
         let asked = &self.campaign.delivery;
@@ -148,7 +148,7 @@ impl SettingsCollector<'_> {
         add("profile.currency", profile.currency.as_deref().map(Into::into));
     }
 
-    /// Takes a value, in the place of another one of that key.
+    /// Adds a value or replaces that of the same key.
     fn put_setting(&mut self, key: &str, value: Value, origin: SettingOrigin) {
         let setting = Setting { key: key.to_owned(), value, origin };
         match self.found.iter_mut().find(|found| found.key == key) {
@@ -167,7 +167,7 @@ fn rate_value(rate: Rate) -> Value {
     rate.to_string().into()
 }
 
-/// A default as it would be written.
+/// A default as a value.
 fn parse_default(text: &str) -> Value {
     match text.parse::<u64>() {
         Ok(number) => number.into(),

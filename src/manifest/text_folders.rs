@@ -1,41 +1,45 @@
-//! Text files: where they are looked for, and nowhere else.
+//! Text files of a campaign, the folders that they are read from, and dates in file names.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
 use super::campaign_paths::{CampaignPaths, TextFolder, is_outside};
 use crate::finding::{did_you_mean, join_names};
 use crate::regular_file;
 
-/// The most bytes that a text file may have.
+/// The maximum size of a text file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The folders in which a campaign's text files are looked for, in this order: beside the
-/// campaign file, in `templates/` there, in `templates/` of the folder above; before them the file's own texts.
+/// The folders of a campaign's text files, in search order: beside the campaign file, `templates/` there, `templates/`
+/// of the folder above. Texts of the campaign file itself come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFolders {
     folders: Vec<TextFolder>,
-    /// Texts of the campaign file itself that others include, by their names.
+    /// Texts of the campaign file that other texts include, by name.
     own: BTreeMap<String, String>,
 }
 
-/// A text file as it was found.
+/// A text file.
 #[derive(Debug)]
 pub(super) struct TextFile {
-    /// Its path as it is shown.
+    /// The path as it is shown.
     pub(super) path: PathBuf,
-    /// Its text without byte order mark, carriage returns and a final newline.
+    /// The text without byte order mark, carriage returns and a final newline.
     pub(super) text: String,
 }
 
-/// Why there is no text.
+/// Why a text cannot be read.
 #[derive(Debug)]
 pub(super) struct TextFileError {
-    /// What is wrong.
+    /// The problem.
     pub(super) message: String,
-    /// What to do.
+    /// The remedy.
     pub(super) help: String,
 }
 
@@ -45,10 +49,10 @@ impl TextFolders {
         Self { folders: paths.text_folders(), own: BTreeMap::new() }
     }
 
-    /// The text file of that name, with its path; for texts that other texts include.
+    /// The text file with this name and its path, for texts that other texts include.
     ///
     /// # Errors
-    /// Why there is none, and what to do.
+    /// The problem and its remedy.
     pub fn read_text(&self, name: &str) -> Result<(PathBuf, String), String> {
         if let Some(text) = self.own.get(name) {
             return Ok((PathBuf::from(name), text.clone()));
@@ -58,7 +62,7 @@ impl TextFolders {
             .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
     }
 
-    /// Keeps a text of the campaign file itself, which others include by that name.
+    /// Adds a text of the campaign file, which others can include by this name.
     pub fn add_inline_text(&mut self, name: String, text: String) {
         self.own.insert(name, text);
     }
@@ -95,7 +99,7 @@ fn format_folder(folder: &Path) -> String {
     if folder.as_os_str().is_empty() { "./".into() } else { format!("{}/", folder.display()) }
 }
 
-/// The text of a file of a folder, which is shown under this path.
+/// The text of an opened file, shown under this path.
 fn read_opened_file(opened: io::Result<File>, path: PathBuf) -> Result<TextFile, TextFileError> {
     let text = match opened {
         Err(error) if is_outside(&error) => {
@@ -110,20 +114,20 @@ fn read_opened_file(opened: io::Result<File>, path: PathBuf) -> Result<TextFile,
     Ok(TextFile { path, text })
 }
 
-/// The text of a file that somebody names outside of a campaign, such as that of a template of the gateway.
+/// The text of a file that a person names outside a campaign, such as that of a gateway template.
 ///
 /// # Errors
-/// Why there is none, and what to do.
+/// The problem and its remedy.
 pub fn read_text_file(file: &Path) -> Result<String, String> {
     read_file_text(regular_file::open(file), file)
         .map_err(|TextFileError { message, help }| format!("{message}; {help}"))
 }
 
-/// What to do about a text in another encoding.
+/// The remedy for a text in another encoding.
 const NOT_UTF_8: &str = "open it in an editor with its current encoding (usually Windows-1251 for Cyrillic \
     text), and save it as UTF-8";
 
-/// The text of a file, which is shown under this path.
+/// The text of a file, shown under this path.
 fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, TextFileError> {
     let name = shown.display();
     let problem = |message: String, help: &str| TextFileError { message, help: help.to_owned() };
@@ -140,6 +144,62 @@ fn read_file_text(opened: io::Result<File>, shown: &Path) -> Result<String, Text
     let text = String::from_utf8(bytes).map_err(|_| problem(format!("`{name}` is not encoded in UTF-8"), NOT_UTF_8))?;
     let text = text.trim_start_matches('\u{feff}').replace('\r', "");
     Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+/// The day for which a campaign file is read: `today` in its texts and file names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CampaignDay {
+    /// The day of this moment, in the campaign's time zone.
+    Of(Timestamp),
+    /// This day.
+    Is(Date),
+    /// This future day: text files that are named after it can be missing.
+    Coming(Date),
+}
+
+impl CampaignDay {
+    /// The date in a time zone, or in that of the computer.
+    pub(super) fn resolve_date(self, zone: Option<&str>) -> Date {
+        match self {
+            CampaignDay::Is(date) | CampaignDay::Coming(date) => date,
+            CampaignDay::Of(moment) => {
+                let zone = zone.and_then(|zone| TimeZone::get(zone).ok()).unwrap_or_else(TimeZone::system);
+                moment.to_zoned(zone).date()
+            }
+        }
+    }
+}
+
+/// Whether a file name contains a date placeholder or something like it.
+pub(super) fn has_placeholder(name: &str) -> bool {
+    name.contains("{{") || name.contains("{%")
+}
+
+/// The file name on a day: `daily-{{ today }}.csv` is `daily-2026-12-01.csv`; `None` if braces contain anything else.
+pub(super) fn insert_date(name: &str, today: Date) -> Option<String> {
+    let mut pieces = name.split("{{");
+    let mut dated = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (inner, rest) = piece.split_once("}}")?;
+        if inner.trim() != "today" {
+            return None;
+        }
+        dated += &format!("{today}{rest}");
+    }
+    (!has_placeholder(&dated)).then_some(dated)
+}
+
+/// Replaces each `{{ today }}` with the date; other braces stay.
+pub(super) fn replace_today(text: &str, today: Date) -> String {
+    let mut pieces = text.split("{{");
+    let mut dated = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once("}}") {
+            Some((inner, rest)) if inner.trim() == "today" => dated += &format!("{today}{rest}"),
+            _ => dated += &format!("{{{{{piece}"),
+        }
+    }
+    dated
 }
 
 #[cfg(test)]
@@ -206,5 +266,42 @@ mod tests {
             let error = folders.read_text(name).unwrap_err();
             assert!(error.contains(words), "{name}: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod day_tests {
+    use jiff::civil::date;
+
+    use super::*;
+
+    #[test]
+    fn file_name_accepts_only_the_date() {
+        for (name, expected) in [
+            ("a.csv", Some("a.csv")),
+            ("daily-{{ today }}.csv", Some("daily-2026-12-01.csv")),
+            ("{{today}}/{{ today }}.csv", Some("2026-12-01/2026-12-01.csv")),
+            ("a-{{ name }}.csv", None),
+            ("a-{{ today.csv", None),
+            ("a-{% if x %}.csv", None),
+            ("a-{{ today }}{{", None),
+            ("a}}.csv", Some("a}}.csv")),
+        ] {
+            assert_eq!(insert_date(name, date(2026, 12, 1)).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn text_gets_the_date_and_keeps_other_braces() {
+        let on = |text| replace_today(text, date(2026, 12, 1));
+        assert_eq!(on("--day={{ today }}/{{today}}"), "--day=2026-12-01/2026-12-01");
+        assert_eq!(on("{{json .}} {{ today }} {{"), "{{json .}} 2026-12-01 {{");
+    }
+
+    #[test]
+    fn day_of_a_moment_depends_on_the_zone() {
+        let night = CampaignDay::Of("2026-11-30T23:30:00Z".parse().unwrap());
+        assert_eq!(night.resolve_date(Some("Europe/Kyiv")), date(2026, 12, 1));
+        assert_eq!(night.resolve_date(Some("America/New_York")), date(2026, 11, 30));
     }
 }

@@ -1,4 +1,4 @@
-//! When messages may leave, as a campaign or a profile says it.
+//! Sending windows and deadlines of a campaign or a profile.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,61 +9,60 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::Campaign;
+use super::document::{ConfigSection, FindingCollector};
 use super::keys::WINDOW;
 use super::profile::Profile;
-use super::report::FindingCollector;
-use super::section::ConfigSection;
 use crate::calendar::{DailyHours, Days, Occurrence, Window, Windows, suggest_date_order};
 use crate::finding::{Finding, rules};
 
 const HOURS: &str = "write hours such as `09:00-20:00`; `22:00-06:00` ends the next morning";
 const DAYS: &str = "write days such as `mon-fri` or `mon, wed`";
 
-/// When messages may leave.
+/// When messages can be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendingWindow {
-    /// On whatever clocks.
+    /// The hours and days, in the clocks of `zone`.
     pub window: Window,
-    /// Whose clocks.
+    /// The time zone.
     pub zone: WindowZone,
 }
 
-/// Whose clocks a window is on.
+/// The time zone of a window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WindowZone {
-    /// Those of the campaign's `timezone`.
+    /// The campaign's `timezone`.
     Campaign,
-    /// Those of the number's country, where it has one zone.
+    /// The time zone of the number's country, if it has only one.
     Recipient,
-    /// Those of the zone that this column names.
+    /// The time zone in this column.
     Column(String),
 }
 
-/// When nothing leaves any more.
+/// When sending ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SendingDeadline {
     /// At this local time.
     At(DateTime),
-    /// So long after the run began.
+    /// This long after the run began.
     After(Duration),
 }
 
-/// Whether columns can be named where a window stands.
+/// Whether a window can name a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColumnSupport {
-    /// The campaign's own.
+    /// The columns of the campaign.
     Known,
-    /// A profile knows no list.
+    /// A profile has no list.
     Unknown,
 }
 
 impl Campaign {
-    /// The windows that hold for it through a profile.
+    /// The windows of the campaign and its profile.
     pub fn effective_windows<'c>(&'c self, profile: Option<&'c Profile>) -> impl Iterator<Item = &'c SendingWindow> {
         SendingWindow::effective_windows(self.window.as_ref(), profile)
     }
 
-    /// Them on the campaign's clocks, and the moment at which its day began.
+    /// The same windows in the campaign's time zone, and the beginning of its day.
     #[must_use]
     pub fn home_windows(&self, profile: Option<&Profile>) -> (Windows, Timestamp) {
         let home = self.home_zone();
@@ -74,14 +73,14 @@ impl Campaign {
         )
     }
 
-    /// Whether a window that holds for it is on the clocks of the numbers' countries.
+    /// Whether a window uses the time zone of the number's country.
     #[must_use]
     pub fn uses_recipient_zones(&self, profile: Option<&Profile>) -> bool {
         self.effective_windows(profile).any(|window| window.zone == WindowZone::Recipient)
     }
 
-    /// The windows that hold for a recipient, by the zone of the number's country and by the zone in the recipient's cell.
-    /// Without one of these, its window is on the campaign's clocks.
+    /// The windows for a recipient, by the time zone of the number's country and the one in the recipient's cell. If
+    /// either is missing, its window uses the campaign's time zone.
     #[must_use]
     pub fn windows_for_recipient(
         &self,
@@ -101,15 +100,15 @@ impl Campaign {
         Windows::new(self.effective_windows(profile).map(zoned).collect())
     }
 
-    /// The windows that hold for all recipients, whatever their clocks.
+    /// The windows that apply to all recipients, whatever their time zones.
     #[must_use]
     pub fn windows_for_all(&self, profile: Option<&Profile>) -> Windows {
         let own = self.effective_windows(profile).filter(|window| window.zone == WindowZone::Campaign);
         Windows::new(own.map(|window| (window.window.clone(), self.home_zone())).collect())
     }
 
-    /// When its messages may leave through a profile, in words; nothing where they always may. Plans are compared by these
-    /// words, so they must not change.
+    /// The sending hours with a profile, in words; `None` if sending is always allowed. Plans are compared by this
+    /// text, so it must not change.
     #[must_use]
     pub fn describe_hours(&self, profile: Option<&Profile>) -> Option<String> {
         let windows = self.effective_windows(profile).map(|window| format!("within {window}"));
@@ -121,21 +120,21 @@ impl Campaign {
         Some(hours.join(", "))
     }
 
-    /// When nothing leaves any more, where that is a date and a time.
+    /// The deadline, if it is a date and a time.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.until?.to_timestamp(&self.home_zone())
     }
 
-    /// How often its window has to open until it has sent for so long. `None` if once is enough. A run that begins at an
-    /// unknown moment counts from the beginning of the campaign's day.
+    /// How often the window must open to send for this long. `None` if once is enough. A run with an unknown start
+    /// counts from the beginning of the campaign's day.
     #[must_use]
     pub fn count_openings(&self, profile: Option<&Profile>, time: Duration, begins: Option<Timestamp>) -> Option<u64> {
         let (windows, today) = self.home_windows(profile);
         windows.count_openings(begins.unwrap_or(today), time).filter(|openings| *openings > 1)
     }
 
-    /// When its schedule is due next after a moment.
+    /// The next occurrence of the schedule after a moment.
     #[must_use]
     pub fn next_due_after(&self, moment: Timestamp) -> Option<Timestamp> {
         Some(self.schedule.as_ref()?.occurrences_after(moment).next()?.at)
@@ -143,7 +142,7 @@ impl Campaign {
 }
 
 impl SendingWindow {
-    /// Those that hold for what is sent through a profile: its own, and that of the profile.
+    /// The windows of a campaign and its profile.
     pub(super) fn effective_windows<'w>(
         own: Option<&'w Self>,
         profile: Option<&'w Profile>,
@@ -164,7 +163,7 @@ impl SendingWindow {
 }
 
 impl SendingDeadline {
-    /// The moment on these clocks, where it is a date and a time.
+    /// The moment in this time zone, if it is a date and a time.
     pub(super) fn to_timestamp(self, home: &TimeZone) -> Option<Timestamp> {
         match self {
             Self::At(local) => Occurrence::at_local_time(local, home).map(|occurrence| occurrence.at),
@@ -199,7 +198,7 @@ impl fmt::Display for SendingDeadline {
     }
 }
 
-/// The window under `window`, if there is one; nothing at all where it is wrong, which was told.
+/// The window under `window`, `Some(None)` without one; `None` if it is wrong, which was reported.
 pub(super) fn read_window(
     above: ConfigSection<'_>,
     columns: ColumnSupport,
@@ -218,7 +217,7 @@ pub(super) fn read_window(
     read_window_map(section, columns, report).map(Some)
 }
 
-/// The window that a map says.
+/// The window in a map.
 fn read_window_map(
     section: ConfigSection<'_>,
     columns: ColumnSupport,

@@ -1,27 +1,28 @@
-//! Tera as messages use it: which of its filters there are, and the limits that it does not have.
+//! The template engine: tera with our filters and limits, and the filters `money` and `date`.
 //!
-//! Tera has no fuel, so a text could loop or double a value until memory or patience ends. Here a
-//! text has a number of steps, counted in tags and not in time, so that a row gives the same result
-//! on every machine; `meter` puts the counting into the source. Nothing here reads a clock, the
-//! environment, a file or chance.
+//! Tera has no limits, so a text could loop forever or double a value until memory is full. Here a text has a number of
+//! steps, which count tags instead of time, so that a row has the same result on every machine; `library` inserts the
+//! counting into the source. The engine reads no clock, environment, file or random number.
 
 use std::cell::Cell;
 use std::io;
 
+use jiff::civil::Date;
+use jiff::fmt::strtime;
 use tera::{Error, Kwargs, State, Tera, TeraResult, Value};
 
-use super::regional::{format_date, format_money};
+use crate::domain::Language;
 
-/// The most steps of one text, counted as tokens of its tags, each round of a loop anew.
+/// The maximum number of steps of a text: tokens of its tags, counted in each round of a loop.
 pub(super) const MAX_STEPS: usize = 10_000;
-/// The most bytes of a cell, of a value that a text sets, and of a message.
+/// The maximum size of a cell, of a value that a text sets, and of a message, in bytes.
 pub(super) const MAX_BYTES: usize = 20_000;
-/// The most items of a list that a text makes.
+/// The maximum number of items in a list that a text creates.
 const MAX_ITEMS: usize = 1_000;
-/// The deepest nesting of lists in lists.
+/// The maximum nesting of lists.
 const MAX_DEPTH: usize = 16;
 
-/// The beginnings of our own messages, which people see unchanged.
+/// Prefixes of our own messages, which users see unchanged.
 pub(super) const OWN_MESSAGES: [&str; 5] = [
     "the loops take too many steps",
     "a value is longer than",
@@ -30,11 +31,11 @@ pub(super) const OWN_MESSAGES: [&str; 5] = [
     "unknown language",
 ];
 
-/// The function that `meter` calls in each round of a loop, and the filter on each value that is set.
+/// The function that counts each round of a loop, and the filter for each value that is set.
 pub(super) const ROUND: &str = "__round";
 pub(super) const KEEP: &str = "__kept";
 
-/// The filters of messages: those of tera, without those for web pages, and those for amounts and dates.
+/// The filters of messages: those of tera except the ones for web pages, and our own for amounts and dates.
 pub(super) const FILTERS: [&str; 34] = [
     "abs",
     "capitalize",
@@ -71,7 +72,7 @@ pub(super) const FILTERS: [&str; 34] = [
     "values",
     "wordcount",
 ];
-/// The arguments of filters: those that are required, then the others. Other filters have none.
+/// The arguments of filters: required ones, then optional ones. Other filters have none.
 const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
     ("date", &[], &["format", "language"]),
     ("money", &[], &["language"]),
@@ -92,7 +93,7 @@ const ARGUMENTS: [(&str, &[&str], &[&str]); 17] = [
     ("truncate", &["length"], &["end"]),
 ];
 
-/// The arguments that a filter requires, and the others that it has.
+/// The required and the optional arguments of a filter.
 pub(super) fn filter_arguments(filter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     let known = ARGUMENTS.iter().find(|(name, ..)| *name == filter);
     known.map_or((&[], &[]), |(_, required, optional)| (required, optional))
@@ -124,12 +125,12 @@ pub(super) const TESTS: [&str; 17] = [
 pub(super) const FUNCTIONS: [&str; 3] = ["range", "super", "throw"];
 
 thread_local! {
-    /// The steps that the text being filled on this thread has left. Tera hands its functions no
-    /// state that they could change, and a text is filled on one thread from start to end.
+    /// The remaining steps of the text that this thread renders. Tera functions cannot change state, and a text is
+    /// rendered on one thread.
     static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Gives the next text that is filled on this thread its steps.
+/// Resets the steps for the next text on this thread.
 pub(super) fn reset_steps() {
     STEPS.set(MAX_STEPS);
 }
@@ -164,7 +165,7 @@ fn long_value_error() -> Error {
     Error::message(format!("a value is longer than {MAX_BYTES} bytes"))
 }
 
-/// The value itself, if it is small enough to be built upon.
+/// The value itself, if it is small enough.
 fn keep_if_small(value: &Value, _: Kwargs, _: &State) -> TeraResult<Value> {
     let mut room = MAX_BYTES;
     measure_value(value, MAX_DEPTH, &mut room).map(|()| value.clone()).ok_or_else(long_value_error)
@@ -209,7 +210,7 @@ fn join_filter(items: &[Value], kwargs: Kwargs, _: &State) -> TeraResult<String>
     Ok(items.iter().map(Value::to_string).collect::<Vec<_>>().join(separator))
 }
 
-/// A number with that many decimals; without `precision`, a whole number without a decimal point.
+/// A number with this many decimals. Without `precision`, a whole number without a decimal point.
 fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
     let precision: i32 = kwargs.get("precision")?.unwrap_or(0);
     let scale = 10_f64.powi(precision.clamp(-15, 15));
@@ -219,7 +220,7 @@ fn round_filter(number: f64, kwargs: Kwargs, _: &State) -> TeraResult<Value> {
         Some("floor") => (number * scale).floor(),
         Some(_) => return Err(Error::message("Invalid argument for `method`")),
     } / scale;
-    // Every whole number up to here has a value of its own.
+    // Up to here, every whole number has an exact value.
     let is_exact = rounded.abs() <= 9_007_199_254_740_992.0;
     Ok(if precision <= 0 && is_exact { Value::from(rounded as i64) } else { Value::from(rounded) })
 }
@@ -243,7 +244,7 @@ fn check_item_count(count: usize) -> TeraResult<()> {
     if count <= MAX_ITEMS { Ok(()) } else { Err(Error::message(format!("a list has more than {MAX_ITEMS} items"))) }
 }
 
-/// A writer that refuses what is longer than any message.
+/// A writer with a limit: no message is longer.
 pub(super) struct CappedWriter<'b>(pub(super) &'b mut Vec<u8>);
 
 impl io::Write for CappedWriter<'_> {
@@ -257,6 +258,137 @@ impl io::Write for CappedWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// The variable with the code of the campaign's language. Texts cannot use this name.
+pub(super) const LANGUAGE: &str = "__language";
+/// The beginning of messages about cells that are not amounts or dates; the reason follows.
+pub(super) const NO_AMOUNT: &str = "No amount: ";
+pub(super) const NO_DATE: &str = "No date: ";
+
+/// The spellings of dates in cells.
+const DATE_FORMATS: [&str; 3] = ["%Y-%m-%d", "%d.%m.%Y", "%Y/%m/%d"];
+
+/// The language that the filter names, or the campaign's.
+fn choose_language(kwargs: &Kwargs, state: &State) -> TeraResult<Language> {
+    let named: Option<&str> = kwargs.get("language")?;
+    match named {
+        Some(code) => Language::from_code(code).ok_or_else(|| {
+            Error::message(format!(
+                "unknown language `{code}`; the supported languages are {}",
+                Language::CODES.join(", ")
+            ))
+        }),
+        None => {
+            let code: Option<String> = state.get(LANGUAGE)?;
+            Ok(code.and_then(|code| Language::from_code(&code)).unwrap_or_default())
+        }
+    }
+}
+
+/// An amount with separated thousands, rounded to hundredths: `4392.66` is `4 392,66` in Ukrainian.
+pub(super) fn format_money(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
+    let language = choose_language(&kwargs, state)?;
+    let hundredths = match value.as_str() {
+        Some(cell) => parse_hundredths(cell),
+        None => number_to_hundredths(&value.to_string()),
+    };
+    let hundredths = hundredths.map_err(|why| Error::message(format!("{NO_AMOUNT}{why}")))?;
+    let (thousands, fraction) = language.separators();
+    let whole = (hundredths.unsigned_abs() / 100).to_string();
+    let mut text = String::from(if hundredths < 0 { "-" } else { "" });
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push(thousands);
+        }
+        text.push(digit);
+    }
+    match hundredths.unsigned_abs() % 100 {
+        0 => {}
+        cents => text += &format!("{fraction}{cents:02}"),
+    }
+    Ok(text)
+}
+
+/// An amount in hundredths, or the reason why it is not one.
+///
+/// The same sign separates groups of three digits, and another sign precedes the fraction. A single comma or point
+/// before three digits is ambiguous, so such an amount is rejected.
+fn parse_hundredths(text: &str) -> Result<i128, &'static str> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
+    if text.is_empty() {
+        return Err("empty");
+    }
+    let (minus, amount) = match text.strip_prefix(['-', '−']) {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, text.as_str()),
+    };
+    let groups: Vec<&str> = amount.split([',', '.', ' ', '\'']).collect();
+    let signs: Vec<char> = amount.chars().filter(|c| matches!(c, ',' | '.' | ' ' | '\'')).collect();
+    let is_digits = |group: &&str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+    if !groups.iter().all(is_digits) {
+        return Err("letters");
+    }
+    let (whole, fraction) = match (groups.as_slice(), signs.as_slice()) {
+        ([first, last], [',' | '.']) if last.len() == 3 && (1..=3).contains(&first.len()) && *first != "0" => {
+            return Err("unclear");
+        }
+        ([whole @ .., last], [thousands @ .., ',' | '.']) if are_thousands(whole, thousands, signs.last()) => {
+            (whole, *last)
+        }
+        (whole, thousands) if are_thousands(whole, thousands, None) => (whole, ""),
+        _ => return Err("letters"),
+    };
+    let thousandths: String = fraction.chars().chain("000".chars()).take(3).collect();
+    let whole = whole.concat();
+    if whole.len() > 15 {
+        return Err("letters");
+    }
+    let number: i128 = format!("{whole}{thousandths}").parse().map_err(|_| "letters")?;
+    let rounded = (number + 5) / 10;
+    Ok(if minus { -rounded } else { rounded })
+}
+
+/// Whether groups of digits are thousands: one group, or groups of three after the first, all separated by the same
+/// sign. The fraction has another sign.
+fn are_thousands(groups: &[&str], signs: &[char], fraction: Option<&char>) -> bool {
+    let is_same =
+        signs.windows(2).all(|pair| pair[0] == pair[1]) && signs.first().is_none_or(|sign| Some(sign) != fraction);
+    match groups {
+        [] => false,
+        [_] => true,
+        [first, others @ ..] => {
+            is_same && (1..=3).contains(&first.len()) && others.iter().all(|group| group.len() == 3)
+        }
+    }
+}
+
+/// The hundredths of a number that a text calculated.
+fn number_to_hundredths(text: &str) -> Result<i128, &'static str> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    // More digits than three can be no thousands.
+    parse_hundredths(&format!("{whole}.{fraction:0<6}"))
+}
+
+/// A date in words, or in the digits of `format`: `2026-12-05` is `5 грудня 2026` in Ukrainian.
+pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraResult<String> {
+    let language = choose_language(&kwargs, state)?;
+    let text = value.to_string();
+    let refuse = |why: &str| Error::message(format!("{NO_DATE}{why}"));
+    let (day, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), ""));
+    if day.is_empty() {
+        return Err(refuse("empty"));
+    }
+    let is_time = time.is_empty()
+        || time.contains(':') && time.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | '+' | '-' | 'Z'));
+    let read = DATE_FORMATS.into_iter().find_map(|format| Date::strptime(format, day).ok());
+    // A two-digit year would be in the first century.
+    let date = read.filter(|date| is_time && date.year() >= 1000).ok_or_else(|| refuse("letters"))?;
+    let format: Option<&str> = kwargs.get("format")?;
+    match format {
+        Some(format) => strtime::format(format, date).map_err(|_| refuse("format")),
+        None => Ok(language.format_date((date.day(), date.month(), date.year()))),
     }
 }
 
@@ -320,5 +452,47 @@ mod tests {
         for source in table {
             assert!(render_text(&source).is_err(), "{}", &source[..source.len().min(40)]);
         }
+    }
+}
+
+#[cfg(test)]
+mod regional_tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_read_in_common_spellings() {
+        for (text, expected) in [
+            ("4392.66", Ok(439_266)),
+            ("4 392,66", Ok(439_266)),
+            ("4\u{a0}392,66", Ok(439_266)),
+            ("4,392.66", Ok(439_266)),
+            ("4.392,66", Ok(439_266)),
+            ("1200", Ok(120_000)),
+            ("-12.5", Ok(-1_250)),
+            ("12.3456", Ok(1_235)),
+            ("1250.000000", Ok(125_000)),
+            ("1250.000", Ok(125_000)),
+            ("0,125", Ok(13)),
+            ("0.125", Ok(13)),
+            ("1.234.567", Ok(123_456_700)),
+            ("1,234,567", Ok(123_456_700)),
+            ("-1.500.000", Ok(-150_000_000)),
+            ("1 234 567.8", Ok(123_456_780)),
+            ("1’234.50", Ok(123_450)),
+            ("", Err("empty")),
+            ("1,200", Err("unclear")),
+            ("2.500", Err("unclear")),
+            ("12 UAH", Err("letters")),
+            (".5", Err("letters")),
+            ("12.34.56", Err("letters")),
+            ("1,2,3", Err("letters")),
+            ("192.168.1.1", Err("letters")),
+            ("05.12.2026", Err("letters")),
+            ("12 34", Err("letters")),
+            ("1.234,567,890", Err("letters")),
+        ] {
+            assert_eq!(parse_hundredths(text), expected, "{text}");
+        }
+        assert_eq!((number_to_hundredths("2.125"), number_to_hundredths("1200")), (Ok(213), Ok(120_000)));
     }
 }

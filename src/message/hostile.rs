@@ -1,4 +1,4 @@
-//! Tests with texts that mean harm, or nothing at all: none panics, and all of them end.
+//! Tests with hostile and random texts: none panics, and all of them end.
 
 use proptest::prelude::*;
 

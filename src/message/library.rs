@@ -1,34 +1,35 @@
-//! Reading texts and the texts that they include: what one text alone shows.
+//! Loading of texts and their includes, and metering of their steps.
 //!
-//! Every text is read by tera once, by itself, so that each tells its own first mistake in grammar;
-//! what its names mean is not judged here.
+//! Tera parses every text once by itself, so that each reports its own first syntax error. Names are checked elsewhere.
+//! For metering, each `{% for … %}` gets a call that spends the steps of a round, and each value that is set passes a
+//! filter that rejects long values. The output stays the same.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tera::{ErrorKind, Tera};
+use tera::{Error, ErrorKind, Tera};
 
-use super::engine::{FILTERS, FUNCTIONS, MAX_STEPS, TESTS, WEB_FILTERS};
-use super::lex::tokenize;
+use super::engine::{FILTERS, FUNCTIONS, KEEP, MAX_STEPS, ROUND, TESTS, WEB_FILTERS};
 use super::names::TemplateNames;
-use super::outline::{Outline, OutlineAction, OutlineEvent};
-use super::problem::TextProblem;
+use super::outline::{Outline, OutlineAction, OutlineEvent, SetValue};
 use super::slips::{SyntaxSlip, SyntaxSlips};
-use super::words;
+use super::syntax_errors;
+use super::syntax_errors::TextProblem;
+use super::tokens::tokenize;
 use crate::domain::NamedTemplate;
 use crate::finding::{Rule, did_you_mean, rules};
 
-/// The longest source in bytes.
+/// The maximum size of a source in bytes.
 const MAX_SOURCE_BYTES: usize = 64 * 1024;
-/// The most texts that are included in all.
+/// The maximum number of included texts.
 const MAX_LOADED: usize = 16;
-/// The most `elif` of a text and the deepest nesting of its blocks; tera recurses over both.
+/// The maximum number of `elif` in a text, and nesting of its blocks. Tera recurses over both.
 const MAX_ELIFS: usize = 100;
 const MAX_BLOCK_DEPTH: usize = 4;
 /// Bytes of plain text that cost as much as one token.
 const BYTES_PER_STEP: usize = 64;
 
-/// The most bytes in which tera may repeat a source: once for each name of a text, filter, test or function in it.
+/// The maximum bytes that tera can copy of a source: it copies it once for each name in it.
 const MAX_REPEATED: usize = 8 << 20;
 
 /// The name of the current-day function in other languages.
@@ -37,10 +38,10 @@ const CLOCK_FUNCTIONS: [&str; 9] =
 const TODAY_HELP: &str = "for the day of the run, write `{{ today }}`, or `{{ today | date }}` for a date with \
     the name of the month";
 
-/// Finds a text by the name in `include` or `extends`, or says why it cannot.
+/// Finds the text that `include` or `extends` names, or says why it cannot.
 pub(super) type TextLoader<'l> = dyn FnMut(&str) -> Result<String, String> + 'l;
 
-/// A text that has been read.
+/// A parsed text.
 #[derive(Clone, Debug)]
 pub(super) struct TemplateAnalysis {
     pub(super) text: NamedTemplate,
@@ -49,7 +50,7 @@ pub(super) struct TemplateAnalysis {
     pub(super) steps: usize,
 }
 
-/// The texts that were read for `include` and `extends`, and what is wrong with any text so far.
+/// The texts that were loaded for `include` and `extends`, and all problems so far.
 pub(super) struct TemplateLibrary<'l> {
     load: &'l mut TextLoader<'l>,
     names: &'l TemplateNames,
@@ -74,12 +75,12 @@ impl<'l> TemplateLibrary<'l> {
         Self { load, names, loaded: BTreeMap::new(), problems: Vec::new() }
     }
 
-    /// Reads a text and all that it includes; nothing when its grammar is wrong.
+    /// Parses a text with its includes. `None` if its syntax is wrong.
     pub(super) fn read_text(&mut self, text: &NamedTemplate) -> Option<TemplateAnalysis> {
         self.read_included(text, &mut Vec::new())
     }
 
-    /// The steps of a stretch of `outline`, which has so many `tokens` and `bytes` and these events.
+    /// The steps of a part of `outline` with this number of tokens and bytes, and these events.
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
         let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
         let parent = outline.find_parent().map_or(0, of);
@@ -91,7 +92,7 @@ impl<'l> TemplateLibrary<'l> {
         events.fold(tokens + bytes / BYTES_PER_STEP, usize::saturating_add)
     }
 
-    /// `chain` holds the names of the texts that are being read, the outermost first.
+    /// `chain` contains the names of the texts being read, the outermost first.
     fn read_included(&mut self, text: &NamedTemplate, chain: &mut Vec<String>) -> Option<TemplateAnalysis> {
         let outline = match read_outline(text, self.names) {
             Ok(outline) => outline,
@@ -147,7 +148,7 @@ impl<'l> TemplateLibrary<'l> {
         Ok(())
     }
 
-    /// Outermost blocks of a child that its parents do not have: nobody would see them.
+    /// Outermost blocks of a child that no parent has, so that they would never be shown.
     fn find_unknown_blocks(&self, text: &NamedTemplate, outline: &Outline) -> Vec<TextProblem> {
         let blocks = |outline: &Outline| {
             let block = |event: &OutlineEvent| {
@@ -157,7 +158,7 @@ impl<'l> TemplateLibrary<'l> {
         };
         let mut known = Vec::new();
         let mut parent = outline.find_parent();
-        // The count ends a circle of parents, which is told elsewhere.
+        // The limit ends a circle of parents, which is reported elsewhere.
         for _ in 0..MAX_LOADED {
             let Some(analysis) = parent.and_then(|name| self.loaded.get(name)) else { break };
             known.extend(blocks(&analysis.outline));
@@ -182,18 +183,18 @@ impl<'l> TemplateLibrary<'l> {
     }
 }
 
-/// Reads a text by itself.
+/// Parses a single text.
 fn read_outline(text: &NamedTemplate, names: &TemplateNames) -> Result<Outline, Vec<TextProblem>> {
     let outline = bounded_outline(&text.source)
         .map_err(|message| vec![TextProblem::new(&text.name, &text.source, 0..0, &rules::TEXT_TOO_LONG, message)])?;
-    // Other errors are about names, which are judged against more than tera knows.
+    // Other errors concern names, which are checked with more knowledge than tera has.
     match find_grammar_error(&text.name, &text.source, names) {
         None => Ok(outline),
         Some(wrong) => Err(list_grammar_problems(text, names, wrong)),
     }
 }
 
-/// The outline of a source that tera can read without exhausting the machine, or how it is too long.
+/// The outline of a source within the limits, or the limit that it exceeds.
 fn bounded_outline(source: &str) -> Result<Outline, String> {
     if source.len() > MAX_SOURCE_BYTES {
         return Err(format!("the template has {} bytes, but at most {MAX_SOURCE_BYTES} are allowed", source.len()));
@@ -221,7 +222,7 @@ fn bounded_outline(source: &str) -> Result<Outline, String> {
     Ok(outline)
 }
 
-/// The first mistake in the grammar of a source: its bytes, what is wrong, and what to do.
+/// The first syntax error of a source.
 struct GrammarError {
     span: Range<usize>,
     message: String,
@@ -231,11 +232,11 @@ struct GrammarError {
 fn find_grammar_error(name: &str, source: &str, names: &TemplateNames) -> Option<GrammarError> {
     let error = Tera::new().add_raw_template(name, source).err()?;
     let ErrorKind::SyntaxError(report) = error.kind() else { return None };
-    let (message, help) = words::explain_syntax(report, source, names);
-    Some(GrammarError { span: words::error_span(report), message, help })
+    let (message, help) = syntax_errors::explain_syntax(report, source, names);
+    Some(GrammarError { span: syntax_errors::error_span(report), message, help })
 }
 
-/// The mistakes in the grammar of a text: all slips, and the first other one.
+/// The syntax errors of a text: all slips, and the first other error.
 fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: GrammarError) -> Vec<TextProblem> {
     let slips = SyntaxSlips::find(&text.source, names);
     let rest = if slips.slips.is_empty() {
@@ -245,7 +246,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
             let span = slips.original_offset(wrong.span.start)..slips.original_offset(wrong.span.end);
             GrammarError { span, ..wrong }
         };
-        // Tera read the text only up to its first slip, so the rest has not been checked for size.
+        // Tera parsed the text only up to its first slip, so the size of the rest is not yet checked.
         let corrected = slips.apply_corrections(&text.source);
         let wrong = bounded_outline(&corrected).ok().and_then(|_| find_grammar_error(&text.name, &corrected, names));
         wrong.map(place)
@@ -259,7 +260,7 @@ fn list_grammar_problems(text: &NamedTemplate, names: &TemplateNames, first: Gra
     slips.chain(rest).map(problem).collect()
 }
 
-/// What a text asks of the language that messages do not have.
+/// The problem of an event that messages do not support.
 fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextProblem> {
     let problem = |rule, message| TextProblem::new(&text.name, &text.source, event.span.clone(), rule, message);
     let unknown = |rule, kind: &str, name: &str, known: &[&str]| {
@@ -306,5 +307,105 @@ fn check_supported(text: &NamedTemplate, event: &OutlineEvent) -> Option<TextPro
             Some(problem(&rules::UNSUPPORTED, format!("templates do not support {what}")).with_help(help))
         }
         _ => None,
+    }
+}
+
+/// A source with its counting.
+#[derive(Clone, Debug)]
+pub(super) struct MeteredSource {
+    pub(super) source: String,
+    /// Byte positions in the author's source where text was inserted, and its length.
+    inserted: Vec<(usize, usize)>,
+}
+
+impl MeteredSource {
+    /// The metered source of a text.
+    pub(super) fn from_analysis(analysis: &TemplateAnalysis, library: &TemplateLibrary<'_>) -> Self {
+        let outline = &analysis.outline;
+        let mut pieces = Vec::new();
+        for round in &outline.loops {
+            let steps = library.count_steps(outline, round.tokens, round.body.len(), round.events.clone());
+            let dash = if round.trims { "-" } else { "" };
+            pieces.push((round.body.start, format!("{{{{ {ROUND}(cost={}) {dash}}}}}", steps.max(1))));
+        }
+        for kept in &outline.kept {
+            match kept {
+                SetValue::Value(value) => {
+                    pieces.push((value.start, "(".to_owned()));
+                    pieces.push((value.end, format!(")|{KEEP}")));
+                }
+                SetValue::Block(at) => pieces.push((*at, format!("|{KEEP}"))),
+            }
+        }
+        pieces.sort_by_key(|(at, _)| *at);
+        let (mut source, mut copied) = (String::new(), 0);
+        for (at, piece) in &pieces {
+            source.push_str(&analysis.text.source[copied..*at]);
+            source.push_str(piece);
+            copied = *at;
+        }
+        source.push_str(&analysis.text.source[copied..]);
+        Self { source, inserted: pieces.into_iter().map(|(at, piece)| (at, piece.len())).collect() }
+    }
+
+    /// The byte in the author's source for a byte of the metered source.
+    pub(super) fn original_offset(&self, offset: usize) -> usize {
+        let mut before = 0;
+        for &(at, length) in &self.inserted {
+            if offset < at + before {
+                break;
+            }
+            if offset < at + before + length {
+                return at;
+            }
+            before += length;
+        }
+        offset - before
+    }
+}
+
+/// A compiled text.
+#[derive(Clone, Debug)]
+pub(super) struct MeteredText {
+    pub(super) text: NamedTemplate,
+    pub(super) metered: MeteredSource,
+}
+
+/// All compiled texts by their template key.
+pub(super) type MeteredTexts = BTreeMap<String, MeteredText>;
+
+/// The template key of the text with this index. Included texts cannot have it.
+pub(super) fn template_key(index: usize) -> String {
+    format!("\0{index}")
+}
+
+/// The text and the bytes that an error refers to, if it says so.
+pub(super) fn error_place<'s>(error: &Error, metered: &'s MeteredTexts) -> Option<(&'s NamedTemplate, Range<usize>)> {
+    let (ErrorKind::RenderingError(report) | ErrorKind::SyntaxError(report)) = error.kind() else { return None };
+    let text = metered.get(report.filename())?;
+    let Range { start, end } = report.span().range;
+    Some((&text.text, text.metered.original_offset(start)..text.metered.original_offset(end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::NamedTemplate;
+    use crate::message::names::TemplateNames;
+
+    #[test]
+    fn metered_source_maps_back_to_the_original() {
+        let source = "{% set a = b -%} {% for c in a -%} x{{ c }}{% endfor %}{% set d %}e{% endset %}é";
+        let (names, mut load) = (TemplateNames::default(), |_: &str| Err(String::new()));
+        let mut library = TemplateLibrary::new(&mut load, &names);
+        let analysis = library.read_text(&NamedTemplate { name: "t".into(), source: source.into() }).unwrap();
+        let metered = MeteredSource::from_analysis(&analysis, &library);
+        let expected = "{% set a =( b )|__kept-%} {% for c in a -%}{{ __round(cost=3) -}} x{{ c }}{% endfor %}\
+                        {% set d |__kept%}e{% endset %}é";
+        assert_eq!(metered.source, expected);
+        for word in ["set a", "b ", "c in", "x{{", "endfor", "set d", "endset", "é"] {
+            let (from, to) = (metered.source.find(word).unwrap(), source.find(word).unwrap());
+            assert_eq!(metered.original_offset(from), to, "{word}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody is told of runs, and filling the author's own texts with it. Nobody's number is in it.
+//! Notification texts about runs. They contain no phone numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,38 +8,38 @@ use tera::{Context, Error, Kwargs, State, TeraResult, Value};
 use super::engine::{create_engine, reset_steps};
 use crate::domain::NotificationEvent;
 
-/// The tags that a text about a run may have: without loops it ends.
+/// The allowed tags. Without loops, every text ends.
 const ALLOWED_TAGS: [&str; 7] = ["if", "elif", "else", "endif", "raw", "endraw", "set"];
-/// The name of the text while it is filled.
+/// The name of the template.
 const TEMPLATE_NAME: &str = "notice";
 
-/// Something that is told.
+/// A notification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// What it is about.
+    /// The event.
     pub occasion: NotificationEvent,
     /// The campaign's name.
     pub campaign: String,
-    /// The run's name, if there is a run.
+    /// The name of the run, if there is one.
     pub run: Option<String>,
-    /// The profile that it goes through.
+    /// The gateway profile.
     pub gateway: String,
-    /// All of it in a sentence for a person.
+    /// The whole notification as a sentence.
     pub text: String,
-    /// How many recipients the run has.
+    /// The number of recipients of the run.
     pub rows: u64,
-    /// How many rows are in each state.
+    /// The number of rows in each state.
     pub counts: BTreeMap<String, u64>,
-    /// Why it stopped, or was skipped, in words.
+    /// Why the run stopped or was skipped, in words.
     pub why: Option<String>,
-    /// Where its results are.
+    /// The path of its results.
     pub results: Option<String>,
-    /// When, as RFC 3339 in UTC.
+    /// The time, as RFC 3339 in UTC.
     pub at: String,
 }
 
 impl Notice {
-    /// One as it might be, with which a text can be tried.
+    /// An example to check texts with.
     #[must_use]
     pub fn sample() -> Self {
         Self {
@@ -57,10 +57,10 @@ impl Notice {
     }
 }
 
-/// Fills an author's text with a notice: its members by their names, `count` how many were put together into it.
+/// Fills an author's text with a notice: its members by name, and `count` notifications combined in it.
 ///
 /// # Errors
-/// What is wrong with the text, in words.
+/// The problem of the text, in words.
 pub fn fill_notice(text: &str, notice: &Notice, count: usize) -> Result<String, String> {
     if let Some(tag) = find_tags(text).find(|tag| !ALLOWED_TAGS.contains(tag)) {
         return Err(format!(

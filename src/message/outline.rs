@@ -1,20 +1,22 @@
-//! What a template uses and defines, in the order in which it does.
+//! Outline of a template: the names that it uses and defines, in order.
 //!
-//! Made from tokens of a source that tera has read already, so the grammar need not be checked
-//! again. An outline knows no columns; `judge` compares it with the names there are.
+//! It is built from the tokens of a source that tera has already parsed, so syntax is not checked again. An outline
+//! does not know columns; `names` compares it with the available names. The tokens around each name in an expression
+//! show whether it is a variable, a filter, a test, a function, an attribute, an argument or a keyword.
 
 use std::ops::Range;
 
-use super::lex::{TemplateToken, TokenKind};
+use super::tokens::{TemplateToken, TokenKind};
+use crate::domain::variable::{LITERALS, OPERATORS};
 
-/// One thing that a template does, and where.
+/// An event of a template, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineEvent {
     pub(super) what: OutlineAction,
     pub(super) span: Range<usize>,
 }
 
-/// What a template does.
+/// An action of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutlineAction {
     /// Reads a variable.
@@ -26,14 +28,14 @@ pub(super) enum OutlineAction {
         key: String,
         optional: bool,
     },
-    /// Reads `recipient[…]` with a key that is known only when it is filled.
+    /// Reads `recipient[…]` with a key that is computed at rendering.
     AnyKey,
     /// Sets a variable, in the innermost loop or for the rest of the text.
     Define {
         name: String,
         global: bool,
     },
-    /// A loop begins or ends; its variables end with it.
+    /// A loop begins or ends, and with it the scope of its variables.
     Enter,
     Leave,
     /// `{% include "name" %}`
@@ -50,7 +52,7 @@ pub(super) enum OutlineAction {
     Function(String),
     /// `super()` outside of a block.
     StraySuper,
-    /// A construct of tera that messages do not have; the words name it.
+    /// A tera construct that messages do not support, with its name.
     Unsupported(&'static str),
 }
 
@@ -60,16 +62,16 @@ pub(super) struct VariableUse {
     pub(super) name: String,
     /// Whether it may be missing: `| default(…)`.
     pub(super) optional: bool,
-    /// Whether a part of it is meant: `name.part`.
+    /// Whether an attribute is read: `name.part`.
     pub(super) dotted: bool,
-    /// What of it is looked up: `name[…]`.
+    /// The lookup: `name[…]`.
     pub(super) lookup: Option<TableLookup>,
 }
 
-/// What is looked up in a table: `name[key].column`.
+/// A lookup in a table: `name[key].column`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableLookup {
-    /// The key, where it is a text and not a name.
+    /// The key, if it is a text instead of a name.
     pub(super) key: Option<String>,
     /// The column.
     pub(super) column: Option<String>,
@@ -77,12 +79,12 @@ pub(super) struct TableLookup {
     pub(super) optional: bool,
 }
 
-/// A loop, for the cost of one of its rounds.
+/// A loop, with the cost of one round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TemplateLoop {
     /// Bytes of the body.
     pub(super) body: Range<usize>,
-    /// Whether the tag drops the white space after it.
+    /// Whether the tag removes the following white space.
     pub(super) trims: bool,
     /// Tokens in the body.
     pub(super) tokens: usize,
@@ -90,16 +92,16 @@ pub(super) struct TemplateLoop {
     pub(super) events: Range<usize>,
 }
 
-/// A value that is set, whose size is watched.
+/// A value that is set. Its size is limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SetValue {
     /// `{% set a = value %}`: the bytes of the value.
     Value(Range<usize>),
-    /// `{% set a %} … {% endset %}`: where the opening tag ends.
+    /// `{% set a %} … {% endset %}`: the end of the opening tag.
     Block(usize),
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outline {
     pub(super) events: Vec<OutlineEvent>,
@@ -107,7 +109,7 @@ pub(super) struct Outline {
     pub(super) kept: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
-    /// The most `elif` in one text and the deepest nesting of blocks, which cost stack.
+    /// The number of `elif` and the depth of blocks, which need stack.
     pub(super) elifs: usize,
     pub(super) block_depth: usize,
 }
@@ -143,7 +145,7 @@ impl Outline {
     }
 }
 
-/// Reads tags into an outline; what stands in their expressions is read in `expression`.
+/// Builds an outline from tags.
 #[derive(Default)]
 pub(super) struct OutlineReader {
     outline: Outline,
@@ -166,7 +168,7 @@ impl OutlineReader {
         self.blocks > 0
     }
 
-    /// Reads one tag, from its opening to its end; `read` tokens of the source are behind it then.
+    /// Reads a tag. `read` is the number of source tokens up to its end.
     fn read_tag(&mut self, tag: &[TemplateToken<'_>], read: usize) {
         let [opening, inner @ .., end] = tag else { return };
         if opening.kind == TokenKind::Print {
@@ -250,7 +252,7 @@ impl OutlineReader {
         self.outline.block_depth = self.outline.block_depth.max(self.blocks);
     }
 
-    /// The filters of `{% filter a | b %}`; the first has no bar before it.
+    /// The filters of `{% filter a | b %}`. The first has no preceding bar.
     fn read_filters(&mut self, arguments: &[TemplateToken<'_>]) {
         if let [TemplateToken { kind: TokenKind::Name(name), span }, rest @ ..] = arguments {
             self.push_event(OutlineAction::Filter((*name).to_owned()), span);
@@ -259,10 +261,182 @@ impl OutlineReader {
     }
 }
 
+impl OutlineReader {
+    pub(super) fn read_expression(&mut self, tokens: &[TemplateToken<'_>]) {
+        for (index, token) in tokens.iter().enumerate() {
+            let (before, after) = (&tokens[..index], &tokens[index + 1..]);
+            match token.kind {
+                TokenKind::Name(name) => self.read_name(name, token, before, after),
+                TokenKind::Symbol("...") => self.push_event(OutlineAction::Unsupported("spreads"), &token.span),
+                // Where a value is expected, `<` calls a component; elsewhere it compares.
+                TokenKind::Symbol("<") if !ends_with_value(before) => {
+                    self.push_event(OutlineAction::Unsupported("components"), &token.span);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn read_name(
+        &mut self,
+        name: &str,
+        token: &TemplateToken<'_>,
+        before: &[TemplateToken<'_>],
+        after: &[TemplateToken<'_>],
+    ) {
+        let span = &token.span;
+        let previous = before.last().map(|token| &token.kind);
+        let next = after.first().map(|token| &token.kind);
+        match (previous, next) {
+            // An attribute, or the name of an argument.
+            (Some(TokenKind::Symbol("." | "?.")), _) | (_, Some(TokenKind::Symbol("="))) => {}
+            (Some(TokenKind::Symbol("|")), _) => self.push_event(OutlineAction::Filter(name.to_owned()), span),
+            (Some(TokenKind::Name("is")), _) if name != "not" => {
+                self.push_event(OutlineAction::Test(name.to_owned()), span)
+            }
+            (Some(TokenKind::Name("not")), _) if is_not(before) => {
+                self.push_event(OutlineAction::Test(name.to_owned()), span)
+            }
+            (_, Some(TokenKind::Symbol("("))) if !LITERALS.contains(&name) && !OPERATORS.contains(&name) => {
+                match name {
+                    "super" if !self.is_in_block() => self.push_event(OutlineAction::StraySuper, span),
+                    _ => self.push_event(OutlineAction::Function(name.to_owned()), span),
+                }
+            }
+            _ if name == "not" || LITERALS.contains(&name) => {}
+            // Where a value is expected, tera reads any other word as a variable.
+            _ if OPERATORS.contains(&name) && ends_with_value(before) => {
+                if name == "for" {
+                    self.push_event(OutlineAction::Unsupported("list comprehensions"), span);
+                }
+            }
+            (_, Some(TokenKind::Symbol("."))) if name == "loop" && self.is_in_loop() => {}
+            _ if name == "recipient" => self.read_recipient(token, after),
+            _ if is_tested_for_presence(after) => self.push_event(OutlineAction::Ask(name.to_owned()), span),
+            _ => {
+                let optional = has_default(after) || matches!(next, Some(TokenKind::Symbol("?." | "?[")));
+                let dotted = matches!(next, Some(TokenKind::Symbol(".")));
+                self.push_event(
+                    OutlineAction::Use(VariableUse {
+                        name: name.to_owned(),
+                        optional,
+                        dotted,
+                        lookup: parse_lookup(after),
+                    }),
+                    span,
+                );
+            }
+        }
+    }
+
+    fn read_recipient(&mut self, token: &TemplateToken<'_>, after: &[TemplateToken<'_>]) {
+        let (key, last, rest) = match after {
+            [
+                TemplateToken { kind: TokenKind::Symbol("[" | "?["), .. },
+                key,
+                end @ TemplateToken { kind: TokenKind::Symbol("]"), .. },
+                rest @ ..,
+            ] => match &key.kind {
+                TokenKind::Text(text) => (text.clone(), end, rest),
+                _ => return self.push_event(OutlineAction::AnyKey, &token.span),
+            },
+            [
+                TemplateToken { kind: TokenKind::Symbol("." | "?."), .. },
+                key @ TemplateToken { kind: TokenKind::Name(name), .. },
+                rest @ ..,
+            ] => ((*name).to_owned(), key, rest),
+            [TemplateToken { kind: TokenKind::Symbol("[" | "?["), .. }, ..] => {
+                return self.push_event(OutlineAction::AnyKey, &token.span);
+            }
+            _ => {
+                let name = "recipient".to_owned();
+                return self
+                    .push_event(OutlineAction::Use(VariableUse { name, ..VariableUse::default() }), &token.span);
+            }
+        };
+        let optional = has_default(rest) || is_tested_for_presence(rest);
+        self.push_event(OutlineAction::Key { key, optional }, &(token.span.start..last.span.end));
+    }
+}
+
+/// The lookup that follows a name: `[key].column`.
+fn parse_lookup(after: &[TemplateToken<'_>]) -> Option<TableLookup> {
+    let opens = |token: &TemplateToken<'_>| matches!(token.kind, TokenKind::Symbol("[" | "?["));
+    let (first, inner) = after.split_first().filter(|(first, _)| opens(first))?;
+    let mut depth = 1;
+    let end = inner.iter().position(|token| {
+        depth += usize::from(opens(token));
+        depth -= usize::from(token.kind == TokenKind::Symbol("]"));
+        depth == 0
+    })?;
+    let text = |tokens: &[TemplateToken<'_>]| match tokens {
+        [TemplateToken { kind: TokenKind::Text(text), .. }] => Some(text.clone()),
+        _ => None,
+    };
+    let (key, behind) = (text(&inner[..end]), &inner[end + 1..]);
+    let (column, rest) = match behind {
+        [
+            TemplateToken { kind: TokenKind::Symbol("." | "?."), .. },
+            TemplateToken { kind: TokenKind::Name(name), .. },
+            rest @ ..,
+        ] => (Some((*name).to_owned()), rest),
+        [open, column, TemplateToken { kind: TokenKind::Symbol("]"), .. }, rest @ ..] if opens(open) => {
+            (text(std::slice::from_ref(column)), rest)
+        }
+        rest => (None, rest),
+    };
+    let softly = |token: Option<&TemplateToken<'_>>| {
+        token.is_some_and(|token| matches!(token.kind, TokenKind::Symbol("?." | "?[")))
+    };
+    let optional = softly(Some(first)) || softly(behind.first()) || has_default(rest) || is_tested_for_presence(rest);
+    Some(TableLookup { key, column, optional })
+}
+
+/// Whether `| default(…)` follows, which accepts a missing value.
+fn has_default(after: &[TemplateToken<'_>]) -> bool {
+    matches!(
+        after,
+        [
+            TemplateToken { kind: TokenKind::Symbol("|"), .. },
+            TemplateToken { kind: TokenKind::Name("default"), .. },
+            ..
+        ]
+    )
+}
+
+/// Whether `is defined` or `is undefined` follows, with or without `not`.
+fn is_tested_for_presence(after: &[TemplateToken<'_>]) -> bool {
+    let [TemplateToken { kind: TokenKind::Name("is"), .. }, rest @ ..] = after else { return false };
+    let rest = rest.iter().find(|token| token.kind != TokenKind::Name("not"));
+    rest.is_some_and(|token| matches!(token.kind, TokenKind::Name("defined" | "undefined")))
+}
+
+/// Whether the tokens end with `is not`.
+fn is_not(tokens: &[TemplateToken<'_>]) -> bool {
+    matches!(
+        tokens,
+        [.., TemplateToken { kind: TokenKind::Name("is"), .. }, TemplateToken { kind: TokenKind::Name("not"), .. }]
+    )
+}
+
+/// Whether the tokens end with a value, so that an operator follows.
+pub(super) fn ends_with_value(tokens: &[TemplateToken<'_>]) -> bool {
+    let [before @ .., last] = tokens else { return false };
+    let is_attribute = before.last().is_some_and(|token| matches!(token.kind, TokenKind::Symbol("." | "?.")));
+    match last.kind {
+        TokenKind::Name(_) if is_attribute => true,
+        // The first half of `not in`, if a value precedes it.
+        TokenKind::Name("not") => ends_with_value(before),
+        TokenKind::Name(name) => !OPERATORS.contains(&name),
+        TokenKind::Text(_) | TokenKind::Number | TokenKind::Symbol(")" | "]" | "}") => true,
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::lex::tokenize;
+    use crate::message::tokens::tokenize;
 
     fn outline(source: &str) -> Outline {
         Outline::from_tokens(&tokenize(source))

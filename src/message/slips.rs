@@ -1,15 +1,14 @@
-//! Foreign syntax in tags: curly quotes of Word, operators of SQL and PHP. Pure.
+//! Syntax of other languages in tags: curly quotes of Word, operators of SQL and PHP. Pure.
 //!
 //! Tera stops at the first error. This module reads on, so that an author can correct all of them at once.
 
-mod pieces;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
-use pieces::{OPERATORS, PieceKind, TagPiece, find_opening, split_pieces};
-
 use super::names::{NameScope, TemplateNames};
-use super::words::TAGS;
+use super::syntax_errors::TAGS;
 use crate::domain::variable::is_variable;
 
 /// Characters of Cyrillic that look like a Latin letter, in the order of [`LATIN`].
@@ -17,9 +16,9 @@ const CYRILLIC: &str = "асеіјкорѕхуАВСЕНІЈКМОРЅТХУ";
 /// The Latin letters that they look like.
 const LATIN: &str = "aceijkopsxyABCEHIJKMOPSTXY";
 
-/// How many slips of a text are reported at most.
+/// The maximum number of reported slips per text.
 const MAX_SLIPS: usize = 20;
-/// The tags that take a condition, in common spellings.
+/// Tags with a condition, in common spellings.
 const CONDITIONAL: [&str; 5] = ["if", "elif", "elseif", "elsif", "unless"];
 /// The Latin letter that a Cyrillic one looks like.
 #[must_use]
@@ -38,23 +37,23 @@ pub fn cyrillic_lookalike(c: char) -> Option<char> {
 pub(super) struct SyntaxSlip {
     /// The bytes of the source.
     pub(super) span: Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub(super) message: String,
-    /// What to write.
+    /// The remedy.
     pub(super) help: String,
 }
 
-/// The slips of a source, and the source without those that have one correction.
+/// The slips of a source, and corrections for those that have exactly one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SyntaxSlips {
-    /// What to correct, each message once.
+    /// The slips, each message once.
     pub(super) slips: Vec<SyntaxSlip>,
     /// The replacements, in the order of their bytes.
     edits: Vec<(Range<usize>, String)>,
 }
 
 impl SyntaxSlips {
-    /// The slips of a source that tera does not read.
+    /// The slips of a source that tera cannot parse.
     pub(super) fn find(source: &str, names: &TemplateNames) -> Self {
         let mut reader = SlipFinder { source, names, blocks: Vec::new(), found: Self::default() };
         let mut at = 0;
@@ -84,7 +83,7 @@ impl SyntaxSlips {
         corrected + &source[copied..]
     }
 
-    /// The place in the source of a place in the corrected one.
+    /// The position in the source for a position in the corrected source.
     pub(super) fn original_offset(&self, at: usize) -> usize {
         let (mut corrected, mut original) = (0, 0);
         for (span, instead) in &self.edits {
@@ -100,7 +99,7 @@ impl SyntaxSlips {
         original + (at - corrected.min(at))
     }
 
-    /// Whether a slip overlaps those bytes of the source.
+    /// Whether a slip overlaps these bytes of the source.
     pub(super) fn overlap(&self, span: &Range<usize>) -> bool {
         self.slips
             .iter()
@@ -116,7 +115,7 @@ impl SyntaxSlips {
     }
 }
 
-/// Reads one tag after another.
+/// Finds slips, tag by tag.
 struct SlipFinder<'s> {
     source: &'s str,
     names: &'s TemplateNames,
@@ -135,7 +134,7 @@ impl<'s> SlipFinder<'s> {
         piece.filter(|piece| piece.kind == PieceKind::Word).map(|piece| self.source_of(piece).to_lowercase())
     }
 
-    /// Replaces some bytes, and says why.
+    /// Replaces bytes, with the reason.
     fn push_edit(&mut self, span: Range<usize>, instead: &str, message: String, help: String) {
         self.found.edits.push((span.clone(), instead.to_owned()));
         self.found.push_slip(span, message, help);
@@ -212,7 +211,7 @@ impl<'s> SlipFinder<'s> {
         self.push_edit(piece.span.clone(), &latin, message, help);
     }
 
-    /// Corrects the name of a tag; gives how many pieces belong to it.
+    /// Corrects the name of a tag. Returns the number of its pieces.
     fn correct_tag_name(&mut self, name: &str, pieces: &[TagPiece]) -> usize {
         let second = self.lowercase_word(pieces.get(1)).unwrap_or_default();
         let slash = pieces.first().is_some_and(|first| self.source_of(first) == "/");
@@ -252,7 +251,7 @@ impl<'s> SlipFinder<'s> {
 
     /// Corrects the operators of an expression; the first `=` of a tag that sets a value is right.
     fn check_expression(&mut self, pieces: &[TagPiece], mut sets: bool) {
-        // For each open bracket, whether arguments stand in it.
+        // For each open bracket, whether it contains arguments.
         let mut brackets: Vec<bool> = Vec::new();
         let mut at = 0;
         while at < pieces.len() {
@@ -285,7 +284,7 @@ impl<'s> SlipFinder<'s> {
             .contains(&self.lowercase_word(Some(piece)).unwrap_or_default().as_str())
     }
 
-    /// Corrects an operator that is a word; gives how many pieces it has.
+    /// Corrects an operator that is a word. Returns the number of its pieces.
     fn correct_word_operator(&mut self, pieces: &[TagPiece]) -> usize {
         let written = self.source_of(&pieces[0]);
         let word = |at: usize| self.lowercase_word(pieces.get(at)).unwrap_or_default();
@@ -327,7 +326,7 @@ impl<'s> SlipFinder<'s> {
     fn correct_sign(&mut self, pieces: &[TagPiece], at: usize) {
         let (span, written) = (pieces[at].span.clone(), self.source_of(&pieces[at]));
         if written == "!" {
-            // `{{ name! }}` denies nothing.
+            // `{{ name! }}` negates nothing.
             let is_denial =
                 pieces.get(at + 1).is_some_and(|next| next.kind == PieceKind::Word || self.source_of(next) == "(");
             if !is_denial {
@@ -358,5 +357,112 @@ impl<'s> SlipFinder<'s> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Operators of other languages, each with its counterpart here. Longer operators come before their prefixes.
+const OPERATORS: [(&str, &str); 9] = [
+    ("===", "=="),
+    ("!==", "!="),
+    ("&&", "and"),
+    ("||", "or"),
+    ("<>", "!="),
+    ("=<", "<="),
+    ("=>", ">="),
+    ("&", "and"),
+    ("=", "=="),
+];
+/// Operators that the template language shares, so their parts are not separate operators.
+const KNOWN: [&str; 6] = ["==", "!=", ">=", "<=", "//", "**"];
+
+/// The kind of a piece of a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PieceKind {
+    Word,
+    Text,
+    /// A text between curly quotes.
+    CurlyText,
+    Blank,
+    Sign,
+}
+
+#[derive(Clone, Debug)]
+struct TagPiece {
+    kind: PieceKind,
+    span: Range<usize>,
+}
+
+/// The start of the next tag, after comments and raw text.
+fn find_opening(source: &str, mut at: usize) -> Option<usize> {
+    loop {
+        let start = at + source.as_bytes()[at..].windows(2).position(|pair| matches!(pair, b"{{" | b"{%" | b"{#"))?;
+        let rest = &source[start..];
+        let is_raw =
+            rest.strip_prefix("{%").is_some_and(|tag| tag.trim_start_matches('-').trim_start().starts_with("raw"));
+        at = match rest.as_bytes()[1] {
+            b'#' => start + rest.find("#}")? + 2,
+            b'%' if is_raw => start + rest.find("endraw")?,
+            _ => return Some(start),
+        };
+    }
+}
+
+/// The pieces of a tag and the position of its end. `None` if the tag is not closed.
+fn split_pieces(source: &str, begin: usize, end: &str) -> Option<(Vec<TagPiece>, usize)> {
+    let (mut pieces, mut at) = (Vec::new(), begin);
+    loop {
+        let rest = source.get(at..)?;
+        let first = rest.chars().next()?;
+        if rest.starts_with(end) {
+            return Some((pieces, at));
+        }
+        let (sort, length) = match first {
+            ' ' | '\t' | '\r' | '\n' => {
+                at += 1;
+                continue;
+            }
+            '\'' | '"' | '`' => (PieceKind::Text, straight_quote_length(rest, first)?),
+            '“' | '”' | '„' | '«' | '‘' | '’' | '‚' => match curly_quote_length(rest, first, end) {
+                Some(length) => (PieceKind::CurlyText, length),
+                None => (PieceKind::Sign, first.len_utf8()),
+            },
+            c if is_blank(c) => {
+                let length = rest.find(|c: char| !is_blank(c)).unwrap_or(rest.len());
+                (PieceKind::Blank, length)
+            }
+            c if c == '_' || c.is_alphanumeric() => {
+                let is_inner = |c: char| c == '_' || c.is_alphanumeric();
+                (PieceKind::Word, rest.find(|c: char| !is_inner(c)).unwrap_or(rest.len()))
+            }
+            c => {
+                let long =
+                    OPERATORS.iter().map(|(theirs, _)| *theirs).chain(KNOWN).filter(|sign| rest.starts_with(sign));
+                (PieceKind::Sign, long.map(str::len).max().unwrap_or(c.len_utf8()))
+            }
+        };
+        pieces.push(TagPiece { kind: sort, span: at..at + length });
+        at += length;
+    }
+}
+
+/// The length of a text between straight quotes.
+fn straight_quote_length(rest: &str, quote: char) -> Option<usize> {
+    let mut characters = rest.char_indices().skip(1);
+    loop {
+        match characters.next()? {
+            (at, c) if c == quote => return Some(at + c.len_utf8()),
+            (_, '\\') => drop(characters.next()),
+            _ => {}
+        }
+    }
+}
+
+/// The length of a text between curly quotes that ends in its tag.
+fn curly_quote_length(rest: &str, quote: char, end: &str) -> Option<usize> {
+    let closing = if "‘’‚".contains(quote) { "’‘'" } else { "”“»\"" };
+    let tag = &rest[..rest.find(end)?];
+    let inner = tag.char_indices().skip(1);
+    inner.filter(|(_, c)| closing.contains(*c)).map(|(at, c)| at + c.len_utf8()).next()
+}
+
+/// A blank that tera does not skip.
+fn is_blank(c: char) -> bool {
+    !c.is_ascii() && c.is_whitespace() || matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}')
+}

@@ -1,4 +1,4 @@
-//! Starting a program that tells somebody: no shell, nothing of our environment but what a desktop needs, and an end.
+//! Programs that notify someone: no shell, a minimal environment, and a timeout.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use crate::message::{Notice, fill_notice};
 
-/// What a program gets of the environment; keys and addresses may stand in all else.
+/// The environment variables that a program gets. Others might contain keys and addresses.
 const PASSED_VARIABLES: [&str; 9] = [
     "PATH",
     "HOME",
@@ -21,7 +21,7 @@ const PASSED_VARIABLES: [&str; 9] = [
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 
-/// Starts the program with what is told, as its arguments say it and as JSON on its standard input, and waits so long.
+/// Starts the program with the notice in its arguments and as JSON on standard input, and waits until the timeout.
 pub(super) async fn run_program(
     words: &[String],
     notice: &Notice,
@@ -35,11 +35,11 @@ pub(super) async fn run_program(
     command.envs(PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("cannot start `{program}`: {error}"))?;
-    let told = serde_json::to_vec(all).unwrap_or_default();
+    let json = serde_json::to_vec(all).unwrap_or_default();
     let ended = async {
         if let Some(mut stdin) = child.stdin.take() {
-            // Whoever does not want to read it need not.
-            let _ = stdin.write_all(&told).await;
+            // The program does not have to read its input.
+            let _ = stdin.write_all(&json).await;
         }
         child.wait().await
     };
@@ -69,8 +69,8 @@ mod tests {
             format!("printf %s \"$1\" > {}; cat > {}; env >> {}.env", out.display(), input.display(), out.display());
         run_words(&["sh", "-c", &script, "sh", "{{ text }}"], Duration::from_secs(30)).await.unwrap();
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "a; touch /nowhere $(x) `y`");
-        let told: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
-        assert_eq!(told.len(), 1);
+        let notices: Vec<Notice> = serde_json::from_str(&std::fs::read_to_string(&input).unwrap()).unwrap();
+        assert_eq!(notices.len(), 1);
         let env = std::fs::read_to_string(folder.path().join("out.env")).unwrap();
         assert!(!env.contains("CARGO"), "{env}");
     }

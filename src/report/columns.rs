@@ -1,28 +1,29 @@
-//! The columns of the results: of each its name, what it tells, and the value that stands in it. Pure.
+//! Columns of the results: name and value of each. Pure.
 //!
-//! Programs read them by their names: a column keeps its name, and a new one comes behind the others.
+//! Programs read columns by name, so a column never changes its name, and new columns are appended.
 
 use std::borrow::Cow;
 
+use crate::audience::ListHeader;
 use crate::domain::{GatewayMessageId, OperationKind, Phone, Row};
 use crate::ledger::RowState;
 
-/// A column of ours; they stand before the recipient's own.
+/// A column of the results. These come before the columns of the recipient list.
 pub(super) struct ResultColumn {
     pub(super) name: &'static str,
     pub(super) value: for<'c> fn(&'c ResultCells<'_>) -> ColumnValue<'c>,
 }
 
-/// What stands in a cell.
+/// The value of a cell.
 pub(super) enum ColumnValue<'c> {
-    /// A number, or nothing.
+    /// A number, or empty.
     Number(Option<u64>),
-    /// A text of digits only, or nothing.
+    /// A text of digits only, or empty.
     Digits(Option<u64>),
     Text(&'c str),
 }
 
-/// All that the cells of a row tell; a text that is empty has nothing to tell.
+/// The values of a row's cells. Empty texts have no value.
 pub(super) struct ResultCells<'k> {
     pub(super) row: Row,
     pub(super) id: Option<u64>,
@@ -47,16 +48,16 @@ pub(super) struct ResultCells<'k> {
     pub(super) message_state: &'k str,
 }
 
-/// The columns in their order.
+/// The columns, in order.
 pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
     // The row of the list; its header is row 1.
     ResultColumn { name: "row", value: |cells| ColumnValue::Number(Some(cells.row.get().into())) },
-    // Our identifier of the last message; none where there was none.
+    // Our identifier of the last message; empty without a message.
     ResultColumn { name: "id", value: |cells| ColumnValue::Number(cells.id) },
-    // The number, digits only.
+    // The phone number, digits only.
     ResultColumn { name: "to", value: |cells| ColumnValue::Digits(cells.phone.map(Phone::to_u64)) },
     ResultColumn { name: "state", value: |cells| ColumnValue::Text(cells.state.name()) },
-    // The type that it is sent as, unless it is never sent.
+    // The operation type; empty if the row is never sent.
     ResultColumn {
         name: "operation",
         value: |cells| match cells.state {
@@ -73,20 +74,20 @@ pub(super) const RESULT_COLUMNS: [ResultColumn; 21] = [
             None => ColumnValue::Text(""),
         },
     },
-    // The gateway's identifier of an envelope that it queued.
+    // The gateway's identifier of a queued request.
     ResultColumn { name: "request_id", value: |cells| ColumnValue::Text(cells.request_id) },
-    // Billed parts, as the gateway says.
+    // Billed parts, as the gateway reported them.
     ResultColumn { name: "parts", value: |cells| ColumnValue::Number(cells.parts.map(u64::from)) },
-    // The gateway's own word, where it told one.
+    // The status in the gateway's words, if it reported one.
     ResultColumn { name: "gateway_status", value: |cells| ColumnValue::Text(cells.gateway_status) },
-    // Why it is in its state, in our words.
+    // The reason for the state, in our words.
     ResultColumn { name: "reason", value: |cells| ColumnValue::Text(&cells.reason) },
-    // The gateway's words when it refused it.
+    // The gateway's error text for a rejected message.
     ResultColumn { name: "error", value: |cells| ColumnValue::Text(cells.error) },
-    // When its last attempt was recorded, and when the last was learnt of it; UTC.
+    // The times of the last attempt and of the last update, in UTC.
     ResultColumn { name: "submitted_at", value: |cells| ColumnValue::Text(cells.submitted_at) },
     ResultColumn { name: "updated_at", value: |cells| ColumnValue::Text(&cells.updated_at) },
-    // The channel that delivered it, and when, by the gateway's clock.
+    // The channel that delivered the message, and the time by the gateway's clock.
     ResultColumn { name: "delivered_by", value: |cells| ColumnValue::Text(cells.delivered_by) },
     ResultColumn { name: "delivered_at", value: |cells| ColumnValue::Text(&cells.delivered_at) },
     // The answer of a lookup or a code call, as JSON.
@@ -114,6 +115,59 @@ pub(super) const COLUMN_NAMES: [&str; RESULT_COLUMNS.len()] = {
     names
 };
 
+/// The columns of the listed runs' recipient lists, each once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RecipientColumns {
+    columns: Vec<RecipientColumn>,
+    /// Whether a run has variants, which have a column before these.
+    pub(super) has_variants: bool,
+}
+
+/// A column of a recipient list.
+#[derive(Clone, Debug)]
+struct RecipientColumn {
+    /// Its header, which may be empty.
+    header: String,
+    /// The key that distinguishes it: its header, or its name if the header is empty.
+    key: String,
+}
+
+impl RecipientColumns {
+    /// Adds the columns of a list that are missing.
+    pub(super) fn add_header(&mut self, header: &ListHeader) {
+        let known: Vec<String> = self.columns.iter().map(|own| own.key.clone()).collect();
+        let new = header_columns(header).filter(|own| !known.contains(&own.key));
+        self.columns.extend(new);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// The headers as the lists have them; several can be empty.
+    pub(super) fn headers(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().map(|own| &own.header)
+    }
+
+    /// The keys of the columns, which are unique.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+        self.columns.iter().map(|own| &own.key)
+    }
+
+    /// The position of each of these columns in a list, if it has them.
+    pub(super) fn find_positions(&self, header: &ListHeader) -> Vec<Option<usize>> {
+        let theirs: Vec<RecipientColumn> = header_columns(header).collect();
+        self.columns.iter().map(|own| theirs.iter().position(|other| other.key == own.key)).collect()
+    }
+}
+
+fn header_columns(header: &ListHeader) -> impl Iterator<Item = RecipientColumn> {
+    header.headers().iter().zip(header.names()).map(|(header, name)| RecipientColumn {
+        header: header.clone(),
+        key: if header.is_empty() { name } else { header }.clone(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,7 +178,7 @@ mod tests {
         let (_, table) = document.split_once("| column | |\n|---|---|\n").unwrap();
         let rows = table.lines().take_while(|line| line.starts_with('|'));
         let cells = rows.filter_map(|line| line.split('|').nth(1));
-        // Several columns may share a row: `delivered_by`, `delivered_at`.
+        // Several columns can share a row: `delivered_by`, `delivered_at`.
         let told: Vec<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
         assert_eq!(told, COLUMN_NAMES);
     }

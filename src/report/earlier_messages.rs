@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::frozen_list::{FrozenList, ListSource};
-use super::list_ahead::ReadAheadList;
+use super::listing::{FrozenList, ListSource, ReadAheadList};
 use super::row_records::{RowRecord, RowRecords};
 use super::{ResultsError, is_owned};
 use crate::audience::{PhoneColumns, RecipientReader};
@@ -23,7 +22,7 @@ use crate::manifest::{CampaignBrief, DuplicatePolicy};
 const BATCH_ROWS: usize = 500_000;
 /// Up to this many rows, the envelopes of a run are read one by one.
 const SINGLE_READ_ROWS: u64 = 5_000;
-/// How many rows of a run are reached at once.
+/// How many rows of a run are looked up at once.
 const STEP_ROWS: u32 = 4_096;
 
 /// A message that a skipped row refers to.
@@ -59,7 +58,8 @@ impl<'a> EarlierRuns<'a> {
         ledger: &'a dyn Ledger,
         run: &Run,
         left_out: &ExcludedRows,
-        (copies, brief): (&'a Copies, &'a CampaignBrief),
+        copies: &'a Copies,
+        brief: &'a CampaignBrief,
     ) -> Result<Option<Self>, ResultsError> {
         let Some(rows) = find_sent_rows(left_out).filter(|_| run.live) else { return Ok(None) };
         let mut runs = ledger.list_runs(RunFilter::for_campaign(&run.campaign)).await?;
@@ -101,7 +101,7 @@ impl<'a> EarlierRuns<'a> {
         Ok(found)
     }
 
-    /// Of a purged run only the numbers are known, as hashes.
+    /// Adds the messages of a purged run, of which the ledger has only hashed numbers.
     async fn add_purged_run(
         &self,
         run: &Run,
@@ -193,7 +193,7 @@ impl<'a> EarlierRuns<'a> {
     ) -> Result<Vec<RowPair>, ResultsError> {
         let there = match self.ledger.load_copies(run).await {
             Ok(there) => there,
-            // Without them, nobody knows which rows the messages are of.
+            // Without texts, it is unknown which rows the messages belong to.
             Err(LedgerError::CopiesUnreadable { .. }) => return Ok(Vec::new()),
             Err(error) => return Err(error.into()),
         };
@@ -237,7 +237,7 @@ type WantedRow = (Phone, u32);
 type RowPair = (u32, u32);
 
 impl EarlierMessages<'_> {
-    /// Looks up the messages of the rows up to this one, which come after those before.
+    /// Looks up the messages of the rows up to this one. Rows must ascend.
     pub(super) async fn look_up_through(&mut self, last: Row) -> Result<(), ResultsError> {
         while self.through < last.get() && self.runs.rows.max().is_some_and(|wanted| wanted > self.through) {
             let wanted = self.next_batch().await;

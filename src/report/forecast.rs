@@ -1,5 +1,4 @@
-//! What a campaign would do, as far as its list tells before anything is sent: who gets a message, of how many parts, at
-//! what cost, in what time.
+//! Forecast of a run before it is sent: recipients, parts, cost and duration.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,63 +14,63 @@ use crate::check::online::MessagePrices;
 use crate::domain::{Amount, Stage};
 use crate::manifest::{Campaign, Profile, Rate};
 
-/// How many rows of a reason are named.
+/// How many rows are named per reason.
 const MAX_NAMED_ROWS: usize = 20;
 
-/// What a campaign would do to some rows of its list.
+/// The forecast for some rows of a list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Forecast {
     /// Recipients of the list.
     pub rows: u64,
-    /// Why rows are not sent to, most rows first.
+    /// Rows that get no message, by reason, most rows first.
     pub left_out: Vec<LeftOutRows>,
-    /// Rows that are to be sent to, but not now: another choice of rows.
+    /// Planned rows that this run does not choose.
     pub later: u64,
-    /// Messages that leave.
+    /// Messages to send.
     pub messages: u64,
-    /// What each channel does at most, in the order in which they are tried.
+    /// The maximum per channel, in the order of the fallback.
     pub channels: Vec<ChannelForecast>,
-    /// Messages by the parts of their SMS; none without an SMS.
+    /// Messages by number of SMS parts; empty without SMS.
     pub sms_parts: BTreeMap<u32, u64>,
-    /// What all of them cost at most.
+    /// The maximum cost.
     pub cost: Option<Amount>,
-    /// What they cost if the first channel delivers each of them.
+    /// The cost if the first channel delivers every message.
     pub likely_cost: Option<Amount>,
-    /// The currency of both.
+    /// The currency of the costs.
     pub currency: Option<String>,
-    /// The seconds that it takes at the rate; nothing where nobody limits it.
+    /// The duration in seconds at the rate limit; `None` without a limit.
     seconds: Option<f64>,
-    /// How often the window has to open for that; nothing where once is enough.
+    /// How many times the window must open; `None` if once is enough.
     openings: Option<u64>,
-    /// On how many days they leave, where that is more than one by `per_day`.
+    /// The number of days, if `per_day` spreads the run over several.
     days: Option<u64>,
     #[serde(skip)]
     rate: Option<Rate>,
 }
 
-/// Rows that are left out for one reason.
+/// Rows that get no message for one reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOutRows {
     /// Skipped or invalid.
     pub state: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// The number of rows.
     pub rows: u64,
-    /// The first of them.
+    /// The first rows.
     pub first: Vec<u32>,
 }
 
-/// What a channel does at most.
+/// The maximum of one channel.
 #[derive(Clone, Debug, Serialize)]
 pub struct ChannelForecast {
     /// The channel.
     pub channel: &'static str,
-    /// Messages.
+    /// The number of messages.
     pub messages: u64,
-    /// Their parts.
+    /// The number of parts.
     pub parts: u64,
-    /// Whether it is tried only where another one failed.
+    /// Whether it is only used after another channel failed.
     pub fallback: bool,
 }
 
@@ -103,7 +102,7 @@ impl Forecast {
         for (size, sized) in &survey.by_size {
             let count = sized.intersection_len(rows);
             let stages: &[&Stage<_>] = of_arms.get(size.arm).map_or(&[], Vec::as_slice);
-            add_channels(&mut channels, stages, (count, size.sms_parts));
+            add_channels(&mut channels, stages, count, size.sms_parts);
             if size.sms_parts > 0 && count > 0 {
                 *sms_parts.entry(size.sms_parts).or_default() += count;
             }
@@ -130,13 +129,13 @@ impl Forecast {
         }
     }
 
-    /// For programs.
+    /// The forecast as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }
 
-    /// How long the run takes, in words. `None` if the rate does not limit it.
+    /// The duration of the run in words. `None` if the rate does not limit it.
     #[must_use]
     pub fn describe_duration(&self) -> Option<String> {
         let time = self.seconds.filter(|seconds| *seconds >= 1.0).zip(self.rate);
@@ -149,8 +148,8 @@ impl Forecast {
     }
 }
 
-/// Adds what some messages of the same channels and parts do.
-fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], (messages, sms_parts): (u64, u32)) {
+/// Adds messages with the same channels and number of parts.
+fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], messages: u64, sms_parts: u32) {
     for (place, stage) in stages.iter().enumerate().filter(|_| messages > 0) {
         let channel = stage.channel();
         let each = if channel.facts().billed_by_part { u64::from(sms_parts.max(1)) } else { 1 };
@@ -158,7 +157,7 @@ fn add_channels<T>(channels: &mut Vec<ChannelForecast>, stages: &[&Stage<T>], (m
         let known = channels.iter().position(|share| share.channel == channel.name() && share.fallback == fallback);
         let at = known.unwrap_or_else(|| {
             let share = ChannelForecast { channel: channel.name(), messages: 0, parts: 0, fallback };
-            // Those that are tried first stand first.
+            // First channels come before fallbacks.
             let at = channels.iter().position(|share| share.fallback && !fallback).unwrap_or(channels.len());
             channels.insert(at, share);
             at

@@ -1,8 +1,7 @@
-//! Signs that messages went out which the ledger does not know of: it was deleted, put back, or is not the one they
-//! were sent with.
+//! Signs of a lost or restored ledger: results and run copies that the ledger does not know.
 //!
-//! What still knows are the results that stand where this campaign's results go, and the copies that runs were sent
-//! from. What contradicts a ledger is never replaced; a person can have it put aside.
+//! The campaign's results file and the copies of sent runs are the evidence. Files that contradict the ledger are never
+//! replaced, but a person can move them away.
 
 use std::fmt;
 use std::io::{self, BufRead as _, BufReader};
@@ -17,21 +16,21 @@ use crate::domain::IdRange;
 use crate::ledger::{EnvelopeReader, Ledger, LedgerError, RowEvents, Run, RunFilter, RunProgress, StrayCopies};
 use crate::manifest::CampaignPath;
 
-/// Something in place that this ledger does not account for.
+/// Evidence of a run that the ledger does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LossSign {
-    /// The copies of a run that the ledger does not have.
+    /// Copies of an unknown run.
     Copies {
         /// The name of the run.
         run: String,
-        /// Where they are.
+        /// The folder of the copies.
         place: String,
     },
-    /// Results with identifiers that the ledger never gave.
+    /// Results with unknown identifiers.
     Results {
         /// The file.
         path: PathBuf,
-        /// How many of its identifiers.
+        /// The number of unknown identifiers.
         identifiers: u64,
     },
 }
@@ -50,7 +49,7 @@ impl fmt::Display for LossSign {
     }
 }
 
-/// The runs of which these copies tell; those of rehearsals are no sign.
+/// The runs of these copies, without rehearsals.
 #[must_use]
 pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     let rehearsed = |inputs: &[u8]| FrozenInputs::from_bytes(inputs).is_ok_and(|frozen| frozen.brief.is_rehearsal());
@@ -58,13 +57,13 @@ pub fn find_stray_runs(copies: Vec<StrayCopies>) -> Vec<LossSign> {
     live.map(|StrayCopies { run, place, .. }| LossSign::Copies { run, place }).collect()
 }
 
-/// Rows that are looked at by whoever sends nothing.
+/// How many rows are checked by commands that send nothing.
 const QUICK_CHECK_ROWS: usize = 10_000;
 
-/// The results at `path`, if they hold identifiers that the ledger never gave.
+/// The results at `path`, if they contain identifiers that the ledger never assigned.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub async fn find_unknown_results(
     ledger: Option<&dyn Ledger>,
     path: &CampaignPath,
@@ -72,17 +71,17 @@ pub async fn find_unknown_results(
     find_unknown_within(ledger, path, usize::MAX).await
 }
 
-/// The same for whoever sends nothing, and waits for no millions of rows: the first ones have to be the ledger's.
+/// Checks only the first rows, for commands that send nothing and must not wait for millions of rows.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub async fn find_unknown_results_quickly(
     ledger: &dyn Ledger,
     path: &CampaignPath,
 ) -> Result<Option<LossSign>, LedgerError> {
     match find_unknown_within(Some(ledger), path, QUICK_CHECK_ROWS).await? {
         None => Ok(None),
-        // How many there are is worth a longer look.
+        // The full check is needed for the exact number.
         Some(_) => find_unknown_results(Some(ledger), path).await,
     }
 }
@@ -94,7 +93,7 @@ async fn find_unknown_within(
 ) -> Result<Option<LossSign>, LedgerError> {
     let file = path.clone();
     let read = tokio::task::spawn_blocking(move || read_identifiers(&file, most)).await;
-    // What cannot be read holds no readable identifier; whether it may be replaced is another question.
+    // An unreadable file has no readable identifiers; whether it can be replaced is decided elsewhere.
     let mut unknown = read.ok().and_then(Result::ok).unwrap_or_default();
     if let (Some(ledger), Some((first, last))) = (ledger, unknown.min().zip(unknown.max())) {
         let ids = Some(IdRange { first, len: last - first + 1 });
@@ -106,7 +105,7 @@ async fn find_unknown_within(
     Ok((identifiers > 0).then(|| LossSign::Results { path: path.path().to_owned(), identifiers }))
 }
 
-/// Takes the identifiers that a run gave to messages out of a set.
+/// Removes the identifiers that a run assigned to its messages.
 async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringTreemap) -> Result<(), LedgerError> {
     let ranges: Vec<IdRange> = run.id_ranges().collect();
     let range = |ids: &IdRange| ids.first..ids.first + ids.len;
@@ -114,7 +113,7 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
         return Ok(());
     }
     if run.progress != RunProgress::Open {
-        // Each of its messages has its end.
+        // Every message of a closed run has an outcome.
         ranges.iter().for_each(|ids| _ = unknown.remove_range(range(ids)));
         return Ok(());
     }
@@ -129,15 +128,15 @@ async fn remove_known_ids(ledger: &dyn Ledger, run: &Run, unknown: &mut RoaringT
     Ok(())
 }
 
-/// The identifiers that stand in the first rows of results, so many at most, as we or a spreadsheet wrote them; none where
-/// something else stands. Other encodings, packed files and workbooks are read too.
+/// The identifiers in the first rows of a results file, written by us or saved by a spreadsheet; empty for other files.
+/// Other encodings, compressed files and workbooks are also read.
 fn read_identifiers(path: &CampaignPath, most: usize) -> io::Result<RoaringTreemap> {
     let mut file = BufReader::with_capacity(1 << 16, open_text(path)?);
     let Some(delimiter) = detect_delimiter(file.fill_buf()?) else { return Ok(RoaringTreemap::new()) };
     let mut results = csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file);
     let (mut found, mut record) = (RoaringTreemap::new(), csv::ByteRecord::new());
     let mut left = most;
-    // The rows before the damage count.
+    // Rows before a damaged row count.
     while left > 0 && results.read_byte_record(&mut record).unwrap_or(false) {
         left -= 1;
         let id = record.get(1).and_then(|id| clean_cell(std::str::from_utf8(id).ok()?).parse().ok());

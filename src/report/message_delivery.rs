@@ -139,7 +139,7 @@ impl MessageDelivery {
 }
 
 impl TimeCertainty {
-    /// Its word in the results.
+    /// Its name in the results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_message_counts_from_its_last_request_before_the_delivery() {
+    fn repeated_message_counts_from_last_request_before_delivery() {
         let sent = [0, 7_200].map(|second| Timestamp::from_second(SENT + second).unwrap());
         for (reported, seconds) in [(40, 40), (7_230, 30)] {
             let receipts = [receipt("sms", Status::Delivered, Some(reported), 7_300)];

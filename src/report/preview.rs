@@ -1,25 +1,29 @@
-//! A message as its recipient will see it.
+//! Preview of messages as recipients will see them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::io::Read;
 
 use serde_json::{Value, json};
 
-use super::preview_rows::RowPreview;
+use crate::audience::{Chunk, RecipientReader, RecordRef, ValidNumber};
+use crate::check::{CompiledCampaign, ComposedMessage, Recipe};
 use crate::domain::{
-    MessageContent, MessageId, Operation, OperationKind, Phone, Rcs, Row, Sms, SmsEncoding, Stage, Viber,
+    MessageContent, MessageId, Operation, OperationKind, Phone, Rcs, Row, RowSet, Sms, SmsEncoding, Stage, Viber,
     find_costly_characters, format_count, measure_sms,
 };
-use crate::finding::escape_to_one_line;
+use crate::finding::{Finding, escape_to_one_line};
 use crate::gateway::encode_operation;
+use crate::ledger::{ExcludedRows, RowState};
+use crate::message::{MarkedText, Marker};
 
-/// The message as a person reads it.
+/// The message of a row as its recipient sees it.
 #[must_use]
 pub fn render_preview(row: Row, phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     format!("row {row} · {}", render_message_preview(phone, content))
 }
 
-/// The message as a person reads it, wherever it comes from.
+/// The message as its recipient sees it, without a row.
 #[must_use]
 pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str>>) -> String {
     let channels: Vec<&str> = content.stages.iter().map(|stage| stage.channel().name()).collect();
@@ -34,8 +38,8 @@ pub fn render_message_preview(phone: Phone, content: &MessageContent<Cow<'_, str
     text
 }
 
-/// The row for programs: its operation exactly as it would be sent, but with 0 for the identifier that it will get, or why
-/// it is never sent.
+/// The row as JSON: its operation as it would be sent, with 0 instead of its future identifier, or the reason why it is
+/// never sent.
 #[must_use]
 pub fn preview_json(row: Row, preview: RowPreview<'_>) -> Value {
     match preview {
@@ -146,4 +150,109 @@ fn write_button(text: &mut String, button: Option<&str>, link: Option<&str>) {
         }
         (None, None) => {}
     }
+}
+
+/// The preview of a row: its message, or the reason why it gets none.
+#[derive(Clone, Debug)]
+pub enum RowPreview<'r> {
+    /// Its message.
+    Message {
+        /// The recipient.
+        phone: Phone,
+        /// The text.
+        content: MessageContent<Cow<'r, str>>,
+    },
+    /// It gets no message.
+    LeftOut {
+        /// Its state: skipped or invalid.
+        state: RowState,
+        /// The reason.
+        reason: &'r str,
+    },
+}
+
+/// A message with the parts that come from the recipient's row marked.
+#[derive(Clone, Debug)]
+pub struct MarkedMessage {
+    /// The recipient.
+    pub phone: Phone,
+    /// The index of the variant; 0 without variants.
+    pub arm: usize,
+    /// The text.
+    pub content: MessageContent<MarkedText>,
+}
+
+/// Shows at most this many rows of a list, or of the named rows. `left_out` are the rows without a message.
+///
+/// Returns how many were shown.
+///
+/// # Errors
+/// If the list is damaged.
+pub fn preview_rows<R: Read>(
+    prepared: &mut CompiledCampaign<R>,
+    left_out: &ExcludedRows,
+    rows: Option<&RowSet>,
+    most: usize,
+    mut show: impl FnMut(Row, RowPreview<'_>),
+) -> Result<usize, Box<Finding>> {
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    for_each_row(reader, recipe, left_out, rows, most, |record, row| match row {
+        Ok(ComposedMessage { number: ValidNumber { phone, .. }, message, .. }) => {
+            show(record.row, RowPreview::Message { phone, content: message.content() });
+        }
+        Err((state, reason)) => show(record.row, RowPreview::LeftOut { state, reason }),
+    })
+}
+
+/// Shows messages with the parts that come from rows marked.
+///
+/// # Errors
+/// If the list is damaged.
+pub fn preview_marked_rows<R: Read>(
+    prepared: &mut CompiledCampaign<R>,
+    left_out: &ExcludedRows,
+    rows: Option<&RowSet>,
+    most: usize,
+    mut show: impl FnMut(Row, Result<MarkedMessage, (RowState, &str)>),
+) -> Result<usize, Box<Finding>> {
+    let CompiledCampaign { reader, recipe, .. } = prepared;
+    let mut markers: Vec<Marker<'_>> = recipe.markers().collect();
+    for_each_row(reader, recipe, left_out, rows, most, |record, row| {
+        let marked = row.map(|ComposedMessage { number, arm, message }| {
+            let content = markers[arm].mark_content(
+                record.row,
+                |column| recipe.cell_text(record.fields, column),
+                &message.content(),
+            );
+            MarkedMessage { phone: number.phone, arm, content }
+        });
+        show(record.row, marked);
+    })
+}
+
+fn for_each_row<R: Read>(
+    reader: &mut RecipientReader<R>,
+    recipe: &Recipe,
+    left_out: &ExcludedRows,
+    rows: Option<&RowSet>,
+    most: usize,
+    mut show: impl FnMut(RecordRef<'_>, Result<ComposedMessage<'_>, (RowState, &str)>),
+) -> Result<usize, Box<Finding>> {
+    let mut composer = recipe.composer();
+    let mut left_out = left_out.iter_by_row().peekable();
+    let (mut chunk, mut shown) = (Chunk::new(), 0);
+    while shown < most && reader.read_chunk(&mut chunk)? {
+        let chosen = chunk.iter().filter(|record| rows.is_none_or(|rows| rows.contains(record.row)));
+        for record in chosen.take(most - shown) {
+            let row = record.row;
+            while left_out.next_if(|(before, ..)| *before < row).is_some() {}
+            if let Some((_, state, reason)) = left_out.next_if(|(out, ..)| *out == row) {
+                show(record, Err((state, reason)));
+            } else if let Ok(composed) = composer.compose(record) {
+                show(record, Ok(composed));
+            }
+            shown += 1;
+        }
+    }
+    Ok(shown)
 }

@@ -1,13 +1,11 @@
-//! The progress of a run: the messages that are done, and the time for the rest. Pure: the time is an
-//! argument.
+//! Progress of a run: messages that are done, speed, and time left. Pure: the time is an argument.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::figures::counts_json;
-use super::speed::{Estimate, Speed};
+use super::format::counts_json;
 use crate::ledger::{RowState, StateCounts};
 
-/// How far a run is while it is sent.
+/// The progress of a run while it is sent.
 #[derive(Debug)]
 pub struct SendingProgress {
     /// The rows of the run.
@@ -25,13 +23,13 @@ impl SendingProgress {
         Self { rows, later, counts: StateCounts::default(), speed: Speed::default() }
     }
 
-    /// The rows stand like this now.
+    /// Updates the counts.
     pub fn update_counts(&mut self, now: Instant, counts: &StateCounts) {
         self.counts.clone_from(counts);
         self.speed.update(now, self.count_done());
     }
 
-    /// Nothing is sent for a while; there is no estimate until it goes on.
+    /// Sending pauses. There is no estimate until it continues.
     pub fn pause(&mut self) {
         self.speed.pause();
     }
@@ -43,7 +41,7 @@ impl SendingProgress {
         self.rows.saturating_sub(never + self.later)
     }
 
-    /// The rows by state; none before the first news.
+    /// The rows by state; empty before the first update.
     #[must_use]
     pub fn counts(&self) -> &StateCounts {
         &self.counts
@@ -59,7 +57,7 @@ impl SendingProgress {
         self.total().saturating_sub(planned + self.counts.get(RowState::Sending))
     }
 
-    /// How far it is, for programs.
+    /// The progress as JSON.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         let estimate = self.estimate();
@@ -74,10 +72,55 @@ impl SendingProgress {
         })
     }
 
-    /// The speed, and the time that is left at it; nothing while there is none to tell.
+    /// The speed and the time left. `None` if it is unknown.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         self.speed.estimate(self.total().saturating_sub(self.count_done()))
+    }
+}
+
+/// The shortest interval for measuring the speed.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The speed since sending started or continued, without rows of earlier starts.
+#[derive(Debug, Default)]
+pub(super) struct Speed {
+    /// When the first rows were done, and how many.
+    first: Option<(Instant, u64)>,
+    last: Option<(Instant, u64)>,
+}
+
+/// A speed, and the time left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Rows per second.
+    pub rate: f64,
+    /// The time left.
+    pub left: Duration,
+}
+
+impl Speed {
+    /// Updates the number of rows that are done, including rows of earlier starts.
+    pub(super) fn update(&mut self, now: Instant, rows: u64) {
+        self.first.get_or_insert((now, rows));
+        self.last = Some((now, rows));
+    }
+
+    /// Sending pauses. Earlier measurements no longer apply.
+    pub(super) fn pause(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The speed, and the time for `rows` more. `None` if it is unknown.
+    pub(super) fn estimate(&self, rows: u64) -> Option<Estimate> {
+        let ((began, before), (now, through)) = (self.first?, self.last?);
+        let (time, sent) = (now.saturating_duration_since(began), through.saturating_sub(before));
+        if time < MIN_INTERVAL || sent == 0 {
+            return None;
+        }
+        let rate = sent as f64 / time.as_secs_f64();
+        let left = Duration::try_from_secs_f64(rows as f64 / rate).ok()?;
+        Some(Estimate { rate, left })
     }
 }
 
@@ -107,5 +150,34 @@ mod tests {
         assert_eq!((progress.count_done(), progress.total()), (2, 2));
         let told = progress.to_json();
         assert_eq!((&told["rows"], &told["messages"], &told["through"]), (&10.into(), &2.into(), &2.into()));
+    }
+
+    #[test]
+    fn speed_counts_only_rows_of_this_start() {
+        let (mut speed, start) = (Speed::default(), Instant::now());
+        let after = |seconds: f64| start + Duration::from_secs_f64(seconds);
+        speed.update(after(0.1), 150_000);
+        assert_eq!(speed.estimate(50_000), None, "one moment tells no speed");
+        speed.update(after(0.6), 151_000);
+        assert_eq!(speed.estimate(49_000), None, "nor does a short time");
+        speed.update(after(2.1), 154_000);
+        let estimate = speed.estimate(46_000).unwrap();
+        assert_eq!((estimate.rate.round(), estimate.left.as_secs()), (2_000.0, 23));
+    }
+
+    #[test]
+    fn paused_sending_has_no_estimate() {
+        let (mut speed, start) = (Speed::default(), Instant::now());
+        let after = |seconds| start + Duration::from_secs(seconds);
+        speed.update(after(0), 10);
+        speed.update(after(5), 10);
+        assert_eq!(speed.estimate(90), None);
+        speed.update(after(10), 20);
+        assert!(speed.estimate(80).is_some());
+        speed.pause();
+        assert_eq!(speed.estimate(80), None);
+        speed.update(after(100), 21);
+        speed.update(after(102), 41);
+        assert_eq!(speed.estimate(59).unwrap().rate, 10.0, "the wait is no part of it");
     }
 }

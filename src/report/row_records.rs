@@ -1,4 +1,4 @@
-//! What became of each row, read from the ledger in the order of the rows, a few envelopes at a time.
+//! Records of sent rows: attempts, receipts and decisions, read from the ledger in row order, a few requests at a time.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -19,32 +19,32 @@ use crate::ledger::{
     RowState, Run, RunActivity, RunId,
 };
 
-/// Envelopes that are read at once.
+/// How many requests are read at once.
 const BLOCK_ENVELOPES: u32 = 64;
-/// Rows whose receipts are read at once, and where few rows are wanted: those of a record.
+/// The number of rows whose receipts are read at once: in a full read, and if few rows are wanted.
 const RECEIPT_ROWS: u32 = 4_096;
 const RECEIPT_ROWS_OF_FEW: u32 = 32;
 
-/// What became of a row that was sent.
+/// The outcome of a sent row.
 #[derive(Clone, Debug)]
 pub struct RowRecord {
-    /// The number it was sent to, unless that was forgotten.
+    /// The phone number, unless it was erased.
     pub phone: Option<Phone>,
-    /// What it was sent as, last.
+    /// The operation type of the last attempt.
     pub kind: OperationKind,
     /// The channels of that message.
     pub chain: Chain,
-    /// When its last attempt was recorded.
+    /// When the last attempt was recorded.
     pub begun_at: Timestamp,
-    /// The same in the words of the results.
+    /// The same time in the format of the results.
     pub submitted_at: Arc<str>,
-    /// What came of that, and when; nothing for an intent alone.
+    /// The outcome of that attempt and its time. `None` if only the intent is recorded.
     pub settled: Option<(Arc<str>, OperationOutcome)>,
     /// The state of the row.
     pub state: RowState,
-    /// What was learnt or decided about the row afterwards.
+    /// Later facts and decisions about the row.
     pub amendment: Option<Box<Amendment>>,
-    /// What receipts told of it.
+    /// The conclusion from its receipts.
     pub receipt_summary: Option<Box<ReceiptSummary>>,
 }
 
@@ -60,7 +60,7 @@ impl RowRecord {
             })
     }
 
-    /// The gateway's identifier of the message, as far as one was told.
+    /// The gateway's identifier of the message, if it is known.
     #[must_use]
     pub fn msg_id(&self) -> Option<&GatewayMessageId> {
         let last_event = self.amendment.as_ref().and_then(|amendment| amendment.last.as_ref());
@@ -81,7 +81,7 @@ impl RowRecord {
         }
     }
 
-    /// The order whose identifiers the message has. `None` for those of the run itself.
+    /// The retry order whose identifiers the message has. `None` for those of the run itself.
     #[must_use]
     pub fn order(&self) -> Option<u32> {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
@@ -93,8 +93,8 @@ impl RowRecord {
         self.receipt_summary.as_ref().and_then(|told| told.delivery.as_ref())
     }
 
-    /// The channel that its message counts for: the one that delivered it, or the one that was reported last, or the only
-    /// one.
+    /// The channel that its message counts for: the one that delivered it, else the one that was reported last, else
+    /// the only one.
     #[must_use]
     pub fn channel(&self) -> Option<Channel> {
         let only = self.chain.channels().next().filter(|_| !self.chain.has_fallback());
@@ -112,10 +112,10 @@ impl RowRecord {
     }
 }
 
-/// What the receipts of a message come to.
+/// The conclusion from the receipts of a message.
 #[derive(Clone, Debug)]
 pub struct ReceiptSummary {
-    /// The receipt that says where it stands: the last that moved it, else the last.
+    /// The receipt that decides the state: the last one that changed it, or else the last.
     pub last: KeptReceipt,
     /// Its delivery, if they prove one.
     pub delivery: Option<MessageDelivery>,
@@ -137,7 +137,7 @@ struct SentAttempt {
 /// The attempts of a row.
 struct RowAttempts {
     last: SentAttempt,
-    /// Those before it; blocks of envelopes may come in any order.
+    /// Earlier attempts; requests can be read in any order.
     earlier: Vec<SentAttempt>,
 }
 
@@ -147,10 +147,10 @@ impl SentAttempt {
     }
 
     fn to_attempt(&self, row: Row, activities: &RowActivities) -> Attempt {
-        activities.build_row_attempt(row, (self.envelope, self.chain), self.outcome())
+        activities.build_row_attempt(row, self.envelope, self.chain, self.outcome())
     }
 
-    /// Whether the gateway took it.
+    /// Whether the gateway accepted it.
     fn is_accepted(&self) -> bool {
         matches!(self.outcome(), Some(OperationOutcome::Accepted { .. } | OperationOutcome::Queued { .. }))
     }
@@ -164,7 +164,7 @@ impl RowAttempts {
         self.earlier.push(attempt);
     }
 
-    /// Leaves the attempt that these identifiers are of as the last one; without any the last stays.
+    /// The attempt with the identifiers of an order, or else the last attempt.
     fn select_order(mut self, order: impl Fn(u32) -> bool) -> SentAttempt {
         let place = (0..self.earlier.len())
             .filter(|place| order(self.earlier[*place].envelope))
@@ -176,21 +176,20 @@ impl RowAttempts {
     }
 }
 
-/// What was learnt or decided about a row besides its attempts.
+/// Facts and decisions about a row besides its attempts.
 #[derive(Clone, Debug)]
 pub struct Amendment {
-    /// The last event about the attempt that counts, and when it was recorded.
+    /// The last event about the decisive attempt, and when it was recorded.
     pub last: Option<(Arc<str>, RowChange)>,
-    /// The order whose identifiers that attempt had; nothing for the run's own.
+    /// The retry order whose identifiers that attempt had. `None` for those of the run itself.
     pub order: Option<u32>,
-    /// Whether an earlier attempt under the same identifier went out after all.
+    /// Whether an earlier attempt with the same identifier was sent after all.
     pub duplicate: bool,
 }
 
-/// A reader of the records of a run's rows, from the first row to the last.
+/// A reader of the records of a run's rows, in ascending order.
 ///
-/// Rows leave in the file's order, retries aside, so the envelopes that overlap a row are few and
-/// memory holds those, never the run.
+/// Rows are sent in list order except for retries, so few requests overlap a row, and memory holds only those.
 pub struct RowRecords<'a> {
     ledger: &'a dyn Ledger,
     run: RunId,
@@ -200,33 +199,33 @@ pub struct RowRecords<'a> {
     attempts: FxHashMap<Row, RowAttempts>,
     events: RowEvents,
     receipts: FxHashMap<Row, Vec<KeptReceipt>>,
-    /// The first row whose receipts were not read yet.
+    /// The first row whose receipts are not read yet.
     unread: u32,
-    /// Of how many rows receipts are read at once.
+    /// The number of rows whose receipts are read at once.
     receipts_at_once: u32,
     /// The last row with an envelope.
     last: Option<Row>,
     /// The clock of the times in its receipts.
     clock: GatewayClock,
-    /// What the envelopes that were read come to.
+    /// The figures of the requests that were read.
     requests: RequestFigures,
-    /// What the records come to that were taken, where somebody wants to know.
+    /// Calculates the run's figures from the records, if they are wanted.
     fold: Option<Box<Fold<'a>>>,
 }
 
 impl<'a> RowRecords<'a> {
-    /// A reader at the first row of the run; `owned` tells whether a process is sending it.
+    /// A reader at the first row of the run; `owned` is whether a process is sending it.
     ///
     /// # Errors
-    /// When the ledger cannot be read, or the run was purged.
+    /// If the ledger cannot be read, or the run was purged.
     pub async fn open(ledger: &'a dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         Self::open_selected(ledger, run, owned, None).await
     }
 
-    /// The same for a few rows of the run alone: nothing is read of envelopes that have none of them.
+    /// A reader of a few rows of the run. Requests without these rows are not read.
     ///
     /// # Errors
-    /// As for [`RowRecords::new`].
+    /// As for [`RowRecords::open`].
     pub async fn open_for_rows(
         ledger: &'a dyn Ledger,
         run: &Run,
@@ -281,7 +280,7 @@ impl<'a> RowRecords<'a> {
         })
     }
 
-    /// The same, which makes the figures of the run on the way.
+    /// Calculates the run's figures while records are read.
     pub(super) fn with_fold(self, fold: Fold<'a>) -> Self {
         Self { fold: Some(Box::new(fold)), ..self }
     }
@@ -292,31 +291,31 @@ impl<'a> RowRecords<'a> {
         self.last
     }
 
-    /// The figures of the run, which has so many recipients, once all rows were asked for; nothing where nobody wanted them.
+    /// The figures of the run with this many recipients, after all rows were read. `None` without a fold.
     pub(super) fn into_figures(self, recipients: u64) -> Option<RunFigures> {
         let activity = self.activity();
         Some(RunFigures { requests: self.requests, ..self.fold?.finish(activity, recipients) })
     }
 
-    /// What is being done about the run.
+    /// The activity of the run.
     #[must_use]
     pub fn activity(&self) -> RunActivity {
         self.activities.run_activity()
     }
 
-    /// The record of `row`, if it has an envelope. Rows are asked for in ascending order.
+    /// The record of `row`, if it has a request. Rows must ascend.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub async fn take_record(&mut self, row: Row) -> Result<Option<RowRecord>, LedgerError> {
         self.read_through(row, row).await?;
         Ok(self.take_loaded(row))
     }
 
-    /// Reads what is known of the rows from `first` to `last`, which come after those before.
+    /// Reads the records of the rows from `first` to `last`. Rows must ascend.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub(super) async fn read_through(&mut self, first: Row, last: Row) -> Result<(), LedgerError> {
         while self.blocks.front().is_some_and(|(first, _)| *first <= last) {
             if let Some((_, numbers)) = self.blocks.pop_front() {
@@ -334,7 +333,7 @@ impl<'a> RowRecords<'a> {
         Ok(())
     }
 
-    /// The record of a row that was reached, if it has an envelope. Each is given once.
+    /// The record of a row that was read, if it has a request. Each record is returned once.
     pub(super) fn take_loaded(&mut self, row: Row) -> Option<RowRecord> {
         let record = self.attempts.remove(&row).map(|last| self.build_record(row, last));
         if let (Some(fold), Some(record)) = (&mut self.fold, &record) {
@@ -351,7 +350,7 @@ impl<'a> RowRecords<'a> {
         let repeated = !attempts.earlier.is_empty();
         let concerned = self.events.has_events(row) || (repeated && told.is_some());
         let mut amendment = concerned.then(|| build_amendment(&self.events, row, &attempts, &judged));
-        // The message that counts may be an earlier one.
+        // The decisive message can be an earlier one.
         let of_order = |envelope| self.events.find_order(row, envelope) == judged.order;
         let sent = if repeated { attempts.select_order(of_order) } else { attempts.last };
         if let (Some(amendment), Some(told)) = (&mut amendment, &told) {
@@ -359,7 +358,7 @@ impl<'a> RowRecords<'a> {
         }
         let state = judged.state;
         let SentAttempt { phone, kind, chain, begun_at, submitted_at, settled, .. } = sent;
-        // Few rows have either, and every record is moved about.
+        // Boxed, because few rows have either, and records are moved often.
         let (amendment, told) = (amendment.map(Box::new), told.map(Box::new));
         RowRecord { phone, kind, chain, begun_at, submitted_at, settled, state, amendment, receipt_summary: told }
     }
@@ -397,7 +396,7 @@ impl<'a> RowRecords<'a> {
             sent.push(attempts.last.begun_at);
         }
         told.delivery = MessageDelivery::from_receipts(about(), &sent, self.clock);
-        // All parts were reported after some of them.
+        // A later receipt for a part does not hide the delivery of the whole message.
         if told.last.receipt.status == Status::PartiallyDelivered
             && let Some(whole) = about().rfind(|receipt| is_whole(receipt))
         {
@@ -434,7 +433,7 @@ impl<'a> RowRecords<'a> {
 }
 
 impl ReceiptSummary {
-    /// Whether receipts name more than one message of the gateway's, which were sent under one identifier.
+    /// Whether receipts name more than one message of the gateway for the same identifier.
     fn names_other_message(&self, sent: &SentAttempt, receipts: &[KeptReceipt]) -> bool {
         let accepted = match &sent.settled {
             Some((_, OperationOutcome::Accepted { msg_id, .. })) => msg_id.as_ref(),
@@ -455,7 +454,7 @@ fn is_whole(kept: &KeptReceipt) -> bool {
 
 fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged: &Judgement<'_>) -> Amendment {
     let RowAttempts { last, earlier } = attempts;
-    // A message with an identifier of its own doubles nothing.
+    // A message with a different identifier is not a duplicate.
     let same =
         |attempt: &&SentAttempt| events.find_order(row, attempt.envelope) == events.find_order(row, last.envelope);
     let taken_before = earlier.iter().filter(same).any(SentAttempt::is_accepted);
@@ -466,7 +465,7 @@ fn build_amendment(events: &RowEvents, row: Row, attempts: &RowAttempts, judged:
     }
 }
 
-/// An instant as RFC 3339 in UTC, whole milliseconds.
+/// A time as RFC 3339 in UTC with milliseconds.
 fn format_instant(at: Timestamp) -> Arc<str> {
     format!("{at:.3}").into()
 }

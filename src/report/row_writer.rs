@@ -1,4 +1,4 @@
-//! The rows of the results: what is known of a row, as cells. Pure.
+//! Cells of result rows, from the known facts about each row. Pure.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use roaring::RoaringBitmap;
 use super::columns::{ColumnValue, RESULT_COLUMNS, ResultCells};
 use super::earlier_messages::EarlierMessage;
 use super::layout::{Layout, RowBuffer};
+use super::listing::RowSelection;
 use super::row_records::{Amendment, RowRecord};
-use super::row_selection::RowSelection;
 use crate::audience::{Chunk, PhoneColumns, RecordFields};
 use crate::domain::{
     Channel, FALLBACK_NOT_REPORTED, OperationKind, OperationOutcome, Phone, Receipt, Region, Row, VariantAllocation,
@@ -17,67 +17,67 @@ use crate::domain::{
 use crate::ledger::{ENDED_EARLY, RowChange, RowState, Run, RunActivity};
 use crate::manifest::CampaignBrief;
 
-/// What all rows of a listing share.
+/// What all rows of a listing have in common.
 pub(super) struct RowWriter {
     pub(super) layout: Layout,
-    /// Where this list has each of the recipients' own columns.
+    /// The position of each recipient column in this list.
     pub(super) own: Vec<Option<usize>>,
-    /// Who gets which of the variants.
+    /// The variants of the campaign.
     pub(super) variants: VariantLookup,
-    /// What a row that was not sent yet would be sent as, in a campaign without variants.
+    /// The operation type of unsent rows, in a campaign without variants.
     pub(super) kind: OperationKind,
-    /// The run and its name; nothing for a dry run.
+    /// The run and its name; `None` for a dry run.
     pub(super) run: Option<(Run, String)>,
-    /// Only the rows that match it.
+    /// Selects rows by condition.
     pub(super) selection: RowSelection,
-    /// Only these rows; all where there is nothing.
+    /// Selects rows by number; `None` for all rows.
     pub(super) only: Option<RoaringBitmap>,
     pub(super) region: Option<Region>,
     pub(super) phones: PhoneColumns,
-    /// What the run is doing.
+    /// The activity of the run.
     pub(super) activity: RunActivity,
 }
 
-/// Who gets which of the variants.
+/// Finds the variant of a recipient.
 pub(super) struct VariantLookup {
     allotment: VariantAllocation,
-    /// The name and the kind of each variant; none for a campaign without.
+    /// The name and operation type of each variant; empty without variants.
     arms: Vec<(String, OperationKind)>,
-    /// Whether the variants have a column, which other runs that are listed beside may need.
+    /// Whether the results have a variant column, because this or another listed run has variants.
     shown: bool,
 }
 
 impl VariantLookup {
-    /// Those of a campaign.
+    /// The variants of a campaign.
     pub(super) fn from_brief(brief: &CampaignBrief, shown: bool) -> Self {
         let arms = brief.list_arms();
         let arms = arms.iter().filter_map(|arm| Some((arm.name?.to_owned(), arm.content.kind))).collect();
         Self { allotment: brief.variant_allocation(), arms, shown }
     }
 
-    /// The variant of somebody who gets a message.
+    /// The variant of a recipient who gets a message.
     fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
         self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
     }
 }
 
-/// All that is known of one row.
+/// The known facts about a row.
 pub(super) struct RowFacts {
-    /// What became of it; nothing for a row without an attempt.
+    /// Its record; `None` without an attempt.
     pub(super) record: Option<RowRecord>,
     pub(super) exclusion: Option<Exclusion>,
     /// The message of an earlier run that a skipped row refers to.
     pub(super) earlier: Option<EarlierMessage>,
 }
 
-/// Why a row is never sent.
+/// The reason why a row is never sent.
 pub(super) struct Exclusion {
     pub(super) state: RowState,
     pub(super) reason: String,
 }
 
 impl RowFacts {
-    /// The state of the row, in a run that is doing that.
+    /// The state of the row, given the run's activity.
     pub(super) fn state(&self, activity: RunActivity) -> RowState {
         match &self.record {
             Some(record) => record.state,
@@ -85,60 +85,54 @@ impl RowFacts {
         }
     }
 
-    /// The number it went to, or the one that stands in the list, if it is one.
+    /// The number to which it was sent, or else a valid number in the list.
     pub(super) fn phone(&self, own: RecordFields<'_>, columns: &PhoneColumns, region: Option<Region>) -> Option<Phone> {
         self.record.as_ref().map_or_else(|| columns.choose_phone(own, region).ok(), |record| record.phone)
     }
 }
 
 impl RowWriter {
-    /// The rows of a group of records as they are written; `facts` has an entry for each.
+    /// Formats the listed rows of a group; `facts` has an entry for each row.
     pub(super) fn format_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<u8> {
         let mut line = RowBuffer::new(&self.layout, chunk.len());
         for (record, facts) in chunk.iter().zip(facts) {
             let state = facts.state(self.activity);
-            if self.is_listed((record.row, record.fields), facts, state) {
+            if self.is_listed(record.row, record.fields, facts, state) {
                 line.begin_row();
-                self.fill_row(&mut line, (record.row, record.fields), facts, state);
+                self.fill_row(&mut line, record.row, record.fields, facts, state);
                 line.end_row();
             }
         }
         line.into_bytes()
     }
 
-    /// The rows of a group of records that are listed; `facts` has an entry for each.
+    /// Finds the listed rows of a group; `facts` has an entry for each row.
     pub(super) fn find_listed_rows(&self, chunk: &Chunk, facts: &[RowFacts]) -> Vec<Row> {
         let listed = chunk
             .iter()
             .zip(facts)
-            .filter(|(record, facts)| self.is_listed((record.row, record.fields), facts, facts.state(self.activity)));
+            .filter(|(record, facts)| self.is_listed(record.row, record.fields, facts, facts.state(self.activity)));
         listed.map(|(record, _)| record.row).collect()
     }
 
     /// Whether a row is listed.
-    fn is_listed(&self, (row, own): (Row, RecordFields<'_>), facts: &RowFacts, state: RowState) -> bool {
+    fn is_listed(&self, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(row.get()))
             && self.selection.matches(row, state, facts.record.as_ref())
             && (!self.selection.needs_cells() || {
-                let cells = self.build_cells((row, own), facts, state);
+                let cells = self.build_cells(row, own, facts, state);
                 self.selection.matches_cells(cells.phone, cells.error, cells.gateway_status)
             })
     }
 
-    /// Our identifier of a row's message, of the run itself or of an order to send again.
+    /// Our identifier of a row's message, from the run itself or from a retry order.
     fn message_id(&self, row: Row, order: Option<u32>) -> Option<u64> {
         let (run, _) = self.run.as_ref()?;
         Some(run.message_id(row, order)?.get())
     }
 
-    fn fill_row(
-        &self,
-        line: &mut RowBuffer<'_>,
-        (row, own): (Row, RecordFields<'_>),
-        facts: &RowFacts,
-        state: RowState,
-    ) {
-        let cells = self.build_cells((row, own), facts, state);
+    fn fill_row(&self, line: &mut RowBuffer<'_>, row: Row, own: RecordFields<'_>, facts: &RowFacts, state: RowState) {
+        let cells = self.build_cells(row, own, facts, state);
         for column in &RESULT_COLUMNS {
             match (column.value)(&cells) {
                 ColumnValue::Number(number) => line.push_number(number),
@@ -156,7 +150,8 @@ impl RowWriter {
 
     fn build_cells<'k>(
         &'k self,
-        (row, own): (Row, RecordFields<'_>),
+        row: Row,
+        own: RecordFields<'_>,
         facts: &'k RowFacts,
         state: RowState,
     ) -> ResultCells<'k> {
@@ -167,7 +162,7 @@ impl RowWriter {
         let last_event = amendment.and_then(|amendment| amendment.last.as_ref());
         let OutcomeTexts { reason, error, request_id, answer } =
             outcome_texts(outcome, facts.exclusion.as_ref()).for_state(state);
-        // It may have been left out after an attempt.
+        // A row can be skipped after an attempt.
         let left_out = facts.exclusion.as_ref().filter(|_| state == RowState::Skipped);
         let reason = match (state, outcome, left_out) {
             (RowState::InDoubt, None, _) => ENDED_EARLY,
@@ -196,7 +191,7 @@ impl RowWriter {
         let phone = facts.phone(own, &self.phones, self.region);
         let planned = || self.variants.find_variant(phone).map_or(self.kind, |(_, kind)| *kind);
         let own_run = self.run.as_ref().map_or("", |(_, name)| name);
-        // A row without a message of its own refers to that of an earlier run.
+        // A row without its own message refers to that of an earlier run.
         let earlier = facts.earlier.as_ref().filter(|_| sent.is_none());
         let (message_run, message_state) = match (sent, earlier) {
             (Some(_), _) => (own_run, state.name()),
@@ -232,18 +227,18 @@ impl RowWriter {
     }
 }
 
-/// The gateway's reason in a receipt; nothing for the failure of a channel that is not the failure of the message.
+/// The gateway's error in a receipt. `None` if only one channel failed, not the message.
 pub(super) fn reported_error(receipt: Option<&Receipt>, state: RowState) -> Option<&str> {
     let receipt = receipt.filter(|receipt| state == RowState::Failed || !receipt.status.is_failure())?;
     receipt.error.as_deref()
 }
 
-/// An instant as RFC 3339 in UTC, whole milliseconds.
+/// A time as RFC 3339 in UTC with milliseconds.
 fn format_instant(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// The words of an outcome.
+/// The texts of an outcome.
 #[derive(Default)]
 struct OutcomeTexts<'a> {
     reason: &'a str,

@@ -1,27 +1,29 @@
-//! The results of a run, or of the people of several, from the ledger and what the runs froze.
+//! Results of a run, or of the recipients of several runs.
 
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write;
 use std::path::Path;
 
-use roaring::RoaringBitmap;
+use roaring::{RoaringBitmap, RoaringTreemap};
+use rustc_hash::FxHashSet;
 
+use super::columns::RecipientColumns;
 use super::earlier_messages::EarlierRuns;
-use super::frozen_list::{FrozenList, ListSource};
-use super::kept_results::{ResultsBackup, back_up_results, read_run_name};
 use super::layout::{Layout, ResultsFormat};
-use super::listing::Listing;
-use super::own_columns::RecipientColumns;
-use super::people::{self, RowTextHashes};
-use super::results::{ResultsError, resolve_target, write_results, write_results_file};
-use super::row_selection::RowSelection;
+use super::listing::{FrozenList, ListSource, Listing, RowSelection};
+use super::results::{
+    ResultsBackup, back_up_results, read_run_name, resolve_target, write_results, write_results_file,
+};
 use super::run_figures::{Fold, RunFigures};
-use super::{ResultsTarget, RowRecords, find_unknown_results, is_owned, is_workbook, load_copies};
+use super::{ResultsError, ResultsTarget, RowRecords, find_unknown_results, is_owned, is_workbook, load_copies};
+use crate::check::TextHash;
 use crate::delivery::{FrozenInputs, compile_without_condition, for_each_text};
-use crate::domain::Row;
-use crate::ledger::{Copies, ExcludedRows, Ledger, Run, RunFilter};
+use crate::domain::{Phone, Row};
+use crate::ledger::{Copies, ExcludedRows, Ledger, RowState, Run, RunFilter};
 use crate::manifest::DuplicatePolicy;
 
-/// The results of a run, or of the people of several, which can be written to any place.
+/// The results of a run, or of the recipients of several runs, for any output.
 pub struct RunResults<'a> {
     ledger: &'a dyn Ledger,
     /// The oldest first; never empty.
@@ -30,7 +32,7 @@ pub struct RunResults<'a> {
     excel: bool,
 }
 
-/// One run of what is listed.
+/// A run that is listed.
 struct ListedRun<'a> {
     run: &'a Run,
     owned: bool,
@@ -38,24 +40,24 @@ struct ListedRun<'a> {
     copies: Copies,
     frozen: FrozenInputs,
     left_out: ExcludedRows,
-    /// Only these rows; all where there is nothing.
+    /// Selects rows by number; `None` for all rows.
     only: Option<RoaringBitmap>,
 }
 
 impl<'a> RunResults<'a> {
-    /// The results of a run; `owned` tells whether a process is sending it.
+    /// The results of a run; `owned` is whether a process is sending it.
     ///
     /// # Errors
-    /// When the ledger or what the run froze cannot be read.
+    /// If the ledger or what the run froze cannot be read.
     pub async fn open(ledger: &'a dyn Ledger, run: &'a Run, owned: bool) -> Result<Self, ResultsError> {
         let parts = vec![ListedRun::open(ledger, run, owned).await?];
         Ok(Self { ledger, parts, selection: RowSelection::default(), excel: false })
     }
 
-    /// One row per person of these runs, whichever has the last word on them; `runs` are the oldest first.
+    /// One row per recipient of these runs, from the run that decides it; `runs` starts with the oldest.
     ///
     /// # Errors
-    /// When the ledger or what the runs froze cannot be read.
+    /// If the ledger or what the runs froze cannot be read.
     pub async fn open_for_recipients(ledger: &'a dyn Ledger, runs: &'a [Run]) -> Result<Self, ResultsError> {
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
@@ -63,14 +65,14 @@ impl<'a> RunResults<'a> {
         }
         let mut listings = Vec::with_capacity(runs.len());
         let texts = parts.last().map(|newest| newest.frozen.clone()).filter(|frozen| {
-            // Each row of a number has a message of its own there.
+            // With `duplicates: allow`, each row of a number has its own message.
             frozen.brief.duplicates == DuplicatePolicy::Allow
         });
         for part in &parts {
             let listing = Listing { earlier: None, ..part.open_listing(ledger, &RowSelection::default()).await? };
             listings.push((listing, part.choose_texts(texts.as_ref()).await?));
         }
-        let chosen = people::choose_rows(listings).await?;
+        let chosen = choose_rows(listings).await?;
         for (part, only) in parts.iter_mut().zip(chosen) {
             part.only = Some(only);
         }
@@ -92,23 +94,23 @@ impl<'a> RunResults<'a> {
         self
     }
 
-    /// As spreadsheets want them, or as programs do.
+    /// Chooses CSV for spreadsheets or for programs.
     #[must_use]
     pub fn with_excel(self, excel: bool) -> Self {
         Self { excel, ..self }
     }
 
-    /// What the newest run froze.
+    /// The frozen inputs of the newest run.
     #[must_use]
     pub fn frozen_inputs(&self) -> &FrozenInputs {
         &self.newest_run().frozen
     }
 
-    /// Writes them to a file as CSV, unless that file has messages that the ledger does not know. The results of another run
-    /// in that file are kept, and their new path is returned.
+    /// Writes the results to a CSV file, unless that file contains messages that the ledger does not know. The results
+    /// of another run in that file are kept, and their new path is returned.
     ///
     /// # Errors
-    /// When the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
+    /// If the ledger or the recipients cannot be read, or the file cannot be written, kept or replaced.
     pub async fn write_file(&self, target: &ResultsTarget) -> Result<Option<ResultsBackup>, ResultsError> {
         let mut listings = self.open_listings().await?;
         // A workbook has a sheet of figures, unless it lists only some rows.
@@ -118,10 +120,10 @@ impl<'a> RunResults<'a> {
         Ok(self.write_listings(target, listings).await?.1)
     }
 
-    /// The same, and the figures of the newest run, which are made on the way.
+    /// Writes the results, and returns the figures of the newest run from the same pass.
     ///
     /// # Errors
-    /// As for [`RunResults::to_file`].
+    /// As for [`RunResults::write_file`].
     pub async fn write_file_with_figures(
         &self,
         target: &ResultsTarget,
@@ -195,26 +197,26 @@ impl<'a> RunResults<'a> {
         Ok(Some(ResultsBackup { run, path: place }))
     }
 
-    /// Writes them as CSV.
+    /// Writes the results as CSV.
     ///
     /// # Errors
-    /// When the ledger or the recipients cannot be read, or `out` cannot be written.
+    /// If the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn write_csv(&self, out: impl Write) -> Result<(), ResultsError> {
         write_results(out, self.text_format(), self.open_listings().await?).await.map(drop)
     }
 
-    /// Writes them as JSON objects with commas between them.
+    /// Writes the results as JSON objects with commas between them.
     ///
     /// # Errors
-    /// When the ledger or the recipients cannot be read, or `out` cannot be written.
+    /// If the ledger or the recipients cannot be read, or `out` cannot be written.
     pub async fn write_json(&self, out: impl Write) -> Result<(), ResultsError> {
         write_results(out, ResultsFormat::Json, self.open_listings().await?).await.map(drop)
     }
 
-    /// The rows of the newest run that are listed, in the order of its list.
+    /// The listed rows of the newest run.
     ///
     /// # Errors
-    /// When the ledger or the recipients cannot be read.
+    /// If the ledger or the recipients cannot be read.
     pub async fn load_listed_rows(&self) -> Result<RoaringBitmap, ResultsError> {
         let mut listed = RoaringBitmap::new();
         let listing = self.newest_run().open_listing(self.ledger, &self.selection).await?;
@@ -236,7 +238,7 @@ impl<'a> RunResults<'a> {
         self.parts.last().expect("what is listed has a run")
     }
 
-    /// Its runs as they are listed, the oldest first.
+    /// Its listings, oldest first.
     pub(super) async fn open_listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
         let mut listings = Vec::with_capacity(self.parts.len());
         for part in &self.parts {
@@ -288,7 +290,147 @@ impl<'a> ListedRun<'a> {
             selection: selection.clone(),
             only: self.only.as_ref(),
             records: Some(RowRecords::open(ledger, self.run, self.owned).await?),
-            earlier: EarlierRuns::load(ledger, self.run, &self.left_out, (&self.copies, &self.frozen.brief)).await?,
+            earlier: EarlierRuns::load(ledger, self.run, &self.left_out, &self.copies, &self.frozen.brief).await?,
         })
+    }
+}
+
+/// The texts of a list's rows, in their order. `None` if all rows of a number count as one recipient.
+pub(super) type RowTextHashes = Option<Vec<(Row, TextHash)>>;
+
+/// The rows of each listing that represent a recipient, oldest run first.
+///
+/// The newest run that sent something to a recipient, or is going to, decides. A run that skipped the recipient counts
+/// only if no other run has more. A row without a phone number has no recipient, and appears once, for the newest list.
+pub(super) async fn choose_rows(
+    listings: Vec<(Listing<'_>, RowTextHashes)>,
+) -> Result<Vec<RoaringBitmap>, ResultsError> {
+    let mut people = ListedRecipients::default();
+    let mut chosen = Vec::with_capacity(listings.len());
+    for (listing, texts) in listings.into_iter().rev() {
+        let first = chosen.is_empty();
+        let mut words = RowCandidates::read_listing(listing, texts, &mut people).await?;
+        let waiting = std::mem::take(&mut words.waiting);
+        people.take_rows(&mut words.rows, &waiting);
+        if first {
+            words.rows |= std::mem::take(&mut words.without_number);
+        }
+        chosen.push(words);
+    }
+    let rows = chosen.into_iter().map(|mut words| {
+        people.take_rows(&mut words.rows, &words.left_out);
+        words.rows
+    });
+    let mut rows: Vec<RoaringBitmap> = rows.collect();
+    rows.reverse();
+    Ok(rows)
+}
+
+/// The identity of a recipient.
+#[derive(Clone, Copy)]
+enum RecipientIdentity {
+    Number(Phone),
+    /// With `duplicates: allow`: a hash of its number, its text, and how many rows before it have the same.
+    Row(u64),
+}
+
+/// The recipients that already have a row.
+#[derive(Default)]
+struct ListedRecipients {
+    numbers: RoaringTreemap,
+    rows: FxHashSet<u64>,
+}
+
+impl ListedRecipients {
+    /// Adds the rows of recipients that do not have one yet.
+    fn take_rows(&mut self, rows: &mut RoaringBitmap, words: &[(Row, RecipientIdentity)]) {
+        for (row, recipient) in words {
+            let is_new = match recipient {
+                RecipientIdentity::Number(phone) => self.numbers.insert(phone.to_u64()),
+                RecipientIdentity::Row(hash) => self.rows.insert(*hash),
+            };
+            if is_new {
+                rows.insert(row.get());
+            }
+        }
+    }
+}
+
+/// Identifies the rows of a list by their numbers, or by their numbers and texts.
+struct RowIdentifier {
+    texts: Option<std::iter::Peekable<std::vec::IntoIter<(Row, TextHash)>>>,
+    /// The number of earlier rows with the same number and text.
+    same: HashMap<(Phone, Option<TextHash>), u32>,
+}
+
+impl RowIdentifier {
+    fn new(texts: RowTextHashes) -> Self {
+        Self { texts: texts.map(|texts| texts.into_iter().peekable()), same: HashMap::new() }
+    }
+
+    /// The recipient of a row. Rows must ascend.
+    fn identify(&mut self, row: Row, phone: Phone) -> RecipientIdentity {
+        let Some(texts) = &mut self.texts else { return RecipientIdentity::Number(phone) };
+        while texts.next_if(|(before, _)| *before < row).is_some() {}
+        let text = texts.next_if(|(of, _)| *of == row).map(|(_, text)| text);
+        let count = self.same.entry((phone, text)).or_default();
+        let mut hasher = DefaultHasher::new();
+        (phone, text, *count).hash(&mut hasher);
+        *count += 1;
+        RecipientIdentity::Row(hasher.finish())
+    }
+}
+
+/// The rows of a run that can represent recipients.
+#[derive(Default)]
+struct RowCandidates {
+    /// The rows that represent a recipient; first those with an operation.
+    rows: RoaringBitmap,
+    /// Rows without an operation that are not skipped: planned, rejected, not sent.
+    waiting: Vec<(Row, RecipientIdentity)>,
+    /// Skipped rows.
+    left_out: Vec<(Row, RecipientIdentity)>,
+    /// Rows without a valid number.
+    without_number: RoaringBitmap,
+}
+
+impl RowCandidates {
+    async fn read_listing(
+        listing: Listing<'_>,
+        texts: RowTextHashes,
+        people: &mut ListedRecipients,
+    ) -> Result<Self, ResultsError> {
+        let (region, activity) = (listing.brief.region, listing.activity());
+        let reader = listing.open_reader()?;
+        let columns = reader.header().phones().clone();
+        let mut rows = listing.into_rows(reader)?;
+        let (mut words, mut recipients) = (Self::default(), RowIdentifier::new(texts));
+        while let Some((chunk, facts)) = rows.next_chunk().await? {
+            for (recipient, facts) in chunk.iter().zip(&facts) {
+                let (row, phone) = (recipient.row, facts.phone(recipient.fields, &columns, region));
+                let recipient = phone.map(|phone| recipients.identify(row, phone));
+                words.add_row(row, recipient, facts.state(activity), people);
+            }
+        }
+        rows.finish().await?;
+        Ok(words)
+    }
+
+    fn add_row(
+        &mut self,
+        row: Row,
+        recipient: Option<RecipientIdentity>,
+        state: RowState,
+        people: &mut ListedRecipients,
+    ) {
+        let Some(recipient) = recipient else {
+            self.without_number.insert(row.get());
+            return;
+        };
+        match state {
+            RowState::Skipped | RowState::Invalid => self.left_out.push((row, recipient)),
+            _ if state.is_guarded() => people.take_rows(&mut self.rows, &[(row, recipient)]),
+            _ => self.waiting.push((row, recipient)),
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! The file that results are written to: what they may replace, and what they never do.
+//! The results path: which files results can replace, and which they never replace.
 //!
-//! Only results give way to results: a file that begins with their header, an empty one, or none. Everything is judged
-//! as the file that it is, whatever its path looks like. Nothing is written or created here.
+//! Results replace only results: a file that begins with their header, an empty file, or none. Files are compared by
+//! identity, not by path. Nothing is written or created here.
 
 use std::fmt::Display;
 use std::fs::{self, Metadata};
@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::audience::decode_table;
 use crate::manifest::CampaignPath;
 
-/// The columns by which results of every version are known: those of the first one, which every later one keeps in front.
+/// The columns that identify results of every version: those of the first version, which later versions keep in front.
 const FIRST_COLUMNS: [&str; 17] = [
     "row",
     "id",
@@ -32,33 +32,33 @@ const FIRST_COLUMNS: [&str; 17] = [
     "run",
 ];
 
-/// How much of a file is read to find its header; quoted and in any dialect it takes a fifth of that.
+/// How much of a file is read to find the header. The header takes a fifth of it, quoted and in any dialect.
 const HEAD_BYTES: u64 = 1024;
 
-/// Where results go, and the files beside it that they never replace.
+/// The path of the results, and the files that they must not replace.
 #[derive(Clone, Debug)]
 pub struct ResultsTarget {
     file: CampaignPath,
     protected: Vec<ProtectedPath>,
 }
 
-/// A file, or a folder with all that is in it, that results never replace.
+/// A file or folder that results must not replace.
 #[derive(Clone, Debug)]
 pub struct ProtectedPath {
-    /// Its path, whether there is something or not.
+    /// Its path, whether it exists or not.
     pub path: PathBuf,
-    /// What it is, as it reads after "`x` is ".
+    /// Its description, to follow "`x` is ".
     pub what: &'static str,
 }
 
 impl ResultsTarget {
-    /// The results at that path.
+    /// A target at that path.
     #[must_use]
     pub fn new(file: CampaignPath, protected: Vec<ProtectedPath>) -> Self {
         Self { file, protected }
     }
 
-    /// The path with its reach.
+    /// The path and the folder to which it is confined.
     #[must_use]
     pub fn file(&self) -> &CampaignPath {
         &self.file
@@ -70,7 +70,7 @@ impl ResultsTarget {
         self.file.path()
     }
 
-    /// The file that is written: behind a link the one that it leads to, so that the link stays.
+    /// The file to write. A link is followed, so that it stays a link.
     ///
     /// # Errors
     /// Why nothing may be written there, in words.
@@ -92,7 +92,7 @@ impl ResultsTarget {
                         return Err(format!("`{path}` is a broken link"));
                     }
                     Err(_) if !can_create_folder(&real) => return Err(describe_blocked(&path)),
-                    // Whether it can be created is known only when it is created.
+                    // Whether it can be created is only known when it is created.
                     Err(_) => None,
                 };
                 (real, found)
@@ -132,14 +132,14 @@ impl ResultsTarget {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("`{path}` cannot be written: {error}"))
             }
-            // Nothing is there yet.
+            // No file is there yet.
             _ => Ok((file.to_owned(), None)),
         }
     }
 }
 
 impl ProtectedPath {
-    /// Whether that file is this one, or stands in it.
+    /// Whether that file is this file, or is in this folder.
     fn contains(&self, real_target: &Path, found: Option<&Metadata>) -> bool {
         let itself = fs::metadata(&self.path).ok();
         let identity = |file: Option<&Metadata>| file.and_then(identity);
@@ -152,19 +152,19 @@ impl ProtectedPath {
     }
 }
 
-/// Whether results become a workbook at that path.
+/// Whether results at that path are a workbook.
 #[must_use]
 pub fn is_workbook(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("xlsx"))
 }
 
-/// The ending of a workbook that is not written here: a CSV under it is none that a spreadsheet opens.
+/// The extension of a workbook format that is not supported. A spreadsheet cannot open CSV with such an extension.
 fn unsupported_workbook(path: &Path) -> Option<&str> {
     let ending = path.extension()?.to_str()?;
     ["xls", "xlsm", "ods"].iter().any(|book| ending.eq_ignore_ascii_case(book)).then_some(ending)
 }
 
-/// The path from the root without links, as far as there is something; what is missing is appended.
+/// The absolute path without links, as far as it exists, with the missing rest appended.
 fn resolve_links(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut real = PathBuf::new();
@@ -182,7 +182,7 @@ fn resolve_links(path: &Path) -> PathBuf {
     real
 }
 
-/// Whether the nearest part of an absolute path that exists above it is a folder, in which the others can be created.
+/// Whether the nearest existing parent is a folder, in which the missing ones can be created.
 fn can_create_folder(path: &Path) -> bool {
     let above = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
     above.is_none_or(Path::is_dir)
@@ -192,14 +192,14 @@ fn describe_blocked(path: &impl Display) -> String {
     format!("`{path}` cannot be created: a part of its path is not a folder")
 }
 
-/// What tells one file from every other, whatever its names.
+/// The identity of a file, whatever its path.
 #[cfg(unix)]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((file.dev(), file.ino()))
 }
 
-/// Nothing: this system tells a file by its path alone.
+/// `None`: this system identifies a file only by its path.
 #[cfg(not(unix))]
 fn identity(_: &Metadata) -> Option<(u64, u64)> {
     None
@@ -233,8 +233,7 @@ pub(super) fn open_text(path: &CampaignPath) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// What stands between the cells of results that begin like this, also after a spreadsheet saved them; nothing where
-/// something else stands.
+/// The delimiter of results with this header, also after a spreadsheet saved them. `None` for other files.
 pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
     let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
     [b',', b';', b'\t'].into_iter().find(|delimiter| {
@@ -249,7 +248,7 @@ pub(super) fn detect_delimiter(head: &[u8]) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// The header as version 0.1 writes it; it stays in this test whatever becomes of the columns.
+    /// The header of version 0.1. It stays in this test when columns change.
     const FIRST: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
                          updated_at,delivered_by,delivered_at,answer,run";
 

@@ -1,7 +1,8 @@
-//! Results as a workbook: the rows of a CSV become sheets, in which times are times and numbers are numbers, with a summary.
+//! Results as a workbook: sheets with typed cells, a summary, and the figures of the run.
 //!
-//! A last sheet has the figures of the run, counted as everywhere else: delivered messages include those that were read.
+//! As in all views, delivered messages include read ones.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -9,46 +10,45 @@ use std::path::Path;
 use jiff::Timestamp;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
-use super::columns::RESULT_COLUMNS;
+use super::columns::{COLUMN_NAMES, RESULT_COLUMNS};
 use super::displayed_counts;
 use super::run_figures::RunFigures;
-use super::workbook_summary::ResultsSummary;
 use crate::domain::Channel;
 use crate::ledger::RowState;
-use crate::quietly::catch_panic;
+use crate::panics::catch_panic;
 
-/// The most rows of a sheet, with its header; further rows go to another sheet.
+/// The maximum number of rows in a sheet, including its header; further rows go to another sheet.
 pub const MAX_SHEET_ROWS: u32 = 1_048_576;
-/// The most characters of a cell, as UTF-16 counts them.
+/// The maximum length of a cell, in UTF-16 code units.
 const MAX_CELL_UNITS: usize = 32_767;
-/// The most digits that a spreadsheet shows as they are.
+/// The maximum number of digits that a spreadsheet shows unchanged.
 const MAX_SHOWN_DIGITS: usize = 11;
-/// The figure of delivered messages, and of those among them that arrived only in part.
+/// The names of the figures for delivered messages, and for those delivered only in part.
 pub(super) const DELIVERED_FIGURE: &str = "delivered (including read)";
 const PARTIAL_FIGURE: &str = "delivered only in part";
-/// The columns of ours that hold numbers, and those that hold times; all others of ours are text.
+/// The result columns with numbers, and those with times; all others are text.
 const NUMBER_COLUMNS: [&str; 3] = ["row", "id", "parts"];
 const TIME_COLUMNS: [&str; 3] = ["submitted_at", "updated_at", "delivered_at"];
 
-/// What stands in a cell of a sheet.
+/// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 enum SheetCell {
     Empty,
     Text(String),
     Whole(f64),
     Decimal(f64),
-    /// Days since 1900, as a sheet counts them.
+    /// Days since 1900, in the format of spreadsheets.
     Day(f64),
-    /// The same, with a part of a day; in UTC.
+    /// Days since 1900 with a fraction, in UTC.
     Time(f64),
 }
 
-/// Writes the rows of a CSV with the header of results as a workbook; a folder takes what memory should not hold.
+/// Writes a CSV with the results header as a workbook. `folder` takes temporary data.
 ///
 /// # Errors
-/// When it cannot be read or written.
+/// If it cannot be read or written.
 pub(super) fn write_workbook(csv: impl Read, figures: &[FigureRow], out: File, folder: &Path) -> io::Result<()> {
-    // The library panics where the file that takes what memory should not hold cannot be written.
+    // The library panics if it cannot write its temporary file.
     let written = catch_panic(|| write_with_row_limit(csv, figures, out, folder, MAX_SHEET_ROWS));
     let why = || io::Error::other("cannot create temporary files: disk full or permission denied");
     written.ok_or_else(why).flatten()
@@ -81,7 +81,7 @@ fn write_with_row_limit(
                     Some(ours) => result_cell(ours.name, text),
                     None => list_cell(text),
                 };
-                formats.write_cell(sheet, (row, column), cell).map_err(to_io_error)?;
+                formats.write_cell(sheet, row, column, cell).map_err(to_io_error)?;
             }
             summary.count_row(&record);
             has_more = rows.read_record(&mut record)?;
@@ -123,12 +123,12 @@ fn begin_sheet<'w>(
 /// A row of the sheet of figures.
 pub(super) struct FigureRow {
     figure: String,
-    /// Its channel; empty for all.
+    /// The channel; empty for all.
     channel: &'static str,
     messages: u64,
 }
 
-/// The figures of a run as rows of a sheet.
+/// The figures of a run as sheet rows.
 pub(super) fn figure_rows(figures: &RunFigures) -> Vec<FigureRow> {
     let row = |figure: &str, channel, messages| FigureRow { figure: figure.to_owned(), channel, messages };
     let mut rows = vec![row("rows", "", figures.counts.total())];
@@ -163,7 +163,7 @@ fn write_figures(sheet: &mut Worksheet, figures: &[FigureRow], formats: &SheetFo
     Ok(())
 }
 
-/// A cell of one of our columns.
+/// A cell of a result column.
 fn result_cell(column: &str, text: &str) -> SheetCell {
     let known = if NUMBER_COLUMNS.contains(&column) {
         text.parse::<u32>().map(f64::from).ok().or_else(|| parse_exact(text)).map(SheetCell::Whole)
@@ -184,7 +184,7 @@ fn parse_exact(text: &str) -> Option<f64> {
     (text.len() <= 15 && text != "-0" && number.to_string() == text).then_some(number)
 }
 
-/// A cell of the list's own: a number where it is written as one that a spreadsheet writes alike, a date such as 2026-12-01.
+/// A cell of a list column: a number if a spreadsheet would write it the same way, or a date such as 2026-12-01.
 fn list_cell(text: &str) -> SheetCell {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     if digits <= MAX_SHOWN_DIGITS && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-')) {
@@ -203,7 +203,7 @@ fn text_cell(text: &str) -> SheetCell {
     if text.is_empty() { SheetCell::Empty } else { SheetCell::Text(truncate_text(text)) }
 }
 
-/// A text, or as much of it as a cell holds.
+/// The text, cut to the length of a cell.
 pub(super) fn truncate_text(text: &str) -> String {
     if text.encode_utf16().count() <= MAX_CELL_UNITS {
         return text.to_owned();
@@ -216,7 +216,7 @@ pub(super) fn truncate_text(text: &str) -> String {
     whole.chain(['…']).collect()
 }
 
-/// How cells look.
+/// The cell formats.
 struct SheetFormats {
     header: Format,
     whole: Format,
@@ -235,7 +235,7 @@ impl SheetFormats {
         }
     }
 
-    fn write_cell(&self, sheet: &mut Worksheet, (row, column): (u32, u16), cell: SheetCell) -> Result<(), XlsxError> {
+    fn write_cell(&self, sheet: &mut Worksheet, row: u32, column: u16, cell: SheetCell) -> Result<(), XlsxError> {
         match cell {
             SheetCell::Empty => return Ok(()),
             SheetCell::Text(text) => sheet.write_string(row, column, text),
@@ -252,6 +252,135 @@ fn to_io_error(error: XlsxError) -> io::Error {
     match error {
         XlsxError::IoError(error) => error,
         other => io::Error::other(other.to_string()),
+    }
+}
+
+/// The most reasons and runs that are counted separately: a reason can quote a row.
+const MAX_REASONS: usize = 100;
+
+/// The rows of results by state, reason and run.
+#[derive(Debug, Default)]
+pub(super) struct ResultsSummary {
+    rows: u64,
+    parts: u64,
+    states: BTreeMap<String, u64>,
+    /// Rows by state and reason, or by the gateway's error if there is no reason.
+    reasons: BTreeMap<(String, String), u64>,
+    /// Rows with further reasons, by state.
+    other_reasons: BTreeMap<String, u64>,
+    runs: BTreeMap<String, u64>,
+    has_more_runs: bool,
+}
+
+impl ResultsSummary {
+    /// Counts a row of results.
+    pub(super) fn count_row(&mut self, record: &csv::StringRecord) {
+        let cell = |name: &str| {
+            let column = COLUMN_NAMES.iter().position(|known| *known == name);
+            column.and_then(|column| record.get(column)).unwrap_or_default()
+        };
+        let state = cell("state");
+        self.rows += 1;
+        self.parts += cell("parts").parse().unwrap_or(0);
+        count_key(&mut self.states, state);
+        let why = if cell("reason").is_empty() { cell("error") } else { cell("reason") };
+        if !why.is_empty() {
+            let key = (state.to_owned(), why.to_owned());
+            match self.reasons.len() < MAX_REASONS || self.reasons.contains_key(&key) {
+                true => *self.reasons.entry(key).or_default() += 1,
+                false => count_key(&mut self.other_reasons, state),
+            }
+        }
+        let run = cell("run");
+        match self.runs.len() < MAX_REASONS || self.runs.contains_key(run) {
+            _ if run.is_empty() => {}
+            true => count_key(&mut self.runs, run),
+            false => self.has_more_runs = true,
+        }
+    }
+
+    /// Writes the sheet. All texts are written as text, even if they begin like a formula.
+    pub(super) fn write_sheet(&self, sheet: &mut Worksheet, bold: &Format) -> Result<(), XlsxError> {
+        sheet.set_name("Summary")?.set_column_width(0, 24.0)?.set_column_width(1, 12.0)?.set_column_width(2, 60.0)?;
+        let mut lines = SummaryLines { sheet, bold, row: 0 };
+        let mut runs: Vec<&str> = self.runs.keys().map(String::as_str).collect();
+        runs.extend(self.has_more_runs.then_some("others"));
+        lines.write_text(if runs.len() == 1 { "Run" } else { "Runs" }, &runs.join(", "))?;
+        let of = |state: RowState| self.states.get(state.name()).copied().unwrap_or(0);
+        lines.write_header(["", "Rows", ""])?;
+        lines.write_count("Recipients", self.rows, "")?;
+        lines.write_count("Delivered", of(RowState::Delivered) + of(RowState::Read), "includes read messages")?;
+        lines.write_count("Read", of(RowState::Read), "")?;
+        lines.write_count("Billed parts", self.parts, "")?;
+        lines.write_header(["State", "Rows", ""])?;
+        let known = RowState::ALL.map(RowState::name);
+        for state in RowState::ALL {
+            // As in all views, delivered messages include read ones.
+            let (name, rows) = match state {
+                RowState::Delivered => (DELIVERED_FIGURE, of(RowState::Delivered) + of(RowState::Read)),
+                _ => (state.name(), of(state)),
+            };
+            if rows > 0 {
+                lines.write_count(name, rows, "")?;
+            }
+        }
+        if !self.reasons.is_empty() {
+            lines.write_header(["State", "Rows", "Reason or error"])?;
+        }
+        for state in known {
+            let mut reasons: Vec<_> = self.reasons.iter().filter(|((of, _), _)| of == state).collect();
+            reasons.sort_by_key(|((_, why), rows)| (std::cmp::Reverse(**rows), why));
+            for ((_, why), rows) in reasons {
+                lines.write_count(state, *rows, why)?;
+            }
+            if let Some(rows) = self.other_reasons.get(state) {
+                lines.write_count(state, *rows, "other reasons")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn count_key(counts: &mut BTreeMap<String, u64>, key: &str) {
+    match counts.get_mut(key) {
+        Some(rows) => *rows += 1,
+        None => drop(counts.insert(key.to_owned(), 1)),
+    }
+}
+
+/// A writer of the lines of the summary sheet.
+struct SummaryLines<'s> {
+    sheet: &'s mut Worksheet,
+    bold: &'s Format,
+    row: u32,
+}
+
+impl SummaryLines<'_> {
+    fn write_text(&mut self, name: &str, text: &str) -> Result<(), XlsxError> {
+        self.sheet.write_string_with_format(self.row, 0, name, self.bold)?.write_string(self.row, 1, text)?;
+        self.row += 1;
+        Ok(())
+    }
+
+    /// Writes a header for the next lines, after an empty line.
+    fn write_header(&mut self, names: [&str; 3]) -> Result<(), XlsxError> {
+        self.row += 1;
+        for (column, name) in (0..).zip(names) {
+            self.sheet.write_string_with_format(self.row, column, name, self.bold)?;
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a sheet has no other numbers")]
+    fn write_count(&mut self, name: &str, rows: u64, note: &str) -> Result<(), XlsxError> {
+        let text = truncate_text(note);
+        self.sheet.write_string(self.row, 0, name)?.write_number(self.row, 1, rows as f64)?;
+        if !text.is_empty() {
+            self.sheet.write_string(self.row, 2, text)?;
+        }
+        self.row += 1;
+        Ok(())
     }
 }
 

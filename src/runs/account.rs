@@ -1,44 +1,57 @@
-//! The account behind a profile: asked at the account's pace.
+//! Gateway accounts: queries at the account's rate, new profiles, and templates.
+//!
+//! Queries of assistants wait in a short queue; one that would wait too long is refused.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use secrecy::SecretString;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
-use super::question_queue::QuestionQueue;
-use super::{Adapters, Error, RunEvent, RunObserver, check_host, read_api_key};
-use crate::domain::Endpoint;
-use crate::gateway::{AnswerRules, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi};
-use crate::ledger::{Allowance, Ledger, SlotWait};
+use super::ports::confirm;
+use super::{
+    AccountView, Adapters, Consent, ConsentRefusal, Error, Proposal, ProposalKind, RunEvent, RunObserver,
+    TemplateRefusal, check_host, read_api_key,
+};
+use crate::domain::{Endpoint, GatewayMessageId};
+use crate::draft::ProfileDraft;
+use crate::gateway::{
+    AnswerRules, AskBalance, AskSenders, Balance, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
+    DeleteViberTemplate, FailureCause, GatewayAddress, Inquiry, InquiryFailure, JsonApi, ListViberTemplates,
+    SenderName, SmsTemplate, ViberTemplate,
+};
+use crate::ledger::{Allowance, Ledger, QuestionPermit, SlotWait};
 use crate::manifest::Profile;
 
-/// How long after a refused connection a question is asked once more.
+/// The pause before a query is repeated after a refused connection.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// The longest wait that the gateway can impose on every campaign of the account.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
-/// A wait that is told.
+/// The shortest wait that is reported.
 const REPORTED_WAIT: Duration = Duration::from_secs(1);
 
-/// What two questions in one envelope came to.
+/// The answers to two queries in one request.
 type BothAnswers<A, B> = Result<(Result<A, InquiryFailure>, Result<B, InquiryFailure>), InquiryFailure>;
 
-/// The way to the account of a profile, for callers who bring the key themselves.
+/// Access to the account of a profile, for callers that bring the key.
 ///
-/// Their questions take a small part of the account's rate while messages are sent through it.
+/// Queries take a small part of the account's rate while messages are sent through it.
 pub struct KeylessAccount(GatewayAccount);
 
 impl KeylessAccount {
-    /// The way to the account of a profile whose host is the one that the ledger knows. Nothing is asked yet.
+    /// Opens the account of a profile whose host the ledger trusts. No request is sent.
     ///
     /// # Errors
-    /// When the host has changed, or the ledger cannot be read.
+    /// If the host has changed, or the ledger cannot be read.
     pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         check_host(adapters.ledger.as_ref(), profile).await?;
         let account = GatewayAccount::from_key(SecretString::default(), adapters, profile, timeout)?;
         Ok(Self(GatewayAccount { queue: Some(Arc::default()), ..account }))
     }
 
-    /// The account as this key opens it; connections are shared with all others.
+    /// The account with this key. Connections are shared.
     #[must_use]
     pub fn with_key(&self, key: SecretString) -> GatewayAccount {
         let GatewayAccount { profile, api, ledger, observer, queue } = &self.0;
@@ -59,29 +72,29 @@ impl KeylessAccount {
     }
 }
 
-/// An account that can be asked.
+/// A gateway account that can be queried.
 pub struct GatewayAccount {
     /// Its profile.
     pub profile: Profile,
     api: JsonApi,
     ledger: Arc<dyn Ledger>,
     observer: RunObserver,
-    /// Where questions wait that must not slow messages; nothing for those of an operator.
+    /// The queue of queries that must not slow down messages. `None` for an operator's queries.
     queue: Option<Arc<QuestionQueue>>,
 }
 
 impl GatewayAccount {
-    /// The account of a profile whose host is the one that the ledger knows. Nothing is asked yet.
+    /// Opens the account of a profile whose host the ledger trusts. No request is sent.
     ///
     /// # Errors
-    /// When there is no key, the host has changed, or the ledger cannot be read.
+    /// If there is no key, the host has changed, or the ledger cannot be read.
     pub async fn open(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         let key = read_api_key(profile)?;
         check_host(adapters.ledger.as_ref(), profile).await?;
         Self::from_key(key, adapters, profile, timeout)
     }
 
-    /// The account of a profile that is new, so that no host is known of it.
+    /// Opens the account of a new profile, which has no trusted host yet.
     pub(super) fn open_new(adapters: &Adapters, profile: &Profile, timeout: Duration) -> Result<Self, Error> {
         Self::from_key(read_api_key(profile)?, adapters, profile, timeout)
     }
@@ -100,21 +113,21 @@ impl GatewayAccount {
         Ok(Self { profile: profile.clone(), api, ledger, observer, queue: None })
     }
 
-    /// Asks for one thing, or orders one.
+    /// Sends one query or change.
     ///
     /// # Errors
-    /// When there is no good answer, or the ledger cannot be read.
+    /// If there is no usable response, or the ledger cannot be read.
     pub async fn ask<I: Inquiry>(&self, inquiry: &I) -> Result<I::Answer, Error> {
         let answer = self.ask_at_rate((1, I::READS_ONLY), || self.api.ask(inquiry)).await?;
         answer.map_err(|unanswered| self.unanswered_error(unanswered))
     }
 
-    /// Asks for several things of one kind, in as many envelopes as it takes; the answers are in their order.
+    /// Sends several queries of one kind in as many requests as necessary. The answers keep the order.
     ///
-    /// An envelope that fails ends the asking. The answers before it are kept, and all others are its failure.
+    /// A failed request ends the queries. The answers before it are kept, and all others get its failure.
     ///
     /// # Errors
-    /// When the first envelope fails, or the ledger cannot be read.
+    /// If the first envelope fails, or the ledger cannot be read.
     pub async fn ask_all<I: Inquiry>(&self, inquiries: &[I]) -> Result<Vec<Result<I::Answer, InquiryFailure>>, Error> {
         let mut answers = Vec::with_capacity(inquiries.len());
         for chunk in inquiries.chunks(self.profile.max_envelope_size()) {
@@ -123,7 +136,7 @@ impl GatewayAccount {
                 Ok(answered) => answers.extend(answered),
                 Err(unanswered) if answers.is_empty() => return Err(self.unanswered_error(unanswered)),
                 Err(unanswered) => {
-                    // Refused was the envelope: of the single things nothing is known.
+                    // The whole request was refused, so the result of each query is unknown.
                     let open = InquiryFailure { cause: FailureCause::Unclear, ..unanswered };
                     answers.resize_with(inquiries.len(), || Err(open.clone()));
                     break;
@@ -133,10 +146,10 @@ impl GatewayAccount {
         Ok(answers)
     }
 
-    /// Asks for two things in one envelope.
+    /// Sends two queries in one request.
     ///
     /// # Errors
-    /// When the ledger cannot be read.
+    /// If the ledger cannot be read.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
         both: (&A, &B),
@@ -144,7 +157,7 @@ impl GatewayAccount {
         self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(both)).await
     }
 
-    /// Asks once there is room at the account's pace. What only reads is asked once more if no connection was made.
+    /// Sends a query when the account's rate permits it. A read is repeated once if no connection was made.
     async fn ask_at_rate<T, F: Future<Output = Result<T, InquiryFailure>>>(
         &self,
         (count, reads_only): (u32, bool),
@@ -167,7 +180,7 @@ impl GatewayAccount {
         Ok(answer)
     }
 
-    /// Takes room for questions from the account's rate.
+    /// Reserves queries in the account's rate.
     async fn reserve_questions(&self, allowance: &Allowance, count: u32) -> Result<SlotWait, Error> {
         let Some(queue) = &self.queue else { return Ok(self.ledger.reserve_rate(allowance, count).await?) };
         let mut wait = SlotWait::NONE;
@@ -186,6 +199,230 @@ impl GatewayAccount {
     }
 }
 
+/// The longest wait for a place in the account's rate.
+const MAX_WAIT: Duration = Duration::from_secs(5);
+
+/// The queries of this process that wait.
+#[derive(Debug, Default)]
+pub(super) struct QuestionQueue {
+    /// The first query holds it and asks the ledger.
+    first: Mutex<()>,
+    waiting: AtomicU64,
+    /// The microseconds between the last two queries.
+    apart: AtomicU64,
+}
+
+/// A query's place in the queue. Dropping it leaves the queue.
+struct QueuePlace<'q>(&'q AtomicU64);
+
+impl QuestionQueue {
+    /// Waits for room for one query, and returns how long it waits for the account's rate after that.
+    ///
+    /// # Errors
+    /// If it would wait too long, or the ledger cannot be used.
+    pub(super) async fn wait_for_room(&self, ledger: &dyn Ledger, account: &Allowance) -> Result<SlotWait, Error> {
+        let began = Instant::now();
+        let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _place = QueuePlace(&self.waiting);
+        let wait = Duration::from_micros(ahead.saturating_mul(self.apart.load(Ordering::Relaxed)));
+        if wait > MAX_WAIT {
+            return Err(Error::TooManyQuestions { wait });
+        }
+        let _first = self.first.lock().await;
+        loop {
+            match ledger.reserve_question(account, MAX_WAIT).await? {
+                QuestionPermit::Granted { wait, next } => {
+                    self.apart.store(u64::try_from(next.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                    return Ok(wait);
+                }
+                QuestionPermit::Later(wait) if began.elapsed() + wait > MAX_WAIT => {
+                    return Err(Error::TooManyQuestions { wait });
+                }
+                QuestionPermit::Later(wait) => sleep(wait).await,
+            }
+        }
+    }
+}
+
+impl Drop for QueuePlace<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The timeout of the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The account of a new profile.
+#[derive(Debug)]
+pub struct NewAccount {
+    /// Its money.
+    pub balance: Result<Balance, InquiryFailure>,
+    /// Its sender names.
+    pub senders: Result<Vec<SenderName>, InquiryFailure>,
+}
+
+/// Queries the account of a new profile if `ask`, then writes the profile. Its host is trusted from now on.
+///
+/// # Errors
+/// If the account cannot be queried or rejects the key; then nothing is written. Or if the profile cannot be written.
+pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -> Result<Option<NewAccount>, Error> {
+    let profile = &draft.profile;
+    let account_answer = if ask { Some(ask_account(adapters, draft).await?) } else { None };
+    draft.write().map_err(|error| Error::Storage(error.to_string()))?;
+    adapters.ledger.trust_host(&profile.name, &profile.trusted_hosts()).await?;
+    Ok(account_answer)
+}
+
+async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
+    let account = GatewayAccount::open_new(adapters, profile, ANSWER_TIMEOUT)?;
+    let answer = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let (balance, senders) = answer.map_err(|failure| Error::Unanswered {
+        gateway: profile.name.clone(),
+        key: profile.api_key.to_string(),
+        failure,
+    })?;
+    Ok(NewAccount { balance, senders })
+}
+
+/// A change of the templates of an account.
+#[derive(Clone, Debug)]
+pub enum TemplateChange {
+    /// A new SMS template.
+    CreateSms(CreateSmsTemplate),
+    /// Deletes an SMS template.
+    DeleteSms(DeleteSmsTemplate),
+    /// A new Viber template.
+    CreateViber(CreateViberTemplate),
+    /// Deletes a Viber template.
+    DeleteViber(DeleteViberTemplate),
+}
+
+impl TemplateChange {
+    /// The verb: `create` or `delete`.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::CreateSms(_) | Self::CreateViber(_) => "create",
+            Self::DeleteSms(_) | Self::DeleteViber(_) => "delete",
+        }
+    }
+
+    /// The list that shows the template.
+    fn account_view(&self) -> AccountView {
+        match self {
+            Self::CreateSms(_) | Self::DeleteSms(_) => AccountView::SmsTemplates,
+            Self::CreateViber(_) | Self::DeleteViber(_) => AccountView::ViberTemplates,
+        }
+    }
+}
+
+impl GatewayAccount {
+    /// Creates an SMS template.
+    ///
+    /// # Errors
+    /// If its name is blank, the change is not confirmed, or the gateway does not report success.
+    pub async fn create_sms_template(
+        &self,
+        mut template: CreateSmsTemplate,
+        consent: &dyn Consent,
+    ) -> Result<SmsTemplate, Error> {
+        template.name = require_text("name", &template.name)?;
+        self.order_change(&template, TemplateChange::CreateSms(template.clone()), consent).await
+    }
+
+    /// Deletes an SMS template and returns how many the gateway says it deleted.
+    ///
+    /// # Errors
+    /// If the change is not confirmed, or the gateway does not report success.
+    pub async fn delete_sms_template(&self, id: u64, consent: &dyn Consent) -> Result<Option<u64>, Error> {
+        let template = DeleteSmsTemplate { id };
+        let deleted = self.order_change(&template, TemplateChange::DeleteSms(template), consent).await?;
+        require_deletion(id, deleted)
+    }
+
+    /// Creates a Viber template.
+    ///
+    /// # Errors
+    /// If its signature is blank, the change is not confirmed, or the gateway does not report success.
+    pub async fn create_viber_template(
+        &self,
+        mut template: CreateViberTemplate,
+        consent: &dyn Consent,
+    ) -> Result<ViberTemplate, Error> {
+        template.signature = require_text("signature", &template.signature)?;
+        self.order_change(&template, TemplateChange::CreateViber(template.clone()), consent).await
+    }
+
+    /// Deletes a Viber template and returns how many the gateway says it deleted. Its text is looked up if it is not
+    /// given.
+    ///
+    /// # Errors
+    /// If there is no such template, the change is not confirmed, or the gateway does not report success.
+    pub async fn delete_viber_template(
+        &self,
+        id: u64,
+        text: Option<String>,
+        consent: &dyn Consent,
+    ) -> Result<Option<u64>, Error> {
+        let text = match text {
+            Some(text) => text,
+            None => self.find_viber_text(id, consent).await?,
+        };
+        let template = DeleteViberTemplate { id, text };
+        let deleted = self.order_change(&template, TemplateChange::DeleteViber(template.clone()), consent).await?;
+        require_deletion(id, deleted)
+    }
+
+    /// Sends a confirmed change. A gateway on this machine needs no confirmation.
+    async fn order_change<I: Inquiry>(
+        &self,
+        order: &I,
+        change: TemplateChange,
+        consent: &dyn Consent,
+    ) -> Result<I::Answer, Error> {
+        let view = change.account_view();
+        if !self.profile.is_loopback() {
+            confirm(consent, Proposal::Template { profile: &self.profile, change: &change }).await?;
+        }
+        self.ask(order).await.map_err(|error| match error {
+            Error::Unanswered { gateway, failure, .. } if !failure.undone => {
+                TemplateRefusal::Unclear { gateway, failure, view }.into()
+            }
+            error => error,
+        })
+    }
+
+    /// Looks up the text of a template, which its deletion requires in addition to the identifier.
+    ///
+    /// Without a possible confirmation, the gateway is not queried.
+    async fn find_viber_text(&self, id: u64, consent: &dyn Consent) -> Result<String, Error> {
+        let gateway = || self.profile.name.clone();
+        if !self.profile.is_loopback() && !consent.can_confirm() {
+            let what = ProposalKind::Template { gateway: gateway(), verb: "delete" };
+            return Err(Error::NotConfirmed { what, refusal: ConsentRefusal::NoTerminal });
+        }
+        let templates = self.ask(&ListViberTemplates).await?;
+        let wanted =
+            |template: &ViberTemplate| template.id.as_ref().map(GatewayMessageId::to_string) == Some(id.to_string());
+        let template = templates.into_iter().find(wanted);
+        let template = template.ok_or_else(|| TemplateRefusal::NoSuchTemplate { gateway: gateway(), id })?;
+        Ok(template.text.ok_or(TemplateRefusal::TextUnknown { id })?)
+    }
+}
+
+fn require_text(what: &str, text: &str) -> Result<String, Error> {
+    match text.trim() {
+        "" => Err(Error::Input(format!("the {what} of the template is empty"))),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Returns an error if the gateway says that it deleted nothing.
+fn require_deletion(id: u64, deleted: Option<u64>) -> Result<Option<u64>, Error> {
+    if deleted == Some(0) { Err(TemplateRefusal::NothingDeleted { id }.into()) } else { Ok(deleted) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -194,7 +431,7 @@ mod tests {
     use crate::ledger::SqliteLedger;
     use crate::runs::Profiles;
 
-    /// An account on loopback with a ledger of its own.
+    /// An account on loopback with its own ledger.
     async fn loopback_account(folder: &std::path::Path) -> GatewayAccount {
         let (file, key) = (folder.join("gateways.yaml"), folder.join("gateway.key"));
         std::fs::write(&key, "s3cret").unwrap();
@@ -261,5 +498,53 @@ mod tests {
     async fn envelope_holds_at_most_the_questions_of_one_second() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(loopback_account(folder.path()).await.profile.max_envelope_size(), 30);
+    }
+}
+
+#[cfg(test)]
+mod question_queue_tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicI64;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::ledger::LedgerMaintenance as _;
+    use crate::ledger::memory::{LedgerContents, MemoryLedger};
+
+    /// A ledger that uses the clock of the runtime, which a test can pause.
+    static NOW: AtomicI64 = AtomicI64::new(1_800_000_000_000_000);
+
+    fn now() -> Timestamp {
+        Timestamp::from_microsecond(NOW.load(Ordering::Relaxed)).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn excess_questions_are_refused_and_use_no_rate() {
+        let began = Instant::now();
+        let ledger = Arc::new(MemoryLedger::new(LedgerContents::default(), now));
+        let clock = tokio::spawn(async move {
+            loop {
+                NOW.store(1_800_000_000_000_000 + began.elapsed().as_micros() as i64, Ordering::Relaxed);
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+        let (queue, account) = (Arc::new(QuestionQueue::default()), Allowance::new("account", Some(10.0)));
+        // A message was sent a moment ago, so queries have a tenth of the rate, one per second.
+        ledger.reserve_rate(&account, 1).await.unwrap();
+        sleep(Duration::from_secs(1)).await;
+        queue.wait_for_room(ledger.as_ref(), &account).await.unwrap();
+        let asked = (0..60).map(|_| {
+            let (queue, ledger, account) = (Arc::clone(&queue), Arc::clone(&ledger), account.clone());
+            async move { queue.wait_for_room(ledger.as_ref(), &account).await }
+        });
+        let answers = futures_util::future::join_all(asked).await;
+        let granted = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert!((4..=5).contains(&granted), "{granted} within the longest wait");
+        assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
+        assert_eq!(queue.waiting.load(Ordering::Relaxed), 0);
+        let (_, pace) = ledger.list_rate_limits().await.unwrap().pop().unwrap();
+        assert_eq!(pace.taken, granted as i64 + 2);
+        clock.abort();
     }
 }

@@ -1,32 +1,34 @@
-//! Finding the run to go on with, or beginning one: the survey, the guard, a yes, the frozen copies.
+//! The beginning of a run: choosing an unfinished run or beginning a new one with survey, guard, confirmation and
+//! frozen copies.
 
 use std::sync::Arc;
 
 use roaring::RoaringTreemap;
 
-use super::consent::{Consent, confirm};
-use super::exclude::find_excluded;
-use super::freeze::freeze_inputs;
-use super::hours::{refuse_expired, refuse_unsendable_run};
-use super::launch::{Preparation, RunToSend, Session};
-use super::outcome::{NothingLeft, RunOutcome};
+use super::fetch::reconcile_past;
+use super::find::{absolute_file_path, refuse_other_file};
+use super::guard::find_excluded;
+use super::inputs::Includes;
+use super::launch::{NothingLeft, Preparation, RunOutcome, RunToSend, Session};
 use super::plan::{PlanConsent, check_profile};
-use super::start::{TodaysTexts, refuse_changes, refuse_other_text};
-use super::whose::{absolute_file_path, refuse_other_file};
+use super::ports::{Consent, confirm};
+use super::resume::{RunChanges, compare_inputs, freeze_inputs};
+use super::send::{refuse_expired, refuse_unsendable_run};
 use super::{
-    CancelledRecipients, Error, Inputs, ListSurvey, Proposal, Round, RunEvent, ScheduleRefusal, SentRecipients,
-    find_capped, find_opted_out, find_sent_recipients, list_campaign_runs, occurrence_key, run_blocking,
+    CampaignList, CancelledRecipients, ChangedInputs, EarlierEdition, Error, Inputs, ListSurvey, Proposal, Round,
+    RunEvent, ScheduleRefusal, SentRecipients, fetch_list, find_capped, find_opted_out, find_sent_recipients,
+    list_campaign_runs, occurrence_key, run_blocking,
 };
 use crate::check::{RunStart, SurveyExclusions};
 use crate::delivery::FrozenInputs;
 use crate::failpoint;
 use crate::ledger::{
-    NewRun, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers, SuppressionPolicy,
+    Ledger, NewRun, OccurrenceOutcome, RowState, Run, RunId, RunProgress, SuppressedNumbers, SuppressionPolicy,
 };
-use crate::report::find_runs_in_doubt;
+use crate::report::{find_runs_in_doubt, is_owned};
 
 impl Session {
-    /// Finds the run to go on with, or begins one.
+    /// Chooses the run to resume, or begins one.
     pub(super) async fn prepare_run(&self) -> Result<Preparation, Error> {
         let (inputs, ledger) = (self.inputs(), self.adapters.ledger.as_ref());
         let runs = list_campaign_runs(ledger, inputs).await?;
@@ -34,7 +36,7 @@ impl Session {
         let listed = self.load_with_list(&runs).await?;
         let opened = TodaysTexts::compile(&listed).await?;
         if !inputs.destination.is_live() {
-            // Nobody got a message of the one before, so there is nothing to protect and nothing to go on with.
+            // The earlier rehearsal reached no recipients, so there is nothing to protect or to resume.
             let open = runs.into_iter().rfind(|run| run.progress == RunProgress::Open);
             return self.begin_run(&listed, &opened, open).await;
         }
@@ -42,7 +44,7 @@ impl Session {
             refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
         }
         let Some(open) = self.find_open_run(&runs).await? else { return self.begin_run(&listed, &opened, None).await };
-        // A request to stop that nobody was there to hear is not for this call; one that comes from now on is.
+        // Earlier requests to stop do not concern this call; later ones do.
         ledger.request_stop(open.key, false).await?;
         if self.launch.request.round != Round::Same {
             return Err(Error::RoundUnfinished { run: open.name() });
@@ -63,7 +65,7 @@ impl Session {
         }
     }
 
-    /// Refuses to take the place of a run of which workers have shares still: they would send what the new run sends too.
+    /// Refuses to replace a run while workers hold shards of it: they would send the same messages as the new run.
     async fn refuse_active_shares(&self, run: &Run) -> Result<(), Error> {
         if run.sharding.is_none() || self.adapters.ledger.load_claimed_rows(run.key).await?.is_empty() {
             return Ok(());
@@ -71,8 +73,8 @@ impl Session {
         Err(Error::Busy { campaign: run.campaign.clone(), gateway: run.gateway.clone(), since: None })
     }
 
-    /// Keeps of the runs that know no file, or of all if they were moved, that they are of this one. A call that is refused
-    /// keeps nothing.
+    /// Records this file for runs without a known file, or for all runs if they were moved. A refused call records
+    /// nothing.
     async fn claim_runs_for_file(&self) -> Result<(), Error> {
         let (inputs, ledger, moved) = (self.inputs(), self.adapters.ledger.as_ref(), self.launch.request.moved);
         if !inputs.destination.is_live() {
@@ -86,7 +88,7 @@ impl Session {
         }
     }
 
-    /// Looks at everything, asks for a yes, and creates the run; `replaced` ends as it is.
+    /// Surveys the list, asks for confirmation, and creates the run. `replaced` ends in its current state.
     async fn begin_run(
         &self,
         listed: &Arc<Inputs>,
@@ -110,7 +112,7 @@ impl Session {
             refuse_other_text(ledger, &sent, inputs, &opened.includes).await?;
         }
         if let Some(replaced) = replaced.as_ref().filter(|_| live) {
-            // Whatever its edition: what it sent is not sent again because something else changed.
+            // In every edition: a message that was sent is not sent again because of another change.
             sent.numbers |= ledger.load_sent_numbers(&[replaced.key]).await?;
         }
         let random = rand::random();
@@ -121,7 +123,7 @@ impl Session {
         let excluded = find_excluded(Some(ledger), inputs, &self.adapters.observer).await?;
         let cancelled = if again { CancelledRecipients::default() } else { sent.find_cancelled(ledger).await? };
         let CancelledRecipients { numbers: cancelled, runs: cancelled_in } = cancelled;
-        let rows = sent.find_sent_rows(ledger, listed, (&cancelled, replaced.as_ref().filter(|_| live))).await?;
+        let rows = sent.find_sent_rows(ledger, listed, &cancelled, replaced.as_ref().filter(|_| live)).await?;
         let excluded =
             SurveyExclusions { already_sent: sent.numbers.clone(), rows, opted_out, cancelled, capped, excluded };
         let surveyed = Arc::clone(listed);
@@ -132,15 +134,16 @@ impl Session {
         }
         self.refuse_unplanned(&survey)?;
         let chosen = self.launch.request.choose_rows(&survey.survey.planned_rows(), survey.survey.last_row)?;
-        // A list in which nobody can be sent to is a run with its results; one that was sent to is one already. If only an
-        // approval will do, no run begins without recipients: nobody approves it.
+        // A list without valid recipients becomes a run with results. If earlier runs sent to the list, they have the
+        // results already. If only an approval permits sending, no run begins without recipients, because nobody can
+        // approve it.
         let only_invalid = !self.launch.request.approved_only
             && survey.survey.count_planned() == 0
             && sent.numbers.is_empty()
             && cancelled_in.is_empty()
             && survey.survey.recipients > 0;
         if chosen.is_empty() && !only_invalid {
-            return self.end_without_recipients(survey, (&sent, cancelled_in), replaced).await;
+            return self.end_without_recipients(survey, &sent, cancelled_in, replaced).await;
         }
         self.refuse_restored(survey.survey.count_planned()).await?;
         self.launch.request.check_recipient_count(inputs.destination.profile(), survey.survey.count_planned())?;
@@ -171,7 +174,7 @@ impl Session {
             confirm(consent, question).await?;
         }
         self.claim_runs_for_file().await?;
-        let run = self.create_run(&self.new_run(&survey, edition, (sent.round, version), random)).await?;
+        let run = self.create_run(&self.new_run(&survey, edition, sent.round, version, random)).await?;
         failpoint::pass("run.created");
         let bytes = freeze_inputs(inputs, &survey).to_bytes();
         let bytes = bytes.map_err(|error| Error::Storage(format!("cannot store the inputs of the run: {error}")))?;
@@ -180,7 +183,7 @@ impl Session {
         let replaced = replaced.map(|run| run.key);
         match &approval {
             None => ledger.open_run(run.key, replaced).await?,
-            // Whoever came in between has it, and this run was never opened.
+            // Other processes sent to those recipients in the meantime, and this run was never opened.
             Some(approval) if !ledger.open_approved_run(run.key, replaced, &approval.token).await? => {
                 return Err(Self::used_approval_error(approval));
             }
@@ -202,7 +205,7 @@ impl Session {
         })))
     }
 
-    /// Creates the run, and records the occurrence that it is of with it.
+    /// Creates the run together with the record of its occurrence.
     async fn create_run(&self, new: &NewRun) -> Result<Run, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let Some(occurrence) = &self.launch.request.occurrence else { return Ok(ledger.create_run(new).await?) };
@@ -210,8 +213,8 @@ impl Session {
         fired.ok_or_else(|| Error::Schedule(ScheduleRefusal::Recorded { nominal: occurrence.format_nominal() }))
     }
 
-    /// The unfinished run that this call goes on with, of any edition: one that was begun yesterday keeps yesterday's edition
-    /// until it is through. An occurrence goes on with its own alone: what stopped before it is not in its way.
+    /// Finds the unfinished run that this call resumes, in any edition: a run that began yesterday keeps its edition
+    /// until it ends. An occurrence resumes only its own run, so an earlier stopped run does not block it.
     async fn find_open_run(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         match self.find_unfinished(runs).await? {
             None if self.launch.request.occurrence.is_none() => self.reconcile_finished(runs).await,
@@ -219,7 +222,7 @@ impl Session {
         }
     }
 
-    /// The unfinished run among these, of an occurrence its own.
+    /// The unfinished one among these runs. For an occurrence, only its own.
     pub(super) async fn find_unfinished(&self, runs: &[Run]) -> Result<Option<Run>, Error> {
         let Some(occurrence) = &self.launch.request.occurrence else {
             return Ok(runs.iter().rfind(|run| run.progress == RunProgress::Open).cloned());
@@ -234,11 +237,12 @@ impl Session {
         }
     }
 
-    /// The end of a call that has nobody to send to.
+    /// Ends a call that has no recipients left.
     async fn end_without_recipients(
         &self,
         survey: ListSurvey,
-        (sent, cancelled_in): (&SentRecipients, Vec<String>),
+        sent: &SentRecipients,
+        cancelled_in: Vec<String>,
         replaced: Option<Run>,
     ) -> Result<Preparation, Error> {
         self.claim_runs_for_file().await?;
@@ -256,8 +260,8 @@ impl Session {
         Ok(Preparation::Nothing(RunOutcome::NothingLeft(Box::new(nothing))))
     }
 
-    /// The edition of a run that begins: one that takes the place of another keeps its edition, which may have been
-    /// yesterday's date, unless the campaign says another one now.
+    /// The edition of a new run. A run that replaces another keeps its edition, such as yesterday's date, unless the
+    /// campaign now has a different one.
     async fn choose_edition<'e>(&self, rendered: &'e str, replaced: Option<&'e Run>) -> &'e str {
         let Some(replaced) = replaced else { return rendered };
         match FrozenInputs::load_for_run(self.adapters.ledger.as_ref(), replaced).await {
@@ -266,7 +270,7 @@ impl Session {
         }
     }
 
-    fn new_run(&self, survey: &ListSurvey, edition: &str, (round, version): (u32, u64), random: u64) -> NewRun {
+    fn new_run(&self, survey: &ListSurvey, edition: &str, round: u32, version: u64, random: u64) -> NewRun {
         let inputs = self.inputs();
         let brief = &inputs.campaign.brief;
         NewRun {
@@ -290,5 +294,115 @@ impl Session {
             began_at: (self.adapters.clock)(),
             random,
         }
+    }
+}
+
+/// The compiled texts of a campaign for today.
+pub(super) struct TodaysTexts {
+    /// The edition, rendered.
+    pub(super) edition: String,
+    /// The included and extended texts, by name.
+    pub(super) includes: Includes,
+}
+
+impl TodaysTexts {
+    /// Opens the list and compiles the texts.
+    pub(super) async fn compile(inputs: &Arc<Inputs>) -> Result<Self, Error> {
+        let inputs = Arc::clone(inputs);
+        run_blocking(move || {
+            let prepared = inputs.compile_campaign()?;
+            Ok(Self { includes: prepared.recipe.list_includes().to_vec(), edition: prepared.edition })
+        })
+        .await?
+    }
+}
+
+/// Returns why `run` would not send these inputs because of earlier runs.
+///
+/// # Errors
+/// If it would not send, or the ledger or an input cannot be read.
+pub(super) async fn refuse_start(ledger: &dyn Ledger, inputs: &Arc<Inputs>) -> Result<(), Error> {
+    if !inputs.destination.is_live() {
+        return Ok(());
+    }
+    let opened = TodaysTexts::compile(inputs).await?;
+    let runs = list_campaign_runs(ledger, inputs).await?;
+    refuse_other_file(ledger, &runs, inputs, &opened.includes).await?;
+    match runs.iter().rfind(|run| run.progress == RunProgress::Open) {
+        // The process that sends the run uses its copies.
+        Some(open) if is_owned(ledger, open).await? => Ok(()),
+        Some(open) => refuse_changes(ledger, open, inputs, &opened.edition).await,
+        None => {
+            let sent = find_sent_recipients(ledger, inputs, &opened.edition).await?;
+            refuse_other_text(ledger, &sent, inputs, &opened.includes).await
+        }
+    }
+}
+
+/// Refuses to resume a run whose campaign, texts or list have changed since it began. `edition` is the current one.
+pub(super) async fn refuse_changes(
+    ledger: &dyn Ledger,
+    run: &Run,
+    inputs: &Arc<Inputs>,
+    edition: &str,
+) -> Result<(), Error> {
+    let RunChanges { what: Some(changes), keeps_edition } = compare_inputs(ledger, run, inputs).await? else {
+        return Ok(());
+    };
+    let earlier_edition = (run.edition != edition).then(|| EarlierEdition {
+        unfinished: run.edition.clone(),
+        current: edition.to_owned(),
+        is_kept: keeps_edition,
+    });
+    let (run, file, through) = (run.name(), inputs.campaign.file.clone(), &inputs.campaign.brief.gateway);
+    let gateway = (*through != inputs.own_gateway).then(|| through.clone());
+    Err(Error::InputsChanged(Box::new(ChangedInputs { run, file, gateway, changes, earlier_edition })))
+}
+
+/// Refuses a different text within an edition if recipients already have a message: they would not get the new text.
+pub(super) async fn refuse_other_text(
+    ledger: &dyn Ledger,
+    sent: &SentRecipients,
+    inputs: &Inputs,
+    includes: &Includes,
+) -> Result<(), Error> {
+    let Some(run) = sent.last_run().filter(|_| !sent.numbers.is_empty()) else { return Ok(()) };
+    // If the texts cannot be compared, nothing is refused: recipients with a message are skipped anyway.
+    let Ok(frozen) = FrozenInputs::load_for_run(ledger, run).await else { return Ok(()) };
+    if frozen.has_same_messages(&inputs.campaign.brief, includes) {
+        return Ok(());
+    }
+    Err(Error::TextChanged { run: run.name(), began_at: run.began_at, people: sent.numbers.len() })
+}
+
+impl Session {
+    /// Loads the campaign with its list. A resumed run always uses its own copy.
+    pub(super) async fn load_with_list(&self, runs: &[Run]) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if inputs.destination.is_live()
+            && let Some(open) = self.find_unfinished(runs).await?
+        {
+            return self.load_with_list_of(&open).await;
+        }
+        self.fetch_list().await
+    }
+
+    /// Loads the campaign with the list of a run, unless the list is a file. A lost copy is fetched again.
+    pub(super) async fn load_with_list_of(&self, run: &Run) -> Result<Arc<Inputs>, Error> {
+        let inputs = self.inputs();
+        if !inputs.list.is_unfetched() {
+            return Ok(Arc::clone(inputs));
+        }
+        match self.adapters.ledger.load_copies(run).await {
+            Ok(copies) => Ok(Arc::new(inputs.with_list(CampaignList::Copies(copies)))),
+            Err(_) => self.fetch_list().await,
+        }
+    }
+
+    /// The campaign with its list, fetched again unless it is a file.
+    pub(super) async fn fetch_list(&self) -> Result<Arc<Inputs>, Error> {
+        let (inputs, adapters) = (self.inputs(), &self.adapters);
+        reconcile_past(adapters, inputs).await?;
+        fetch_list(inputs, adapters.fetch_context()).await
     }
 }

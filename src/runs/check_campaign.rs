@@ -1,40 +1,46 @@
-//! Everything that can be known of a campaign before it is sent, without asking its gateway.
+//! Checks of a campaign before it is sent: `check`, dry runs, and questions to the gateway.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::{
-    Error, Inputs, ListSurvey, ProtectedFiles, RunObserver, refuse_start, survey_list, unfamiliar_ledger_warning,
+    AccountView, Adapters, Error, GatewayAccount, Inputs, ListSurvey, ProtectedFiles, RunEvent, RunObserver,
+    refuse_start, survey_list, unfamiliar_ledger_warning,
 };
-use crate::check::online::Cost;
+use crate::check::online::{self, AccountAnswer, Cost, check_account, find_signatures};
 use crate::check::{
     RunStart, check_includes, check_invalid_rows, check_no_messages, check_promised_receipts, check_replicas,
     check_timing, collect_notes, list_form_note,
 };
 use crate::finding::{Finding, rules};
-use crate::ledger::Ledger;
-use crate::manifest::SecretSource;
+use crate::gateway::{AskBalance, AskSenders, Balance, FailureCause};
+use crate::ledger::{Ledger, ListReader};
+use crate::manifest::{Profile, SecretSource};
+use crate::report::{ListSource, Listing, ResultsFormat, RowSelection, write_results_file};
 
-/// What a look at a campaign found.
+/// The result of a check.
 #[derive(Debug)]
 pub struct CheckedCampaign {
-    /// What is wrong, and what is worth knowing.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What is known of its recipients.
+    /// The survey of the recipients.
     pub list: ListSurvey,
-    /// What its messages cost, where the profile has prices.
+    /// The cost of the messages, if the profile has prices.
     pub cost: Option<Cost>,
     /// The currency of those.
     pub currency: Option<String>,
-    /// Why `run` would refuse to send, if it would; one of the findings says so.
+    /// Why `run` would refuse to send. One of the findings says so.
     pub refused: Option<Error>,
 }
 
-/// Looks at a campaign and at all its recipients, with what the ledger knows, if there is one.
+/// Checks a campaign and all its recipients, with the ledger if there is one.
 ///
 /// # Errors
-/// When its inputs are wrong, so that nothing more can be known, or the ledger cannot be read.
+/// If its inputs are wrong, so that nothing more can be checked, or the ledger cannot be read.
 pub async fn check_campaign(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
@@ -87,8 +93,8 @@ pub(super) async fn check_ledger_for_run(
     Ok(findings)
 }
 
-/// Findings about a campaign and its list, if the list is known: warnings, a missing key, invalid rows, and whether messages can
-/// leave in a run that starts then.
+/// Findings about a campaign and its list, if it is known: warnings, a missing key, invalid rows, and whether a run
+/// that starts then can send messages.
 pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: RunStart) -> Vec<Finding> {
     let profile = inputs.destination.profile();
     let mut findings = inputs.warnings.clone();
@@ -113,7 +119,143 @@ pub(super) fn check_inputs(inputs: &Inputs, list: Option<&ListSurvey>, start: Ru
     findings
 }
 
-/// Why there is no key to send with yet; it never shows any part of one.
+/// Returns why the key cannot be read. The message never contains any part of the key.
 fn find_missing_key(source: &SecretSource) -> Option<String> {
     source.read_secret("the API key (`api_key`)", &|name| std::env::var(name).ok()).err()
+}
+
+/// A dry run.
+#[derive(Debug)]
+pub struct DryRun {
+    /// The survey of the list.
+    pub survey: ListSurvey,
+    /// The path of the results.
+    pub results: PathBuf,
+}
+
+/// Checks everything and writes the results of a run that sends nothing. Changes that `run` refuses are refused here,
+/// unless `accept_changes` is set.
+///
+/// # Errors
+/// If the inputs are wrong, or the results cannot be written.
+pub async fn dry_run(
+    inputs: &Arc<Inputs>,
+    ledger: Option<&dyn Ledger>,
+    files: ProtectedFiles<'_>,
+    accept_changes: bool,
+    observer: &RunObserver,
+) -> Result<DryRun, Error> {
+    if let Some(ledger) = ledger
+        && !accept_changes
+    {
+        refuse_start(ledger, inputs).await?;
+    }
+    let survey = survey_list(inputs, ledger, observer).await?;
+    let campaign = &inputs.campaign;
+    let target = files.results_target(campaign, campaign.dry_results_file());
+    target.resolve_path().map_err(Error::ResultsPlace)?;
+    let open = || {
+        let opened = inputs.open_list().map_err(|_| io::Error::other("the file no longer exists"));
+        opened.map(|list| Box::new(list) as ListReader)
+    };
+    let listing = Listing {
+        recipients: ListSource::Outside { path: inputs.list.place(), open: &open },
+        recipients_sha256: &survey.sha256,
+        brief: &campaign.brief,
+        run: None,
+        kind: campaign.brief.content.kind,
+        left_out: &survey.survey.left_out,
+        selection: RowSelection::default(),
+        only: None,
+        records: None,
+        earlier: None,
+    };
+    write_results_file(&target, ResultsFormat::Csv, vec![listing]).await?;
+    Ok(DryRun { survey, results: target.path().to_owned() })
+}
+
+/// The timeout of the answer. The question is optional.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The gateway's answer about a campaign.
+#[derive(Debug)]
+pub struct OnlineAnswer {
+    /// The problems.
+    pub findings: Vec<Finding>,
+    /// The balance of the account, if it is known.
+    pub balance: Option<Balance>,
+    /// The cost of the messages.
+    pub cost: Cost,
+    key_refused: bool,
+}
+
+/// Asks the gateway about a campaign whose messages have this cost.
+///
+/// # Errors
+/// If the gateway cannot be asked. Problems in its answer are not errors.
+pub async fn ask_online(
+    adapters: &Adapters,
+    (inputs, profile): (&Inputs, &Profile),
+    cost: Cost,
+) -> Result<OnlineAnswer, Error> {
+    let account = GatewayAccount::open(adapters, profile, ANSWER_TIMEOUT).await?;
+    let answer: AccountAnswer = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let campaign = &inputs.campaign;
+    let signatures = find_signatures(&campaign.brief, &campaign.places, &inputs.today);
+    let view = |view| (adapters.name_view)(view, &profile.name);
+    let (balance, senders) = (view(AccountView::Balance), view(AccountView::Senders));
+    let (verified, key) = (&profile.sender_verified, profile.api_key.to_string());
+    let known = online::AccountTerms { verified, key: &key, balance: &balance, senders: &senders };
+    Ok(OnlineAnswer {
+        findings: check_account(&answer, &signatures, known, &cost),
+        key_refused: matches!(&answer, Err(refused) if refused.cause == FailureCause::KeyRefused),
+        balance: answer.ok().and_then(|(balance, _)| balance.ok()),
+        cost,
+    })
+}
+
+/// Asks the gateway about a campaign and refuses to send if there are errors. Returns the balance, which is reported
+/// unless a prompt shows it.
+pub(super) async fn refuse_online(
+    adapters: &Adapters,
+    of: (&Inputs, &Profile),
+    cost: Cost,
+    is_shown: bool,
+) -> Result<Option<Balance>, Error> {
+    let answer = ask_online(adapters, of, cost).await?;
+    let balance = answer.balance.clone();
+    let is_allowed = !answer.findings.iter().any(Finding::is_error);
+    if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {
+        (adapters.observer)(RunEvent::Money { balance, cost: answer.cost.clone() });
+    }
+    (adapters.observer)(RunEvent::Warnings(answer.into_warnings()?));
+    Ok(balance)
+}
+
+impl OnlineAnswer {
+    /// Returns the warnings. Errors refuse a run.
+    fn into_warnings(self) -> Result<Vec<Finding>, Error> {
+        match self.findings.iter().any(Finding::is_error) {
+            false => Ok(self.findings),
+            true if self.key_refused => Err(Error::KeyRefused(self.findings)),
+            true => Err(Error::Findings(self.findings)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::rules::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN};
+
+    #[test]
+    fn refused_key_is_a_separate_error_and_warnings_pass() {
+        let cost = || Cost::Unknown(Vec::new());
+        let answer = |findings, key_refused| OnlineAnswer { findings, balance: None, cost: cost(), key_refused };
+        let refused = answer(vec![Finding::new(&KEY_REFUSED, "x")], true).into_warnings();
+        assert!(matches!(refused, Err(Error::KeyRefused(_))));
+        let unknown = answer(vec![Finding::new(&SENDER_UNKNOWN, "x")], false).into_warnings();
+        assert!(matches!(unknown, Err(Error::Findings(_))));
+        assert_eq!(answer(vec![Finding::new(&ONLINE_UNKNOWN, "x")], false).into_warnings().unwrap().len(), 1);
+    }
 }

@@ -1,30 +1,33 @@
-//! The end of a call: results into place, the run marked.
+//! The end of a call: reconciliation, results, notification, and the places that results never overwrite.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::find::reload_run;
 use super::launch::Session;
-use super::{EndedRun, Error, RunPhase, list_campaign_runs};
-use crate::delivery::{SendEnding, Snapshot, Stop};
+use super::{EndedRun, Error, Inputs, Profiles, RunPhase, list_campaign_runs};
+use crate::delivery::{FrozenInputs, SendEnding, Snapshot, Stop};
 use crate::domain::NotificationEvent;
 use crate::failpoint;
+use crate::finding::{Finding, rules};
 use crate::ledger::{
     BilledParts, ExcludedRows, Lease, NewNotification, RowState, Run, RunEnd, RunProgress, StateCounts, StopKind,
 };
-use crate::manifest::NotifySettings;
+use crate::manifest::{Campaign, CampaignPath, NotifySettings, load_campaign};
 use crate::message::Notice;
 use crate::notify::{create_notification, run_notice};
-use crate::report::{ResultsBackup, RunFigures, RunResults, find_runs_in_doubt};
+use crate::report::{ProtectedPath, ResultsBackup, ResultsTarget, RunFigures, RunResults, find_runs_in_doubt};
 use crate::sandbox::Counts;
 
 impl Session {
-    /// Writes the results and marks the run.
+    /// Writes the results and records the end of the run.
     pub(super) async fn end_run(
         &self,
-        (run, lease): (Run, Lease),
+        run: Run,
+        lease: Lease,
         ending: SendEnding,
-        (parts_before, began): (BilledParts, Instant),
+        parts_before: BilledParts,
+        began: Instant,
         played: Option<Counts>,
     ) -> Result<EndedRun, Error> {
         let SendEnding { stopped: stop, counts, sent, opted_out, parts, errors, oddities, lag, .. } = ending;
@@ -32,14 +35,14 @@ impl Session {
         if let Some(StopKind::Interrupted(signal)) = kind
             && sending > 0
         {
-            // A second signal: leave at once. What is in flight shows as doubt from the next look on.
+            // After a second signal, leave at once. Messages in flight are in doubt from the next reading on.
             return Err(Error::Interrupted { signal, phase: RunPhase::Sending(sending) });
         }
         let now = reload_run(self.adapters.ledger.as_ref(), run.key).await?;
         let counts = match now.receipts == run.receipts && run.orders.is_empty() {
             true => counts,
-            // The counts from sending lack receipts that arrived meanwhile, and the earlier states of rows that a retry
-            // skipped.
+            // The counts from sending lack receipts that arrived in the meantime, and the earlier states of rows that a
+            // retry skipped.
             false => Snapshot::load(self.adapters.ledger.as_ref(), &now, false).await?.counts,
         };
         let open_doubts =
@@ -59,7 +62,7 @@ impl Session {
             let done =
                 matches!(kind, None | Some(StopKind::DeadlineReached)) && counts.get(RowState::Planned) + sending == 0;
             let end = RunEnd {
-                // Results come first: a run without them is not finished.
+                // Results are written first: a run without them is not finished.
                 progress: if done && !unwritten { RunProgress::Finished } else { RunProgress::Open },
                 stop: stopped_by,
                 stop_reason: stop.as_ref().map(ToString::to_string),
@@ -71,7 +74,8 @@ impl Session {
                 at: (self.adapters.clock)(),
                 notifications: self.end_notification(
                     &run,
-                    (stopped_by, stop.as_ref()),
+                    stopped_by,
+                    stop.as_ref(),
                     &counts,
                     in_part,
                     done && !unwritten,
@@ -82,7 +86,7 @@ impl Session {
             let (ledger, terms) = (self.adapters.ledger.as_ref(), Some(self.stored_terms()));
             match figures.filter(|figures| figures.counts == counts) {
                 Some(figures) => RunFigures { terms, ..figures }.store_computed(ledger, run.key, now.receipts).await,
-                // Something became known in between, or the results could not be written.
+                // A status arrived in between, or the results could not be written.
                 None => RunFigures::store(ledger, run.key, terms).await,
             }
         }
@@ -118,11 +122,12 @@ impl Session {
         })
     }
 
-    /// Who is told of this end: of the most important that it was and somebody wants to know.
+    /// The notification about the end of a run, for the most important selected occasion.
     fn end_notification(
         &self,
         run: &Run,
-        (kind, stop): (Option<StopKind>, Option<&Stop>),
+        kind: Option<StopKind>,
+        stop: Option<&Stop>,
         counts: &StateCounts,
         in_part: u64,
         finished: bool,
@@ -158,7 +163,71 @@ impl Session {
     }
 }
 
-/// The path from the root, so that the results are found from any folder later.
+/// The absolute path, so that the results are found from any folder later.
 fn absolute_path(path: &Path) -> String {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// Files that results never overwrite in any campaign: the state folder and the profiles.
+#[derive(Clone, Copy)]
+pub struct ProtectedFiles<'a> {
+    /// The state folder.
+    pub state: &'a Path,
+    /// The places of profiles.
+    pub profiles: &'a Profiles,
+}
+
+impl ProtectedFiles<'_> {
+    /// The results of a campaign at `path`.
+    #[must_use]
+    pub fn results_target(self, campaign: &Campaign, path: CampaignPath) -> ResultsTarget {
+        let mut kept = self.list_protected(Some(&campaign.file));
+        kept.extend(list_user_files(campaign));
+        ResultsTarget::new(path, kept)
+    }
+
+    /// The results of a run at `path`, even if its campaign has changed or disappeared since.
+    #[must_use]
+    pub fn results_target_of_run(self, frozen: &FrozenInputs, path: PathBuf) -> ResultsTarget {
+        let file = frozen.campaign_file.as_path();
+        // A lookup or a code call has no campaign.
+        let named = !file.as_os_str().is_empty();
+        let mut kept = self.list_protected(named.then_some(file));
+        if named {
+            kept.push(ProtectedPath { path: file.to_owned(), what: "the campaign file" });
+            let list = frozen.list.clone();
+            kept.extend(list.map(|path| ProtectedPath { path, what: "the recipient list" }));
+            kept.extend(load_campaign(file, frozen.day()).value.iter().flat_map(list_user_files));
+        }
+        ResultsTarget::new(CampaignPath::anywhere(path), kept)
+    }
+
+    /// The finding if results of this campaign cannot be written to the path in the file.
+    #[must_use]
+    pub fn check_results_target(self, inputs: &Inputs) -> Option<Finding> {
+        let campaign = &inputs.campaign;
+        let why = self.results_target(campaign, campaign.results_file()).resolve_path().err()?;
+        let finding = Finding::new(&rules::RESULTS_OVERWRITE, format!("cannot write the results: {why}"));
+        let help =
+            "name another file under `results`, or move the existing one; only a results file can be overwritten";
+        Some(finding.at(campaign.places.locate_key("results")).help(help))
+    }
+
+    fn list_protected(self, campaign: Option<&Path>) -> Vec<ProtectedPath> {
+        let gateways = self.profiles.list_files(campaign).into_iter();
+        let gateways = gateways.map(|path| ProtectedPath { path, what: "the gateway profiles file" });
+        let state = ProtectedPath { path: self.state.to_owned(), what: "in the state folder, where the ledger is" };
+        gateways.chain([state]).collect()
+    }
+}
+
+fn list_user_files(campaign: &Campaign) -> Vec<ProtectedPath> {
+    let mut kept = vec![ProtectedPath { path: campaign.file.clone(), what: "the campaign file" }];
+    let named = |file: &CampaignPath, what| ProtectedPath { path: file.path().to_owned(), what };
+    kept.extend(campaign.recipients.list_file().map(|list| named(list, "the recipient list")));
+    kept.extend(campaign.data.iter().map(|table| named(&table.file, "one of the campaign's data tables")));
+    kept.extend(campaign.suppress.iter().map(|list| named(&list.file, "a suppression list")));
+    let texts = campaign.places.text_files();
+    kept.extend(texts.map(|path| ProtectedPath { path: path.to_owned(), what: "one of the campaign's templates" }));
+    kept
 }

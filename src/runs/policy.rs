@@ -1,6 +1,6 @@
-//! The window, the caps and the opt-outs that hold for a single message: those of a profile, and of a campaign under test.
+//! Policies for single messages: sending windows, caps and opt-outs of a profile, and of a campaign under test.
 //!
-//! Lookups and code calls are service: their recipients ask for them, and no policy holds them back.
+//! Lookups and code calls are service: their recipients request them, so no policy applies.
 
 use std::sync::Arc;
 
@@ -24,21 +24,21 @@ pub enum PolicyRefusal {
     /// The window is closed.
     #[error("{}; nothing was sent", describe_closed_window(.opens.as_ref()))]
     OutsideWindow {
-        /// When it opens on the recipient's clocks; nothing if it stays closed for a year.
+        /// When it opens in the recipient's time zone. `None` if it stays closed for a year.
         opens: Option<Zoned>,
     },
-    /// The recipient got as many messages as the profile's caps allow.
+    /// The recipient has reached a cap.
     #[error("the recipient has reached the message cap; nothing was sent")]
     Capped,
-    /// More recipients of tests than an edition may have, and the profile names nobody who can approve more.
+    /// A test has more recipients than an edition allows, and the profile names no approvers.
     #[error("{}; nothing was sent", describe_excess(*.number, *.most))]
     TooManyTests {
         /// How many recipients there would be.
         number: u64,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
-    /// The same, and the profile names who can approve.
+    /// The same with a profile that names approvers.
     #[error(
         "{}; to test with more recipients, add an `approval` to the profile of the gateway `{gateway}`; nothing \
          was sent",
@@ -56,16 +56,16 @@ pub enum PolicyRefusal {
     },
 }
 
-/// A recipient that a command names.
+/// A recipient in a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldRecipient {
-    /// The place among the recipients of the command, from 1.
+    /// The position among the recipients of the command, from 1.
     pub place: usize,
     /// The number.
     pub phone: Phone,
 }
 
-/// That the window is closed, and when it opens.
+/// Describes that the window is closed, and when it opens.
 #[must_use]
 pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
     match opens {
@@ -74,7 +74,7 @@ pub fn describe_closed_window(opens: Option<&Zoned>) -> String {
     }
 }
 
-/// A time on its clocks, with their zone.
+/// Formats a time with its time zone.
 fn format_local(time: &Zoned) -> String {
     let zone = time.time_zone().iana_name().map_or_else(|| time.offset().to_string(), str::to_owned);
     format!("{} ({zone})", time.strftime("%Y-%m-%d %H:%M"))
@@ -91,20 +91,20 @@ fn describe_excess(number: u64, most: u64) -> String {
     format!("test messages of this edition would reach {recipients}; the limit is {}", format_thousands(most))
 }
 
-/// The caps that hold for a message of an assistant.
+/// The caps for a message of an assistant.
 pub(super) fn assistant_caps(destination: &Destination) -> Vec<FrequencyCap> {
-    combine_caps((Purpose::Marketing, None), destination)
+    combine_caps(Purpose::Marketing, None, destination)
 }
 
-/// The hours for a message of an assistant. It belongs to no campaign, so a window is on the recipient's clocks, or on those of
-/// this computer if the number's country has several zones.
+/// The hours for a message of an assistant. It belongs to no campaign, so a window uses the recipient's time zone, or
+/// that of this computer if the number's country has several.
 pub(super) fn assistant_hours(destination: &Destination) -> Option<SendingRules> {
     let window = destination.profile()?.window.as_ref()?.window.clone();
     Some(SendingRules { windows: vec![(window, ZoneSource::Country)], home: TimeZone::system(), until: None })
 }
 
-/// The hours for a test message: the windows of its campaign and of the profile. Its recipient is in no row, so a window by a
-/// column is on the campaign's clocks.
+/// The hours for a test message: the windows of its campaign and profile. It has no row, so a window by a column uses
+/// the campaign's time zone.
 pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     let Inputs { campaign, destination, .. } = inputs;
     let profile = Some(destination.profile()?);
@@ -119,7 +119,7 @@ pub(super) fn test_hours(inputs: &Inputs) -> Option<SendingRules> {
     (!windows.is_empty()).then(|| SendingRules { windows, home: campaign.home_zone(), until: None })
 }
 
-/// Why the windows of a campaign and its profile hold a message to this number back now; nothing if they are open, or if they
+/// Why the windows of a campaign and its profile hold back a message to this number now. `None` if they are open or
 /// follow a column of its row.
 #[must_use]
 pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phone) -> Option<PolicyRefusal> {
@@ -130,7 +130,7 @@ pub fn find_closed_window(inputs: &Inputs, clock: fn() -> Timestamp, phone: Phon
     refuse_closed_window(&build_hours(test_hours(inputs)?, clock), phone, clock()).err()
 }
 
-/// Refuses a message outside of these hours; else tells before which moment it has to leave.
+/// Refuses a message outside of these hours. Returns the time before which it must be sent.
 pub(super) fn refuse_closed_window(
     hours: &SendingHours,
     phone: Phone,
@@ -142,19 +142,19 @@ pub(super) fn refuse_closed_window(
     }
 }
 
-/// These hours on this clock.
+/// Builds the hours with this clock.
 pub(super) fn build_hours(keeping: SendingRules, clock: fn() -> Timestamp) -> Arc<SendingHours> {
     let clock: WallClock = Arc::new(clock);
     Arc::new(SendingHours::new(keeping, clock))
 }
 
-/// Refuses a message of an assistant to a number in the files of the profile, which are read anew.
+/// Refuses an assistant's message to a number in the profile's suppression files, which are read again.
 pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) -> Result<(), Error> {
     if profile.suppress.is_empty() {
         return Ok(());
     }
     let profile = profile.clone();
-    // A campaign says the country of national numbers in such a file; here it is the recipient's own.
+    // A campaign sets the country of national numbers in such a file. Here it is the recipient's own.
     let region = find_country(phone).and_then(|code| code.parse::<Region>().ok());
     let found = run_blocking(move || read_suppressed_by_profile(&profile, region)).await?.map_err(Error::Findings)?;
     match found.numbers.contains(phone.to_u64()) {
@@ -163,7 +163,7 @@ pub(super) async fn refuse_suppressed_by_files(profile: &Profile, phone: Phone) 
     }
 }
 
-/// Refuses a message of such a run to a number that opted out of it by the ledger.
+/// Refuses a message of a run to a number that opted out in the ledger.
 pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: Phone) -> Result<(), Error> {
     let opt_outs = ledger.find_opt_outs(phone).await?;
     match opt_outs.iter().any(|out| of.suppression.is_suppressed_by(&of.campaign, out)) {
@@ -172,7 +172,7 @@ pub(super) async fn refuse_opted_out(ledger: &dyn Ledger, of: SharedRun, phone: 
     }
 }
 
-/// The recipients of a test that opted out of what its campaign sends: by the ledger, or by a file of campaign or profile.
+/// The recipients of a test who opted out, in the ledger or in a suppression file of campaign or profile.
 pub(super) async fn find_suppressed(
     ledger: &dyn Ledger,
     inputs: &Arc<Inputs>,

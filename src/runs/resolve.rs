@@ -1,24 +1,31 @@
-//! Deciding about rows of a run whose outcome nobody knows.
+//! Decisions about rows in doubt, and the selection of rows.
+
+use std::path::{Path, PathBuf};
 
 use roaring::RoaringBitmap;
+use rustc_hash::FxHashMap;
 
-use super::stop::cancelled_error;
-use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun, RowChoice};
+use super::held_run::cancelled_error;
+use super::{Adapters, DecisionRefusal, Error, HeldRun, ReleasedRun};
+use crate::audience::{decode_table, expand_power_of_ten, is_shortened, read_columns};
 use crate::delivery::{MessageInDoubt, MessagesInDoubt, SingleKind};
-use crate::domain::Row;
-use crate::ledger::{Author, NewRowEvent, RowChange, RowState, RowStates, Run, RunProgress};
+use crate::domain::{MessageId, Phone, Row, RowSet};
+use crate::ledger::{
+    Author, EnvelopeReader, Ledger, LedgerError, NewRowEvent, RowChange, RowState, RowStates, Run, RunProgress,
+};
+use crate::regular_file;
 
-/// The states about which somebody can decide.
+/// The states that allow a decision.
 const DECIDABLE: [RowState; 4] = [RowState::InDoubt, RowState::Unresolved, RowState::NotSent, RowState::AssumedSent];
 
-/// What somebody decides about rows.
+/// A decision about rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtDecision {
-    /// They went out.
+    /// They were sent.
     Sent,
-    /// They did not; nothing is sent now.
+    /// They were not sent; nothing is sent now.
     NotSent,
-    /// They are to be sent again, as the same messages.
+    /// They are sent again as the same messages.
     SendAgain,
 }
 
@@ -27,39 +34,39 @@ pub enum DoubtDecision {
 pub struct Resolution {
     /// About which rows.
     pub rows: RowChoice,
-    /// What they count as.
+    /// The decision.
     pub decision: DoubtDecision,
-    /// Who decides.
+    /// The author.
     pub by: String,
-    /// Why, in the words of who decides.
+    /// The author's reason.
     pub why: Option<String>,
-    /// How many people may get the message twice, by the word of who decides.
+    /// The accepted number of recipients who might get the message twice.
     pub duplicates: Option<u64>,
 }
 
 /// A run after a decision.
 #[derive(Debug)]
 pub struct ResolvedRun {
-    /// About how many rows it was.
+    /// The number of rows.
     pub rows: u64,
-    /// Where the run stands.
+    /// The state of the run.
     pub released: ReleasedRun,
 }
 
 /// Records a decision about rows of a run.
 ///
 /// # Errors
-/// When another process has the run, the decision does not fit its rows, or the ledger cannot be written; nothing is
-/// decided then.
+/// If another process has the run, the decision does not apply to its rows, or the ledger cannot be written. Then no
+/// decision is recorded.
 pub async fn resolve_doubts(adapters: &Adapters, run: Run, resolution: &Resolution) -> Result<ResolvedRun, Error> {
     let held = HeldRun::take(adapters, run).await?;
     let decided = record_decision(&held, resolution).await;
-    // The run is given back whatever came of it.
+    // The run is released even if the question failed.
     let released = held.release().await?;
     Ok(ResolvedRun { rows: decided?, released })
 }
 
-/// Records the decision; tells about how many rows it is.
+/// Records the decision and returns the number of rows.
 async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64, Error> {
     let snapshot = held.read_snapshot().await?;
     let doubts = MessagesInDoubt::load(held.adapters.ledger.as_ref(), &held.run, &snapshot.states, &DECIDABLE).await?;
@@ -71,7 +78,7 @@ async fn record_decision(held: &HeldRun, resolution: &Resolution) -> Result<u64,
 }
 
 impl Resolution {
-    /// The events that record it about these rows of a run; about all that wait for a decision where none are named.
+    /// The events of the decision for the named rows, or for all rows that need a decision.
     fn build_events(
         &self,
         run: &Run,
@@ -82,7 +89,7 @@ impl Resolution {
         let state = |row: Row| states.recorded_state(row).unwrap_or(RowState::Planned);
         let waits = |doubt: &&MessageInDoubt| matches!(state(doubt.row), RowState::InDoubt | RowState::Unresolved);
         let chosen: Vec<&MessageInDoubt> = match named {
-            // What was decided already is decided again by name only.
+            // An earlier decision is changed only for named rows.
             None => doubts.iter().filter(waits).collect(),
             Some(rows) => doubts.iter().filter(|doubt| rows.contains(doubt.row.get())).collect(),
         };
@@ -109,7 +116,7 @@ impl Resolution {
         Ok(chosen.into_iter().map(event).collect())
     }
 
-    /// What can lead to a second message needs the number of rows, said by who accepts that; one that was said is the right one.
+    /// A decision that can cause duplicates needs the accepted number of rows. A given number must be right.
     fn check_duplicates(&self, rows: u64) -> Result<(), Error> {
         let none_follow = self.decision == DoubtDecision::Sent && self.duplicates.is_none();
         if none_follow || self.duplicates == Some(rows) {
@@ -128,8 +135,148 @@ impl Resolution {
     }
 }
 
-/// The first row that was named and cannot be decided about.
+/// The first named row that allows no decision.
 fn find_undecidable_row(named: &RoaringBitmap, chosen: &[&MessageInDoubt]) -> Option<Row> {
     let known: RoaringBitmap = chosen.iter().map(|doubt| doubt.row.get()).collect();
     (named - known).min().map(Row::new)
+}
+
+/// A selection of rows of a run.
+#[derive(Clone, Debug)]
+pub enum RowChoice {
+    /// All rows that need a decision.
+    Waiting,
+    /// These.
+    Rows(RowSet),
+    /// The rows of a table with a column `id`, or `row` and `to`, as results have them, in any spreadsheet format.
+    File(PathBuf),
+}
+
+impl RowChoice {
+    /// The named rows. `None` for all that need a decision.
+    ///
+    /// # Errors
+    /// If the run has no such row, or the file cannot be read, lacks the columns, or names a message of another run.
+    pub(super) async fn resolve(&self, ledger: &dyn Ledger, run: &Run) -> Result<Option<RoaringBitmap>, Error> {
+        match self {
+            RowChoice::Waiting => Ok(None),
+            RowChoice::Rows(set) => expand_set(set, run).map(Some),
+            RowChoice::File(path) => {
+                let NamedRows { mut rows, by_number } = NamedRows::read(path, run)?;
+                if let Some(line) = match_by_number(ledger, run, &by_number, &mut rows).await? {
+                    let named = format!("row {} ({}) is not a message", line.named.0, line.named.1.format_masked());
+                    let (path, row, run) = (path.clone(), line.row, run.name());
+                    return Err(DecisionRefusal::ForeignId { path, row, named, run }.into());
+                }
+                Ok(Some(rows))
+            }
+        }
+    }
+}
+
+/// The rows that a file names.
+#[derive(Default)]
+struct NamedRows {
+    /// Rows by the identifiers of their messages.
+    rows: RoaringBitmap,
+    /// Rows by their number, if the identifier is missing or was shortened.
+    by_number: Vec<RowByNumber>,
+}
+
+/// A line that names a row by its number.
+struct RowByNumber {
+    /// The row in the file.
+    row: Row,
+    /// The row of the run, and the number of its recipient.
+    named: (Row, Phone),
+}
+
+impl NamedRows {
+    fn read(path: &Path, run: &Run) -> Result<Self, Error> {
+        let file = regular_file::open(path)
+            .map_err(|error| Error::Input(format!("`{}` cannot be read: {error}", path.display())))?;
+        let unreadable = |finding| DecisionRefusal::Unreadable { path: path.to_owned(), finding };
+        let file = decode_table(file, path, None).map_err(unreadable)?;
+        let (mut lines, mut wrong, name) = (Self::default(), None, run.name());
+        let found = read_columns(file, path, ["id", "row", "to", "run"], |row, cells| {
+            if let Err(error) = lines.add_line(row, cells, path, run, &name)
+                && wrong.is_none()
+            {
+                wrong = Some(error);
+            }
+        });
+        let [id, row, to, _] = found.map_err(unreadable)?;
+        match wrong {
+            _ if !(id || row && to) => Err(DecisionRefusal::NoIds { path: path.to_owned(), run: name }.into()),
+            Some(error) => Err(error),
+            None => Ok(lines),
+        }
+    }
+
+    fn add_line(&mut self, line: Row, cells: [&str; 4], path: &Path, run: &Run, name: &str) -> Result<(), Error> {
+        let [id, row, to, of_run] = cells;
+        let path = || path.to_owned();
+        if let Some(named) = parse_number(id).and_then(MessageId::new).and_then(|id| run.find_row(id)) {
+            self.rows.insert(named.get());
+            return Ok(());
+        }
+        let phone = parse_number(to).and_then(Phone::new);
+        let shortened = |cell: &str| is_shortened(cell) && parse_number(cell).is_none();
+        match row.parse().ok().map(Row::new).zip(phone) {
+            // Another run might have sent to the same number from the same row.
+            Some(named) if (id.is_empty() || shortened(id)) && (of_run.is_empty() || of_run == name) => {
+                self.by_number.push(RowByNumber { row: line, named });
+                Ok(())
+            }
+            _ if shortened(id) || id.is_empty() && shortened(to) => {
+                let cell = if shortened(to) { to } else { id }.to_owned();
+                Err(DecisionRefusal::Shortened { path: path(), row: line, cell, run: name.to_owned() }.into())
+            }
+            _ => {
+                let named = if id.is_empty() {
+                    format!("row {row} is not a message")
+                } else {
+                    format!("`{id}` is not the `id` of a message")
+                };
+                Err(DecisionRefusal::ForeignId { path: path(), row: line, named, run: name.to_owned() }.into())
+            }
+        }
+    }
+}
+
+/// The number in a cell, even in scientific notation if it has all its digits.
+fn parse_number(cell: &str) -> Option<u64> {
+    cell.parse().ok().or_else(|| expand_power_of_ten(cell)?.parse().ok())
+}
+
+/// Adds the rows that were sent to these numbers. Returns the first line whose row was not.
+async fn match_by_number<'l>(
+    ledger: &dyn Ledger,
+    run: &Run,
+    lines: &'l [RowByNumber],
+    rows: &mut RoaringBitmap,
+) -> Result<Option<&'l RowByNumber>, LedgerError> {
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let mut sent: FxHashMap<Row, Option<Phone>> = lines.iter().map(|line| (line.named.0, None)).collect();
+    let mut envelopes = EnvelopeReader::new(ledger, run.key);
+    while let Some(envelope) = envelopes.next_envelope().await? {
+        for row in &envelope.rows {
+            sent.entry(row.row).and_modify(|phone| *phone = row.to.phone());
+        }
+    }
+    let known = |line: &&RowByNumber| sent.get(&line.named.0) == Some(&Some(line.named.1));
+    rows.extend(lines.iter().filter(known).map(|line| line.named.0.get()));
+    Ok(lines.iter().find(|line| !known(line)))
+}
+
+fn expand_set(set: &RowSet, run: &Run) -> Result<RoaringBitmap, Error> {
+    let (row, last) = (set.last_row(), run.last_row());
+    if row > last {
+        return Err(Error::NoSuchRow { row, last });
+    }
+    let mut rows = RoaringBitmap::new();
+    rows.extend((Row::FIRST.get()..=last.get()).filter(|row| set.contains(Row::new(*row))));
+    Ok(rows)
 }

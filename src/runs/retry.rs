@@ -1,4 +1,4 @@
-//! Sending rows of a run again that were rejected, not sent or failed, as new messages with identifiers of their own.
+//! Retries: rows that were rejected, not sent or failed are sent again as new messages with new identifiers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,13 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::Instant;
 
 use super::find::reload_run;
-use super::guard::find_cancelled_recipients;
+use super::guard::{GuardedNumbers, find_cancelled_recipients, find_sent_rows};
+use super::held_run::cancelled_error;
 use super::launch::{Preparation, RetryScope, RunToSend, Session};
 use super::plan::check_profile;
-use super::poll::REQUEST_TIMEOUT;
 use super::profiles::refuse_other_reach;
+use super::reconcile::REQUEST_TIMEOUT;
 use super::resume::RestToConfirm;
-use super::sent_rows::{GuardedNumbers, find_sent_rows};
-use super::stop::cancelled_error;
 use super::{CampaignList, Connection, Error, RetryRefusal, RunEvent, current_person, find_opted_out};
 use crate::check::SurveyExclusions;
 use crate::delivery::{ChainLifetimes, ConfirmedFate, PendingMessage, SingleKind, Snapshot, StatusPoller};
@@ -27,22 +26,22 @@ use crate::ledger::{
     Run, RunActivity, RunFilter, RunId, RunProgress,
 };
 
-/// How long all questions before a retry may take.
+/// The time for all questions before a retry.
 const QUESTIONS_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// A row that can be sent again: the attempt that was refused, its number, and the gateway's words.
+/// A row that can be retried: the refused attempt, its number, and the gateway's words.
 struct RefusedRow {
     row: Row,
     attempt: Attempt,
     /// When that attempt was recorded.
     begun_at: Timestamp,
     phone: Phone,
-    /// What the row came to.
+    /// The state of the row.
     state: RowState,
-    /// The status by which it failed; "" where it was refused at once.
+    /// The status of its failure; "" if it was refused at once.
     status: String,
     error: String,
-    /// Whether the gateway refused it before any channel was tried.
+    /// Whether the gateway refused it before trying any channel.
     refused_at_intake: bool,
 }
 
@@ -59,19 +58,19 @@ impl RefusedRow {
         is_refusal && self.attempt.state != RowState::Accepted && !self.needs_reconciliation()
     }
 
-    /// Whether another channel may have reached the recipient, so that the gateway is asked before the row is sent again.
+    /// Whether another channel might have reached the recipient, so that the gateway is asked before the retry.
     fn needs_reconciliation(&self) -> bool {
         self.state == RowState::Failed && self.attempt.chain.has_fallback() && !self.refused_at_intake
     }
 
-    /// Whether its error contains one of these texts, in any case, or there are none.
+    /// Whether its error contains one of these texts in any case, or there are none.
     fn has_error(&self, texts: &[String]) -> bool {
         let error = self.error.to_lowercase();
         texts.is_empty() || texts.iter().any(|text| error.contains(&text.to_lowercase()))
     }
 }
 
-/// How many of the rows that a retry sends again have an error.
+/// The number of retried rows with an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetriedError {
     /// Their state.
@@ -82,7 +81,7 @@ pub struct RetriedError {
     pub rows: u64,
 }
 
-/// The errors of these rows, each once.
+/// The errors of these rows, with their numbers.
 fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     let mut counts = BTreeMap::new();
     for row in rows {
@@ -91,20 +90,20 @@ fn count_errors(rows: &[RefusedRow]) -> Vec<RetriedError> {
     counts.into_iter().map(|((state, text), rows)| RetriedError { state, text: text.to_owned(), rows }).collect()
 }
 
-/// Rows that a retry does not send, by their reason.
+/// Rows that are not retried, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetryLeftOut {
-    /// Their messages were delivered after all.
+    /// Their messages were delivered in the end.
     pub delivered: u64,
     /// The gateway is still trying their channels.
     pub under_way: u64,
     /// The gateway did not confirm that their messages failed.
     pub unconfirmed: u64,
-    /// Their recipients opted out, got a message by another run, or were skipped by an earlier retry.
+    /// Their recipients opted out, got a message from another run, or were skipped by an earlier retry.
     pub guarded: u64,
 }
 
-/// The status with which the gateway refused what it had queued, or what was in doubt.
+/// The status of a refusal after queueing or doubt.
 fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
     let about = snapshot.states.events().for_row(row).iter().rev().filter(|event| event.envelope == envelope);
     let mut statuses = about.filter_map(|event| match &event.change {
@@ -115,7 +114,7 @@ fn find_refusal_status(snapshot: &Snapshot, row: Row, envelope: u32) -> String {
 }
 
 impl Session {
-    /// Orders that rows of a run go out again as new messages, and selects the run.
+    /// Reserves new messages for rows of a run, and selects the run.
     pub(super) async fn prepare_retry(&self, scope: &RetryScope) -> Result<Preparation, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let run = reload_run(ledger, scope.run).await?;
@@ -133,7 +132,7 @@ impl Session {
         let elsewhere = self.find_guarded_elsewhere(&run, &runs).await?;
         let mut guarded = NumberSet::new(self.read_suppressed().await?, None);
         guarded |= find_opted_out(ledger, self.inputs()).await?.numbers;
-        // A row that an earlier retry skipped is never sent: the ledger keeps it left out.
+        // A row that an earlier retry skipped is never sent: it stays skipped in the ledger.
         let skipped = snapshot.left_out.rows();
         let is_guarded = |row: &RefusedRow| {
             elsewhere.contains(row.row, row.phone) || guarded.contains(row.phone) || skipped.contains(row.row.get())
@@ -144,7 +143,7 @@ impl Session {
             refuse_other_reach(&run, profile)?;
             check_profile(&self.adapters, profile).await?;
         }
-        let (rows, snapshot) = self.remove_delivered((&run, snapshot), rows, &mut left_out).await?;
+        let (rows, snapshot) = self.remove_delivered(&run, snapshot, rows, &mut left_out).await?;
         let (number, unconfirmed) = (rows.len() as u64, left_out.unconfirmed);
         let said = self.launch.request.accept_duplicates;
         if unconfirmed > 0 && (number == 0 || said.is_some_and(|said| said != number)) {
@@ -193,7 +192,7 @@ impl Session {
         }
         failpoint::pass("retry.ordered");
         (self.adapters.observer)(RunEvent::Retrying { run: run.name(), rows: number });
-        // With the identifiers that the order reserved.
+        // With the identifiers that the retry reserved.
         let run = reload_run(ledger, scope.run).await?;
         Ok(Preparation::Send(Box::new(RunToSend {
             suppressed: RoaringTreemap::new(),
@@ -213,7 +212,8 @@ impl Session {
     /// the others in `left_out`.
     async fn remove_delivered(
         &self,
-        (run, snapshot): (&Run, Snapshot),
+        run: &Run,
+        snapshot: Snapshot,
         rows: Vec<RefusedRow>,
         left_out: &mut RetryLeftOut,
     ) -> Result<(Vec<RefusedRow>, Snapshot), Error> {
@@ -241,7 +241,7 @@ impl Session {
                     messages.push(message);
                     questions.push(refused);
                 }
-                // Without its identifier nobody can ask about it.
+                // Without its identifier the gateway cannot be asked about it.
                 None => unconfirmed.push(refused),
             }
         }
@@ -254,7 +254,7 @@ impl Session {
                 ConfirmedFate::Unknown => unconfirmed.push(refused),
             }
         }
-        // A restored ledger wants the number of all rows that are sent, these among them.
+        // A restored ledger needs the accepted number of all rows, including these.
         let numbers = [unconfirmed.len(), rows.len() + unconfirmed.len()].map(|number| Some(number as u64));
         if numbers.contains(&self.launch.request.accept_duplicates) {
             rows.append(&mut unconfirmed);
@@ -264,7 +264,7 @@ impl Session {
         Ok((rows, Snapshot::load(self.adapters.ledger.as_ref(), run, false).await?))
     }
 
-    /// Asks the gateway what became of messages of a run.
+    /// Asks the gateway about messages of a run.
     async fn ask_before_retry(&self, run: &Run, messages: &[PendingMessage]) -> Result<Vec<ConfirmedFate>, Error> {
         let Some(profile) = self.inputs().destination.profile() else {
             return Ok(vec![ConfirmedFate::Unknown; messages.len()]);
@@ -277,7 +277,7 @@ impl Session {
         Ok(poller.ask_before_retry(messages, Instant::now() + QUESTIONS_TIMEOUT).await?)
     }
 
-    /// Why nothing of a run can be sent again now.
+    /// Returns an error if no row of a run can be retried now.
     fn refuse_retry(&self, run: &Run, runs: &[Run]) -> Result<(), Error> {
         if SingleKind::from_run(run).is_some() {
             return Err(Error::SingleRun { run: run.name() });
@@ -315,22 +315,22 @@ impl Session {
                         (status.clone(), status)
                     }
                 };
-                // Nothing is sent any more to who was forgotten.
+                // Forgotten recipients get no more messages.
                 let Some(phone) = sent.to.phone() else { continue };
-                let attempt = RunActivity::Finished.build_attempt((envelope.envelope, envelope.chain(sent)), outcome);
+                let attempt = RunActivity::Finished.build_attempt(envelope.envelope, envelope.chain(sent), outcome);
                 let begun_at = envelope.begun_at;
                 let events = snapshot.states.events();
                 let refused_at_intake =
                     RunActivity::Finished.judge_row(sent.row, &[attempt], events, &[]).refused_at_intake;
                 let refused =
                     RefusedRow { row: sent.row, attempt, begun_at, phone, state, status, error, refused_at_intake };
-                // A later attempt takes the place of the one before.
+                // A later attempt replaces the earlier one.
                 found.insert(sent.row, refused);
             }
         }
         let mut receipts = ReceiptReader::new(ledger, run.key, run.last_row());
-        while let Some(told) = receipts.next_receipts().await? {
-            for (row, receipts) in told {
+        while let Some(reported) = receipts.next_receipts().await? {
+            for (row, receipts) in reported {
                 let Some(refused) = found.get_mut(&row) else { continue };
                 let judged =
                     RunActivity::Finished.judge_row(row, &[refused.attempt], snapshot.states.events(), &receipts);
@@ -344,7 +344,7 @@ impl Session {
         Ok(found.into_values().collect())
     }
 
-    /// Recipients who got a message of the same campaign and edition by another run meanwhile, or whom `stop --for-good`
+    /// Recipients who got a message of the same campaign and edition from another run, or whom `stop --for-good`
     /// cancelled there.
     async fn find_guarded_elsewhere(&self, run: &Run, runs: &[Run]) -> Result<GuardedElsewhere, Error> {
         let same = |other: &&Run| {
@@ -361,7 +361,7 @@ impl Session {
         if sent.is_empty() && cancelled.is_empty() {
             return Ok(GuardedElsewhere(SurveyExclusions::default()));
         }
-        // The rows of the retry are those of the run's own list, whatever becomes of the user's list meanwhile.
+        // A retry uses the rows of the run's own list, even if the user's list has changed.
         let listed = Arc::new(self.inputs().with_list(CampaignList::Copies(ledger.load_copies(run).await?)));
         let numbers = GuardedNumbers { sent: &sent, cancelled: &cancelled };
         let rows = find_sent_rows(ledger, &listed, &others, numbers).await?;

@@ -1,7 +1,7 @@
-//! A lookup, a code call, a message of an assistant or a test message: one paid operation that somebody waits for.
+//! Single operations that a person or assistant waits for: lookups, code calls, assistant messages and test messages.
 //!
-//! It is a row of a run that such operations through a profile share: the ledger knows of it before it is sent, and it is
-//! never repeated by itself.
+//! An operation is a row of a run that operations through a profile share. The ledger has it before it is sent, and it
+//! is never repeated automatically.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use jiff::tz::TimeZone;
 use secrecy::SecretString;
 use tokio::sync::watch;
 
-use super::consent::confirm;
+use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::policy::{
     PolicyRefusal, assistant_caps, assistant_hours, build_hours, refuse_closed_window, refuse_opted_out,
     refuse_suppressed_by_files, test_hours,
 };
-use super::restore::refuse_backup;
-use super::test_message::test_edition;
+use super::ports::confirm;
+use super::test_messages::test_edition;
 use super::{
     Adapters, Connection, Consent, Error, Inputs, Proposal, RunEvent, TestMessage, load_hook, read_destination_key,
 };
@@ -36,53 +36,53 @@ use crate::ledger::{
 };
 use crate::manifest::Destination;
 
-/// How long the answer to a question is waited for.
+/// The timeout of an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a gateway may take to take a message.
+/// The time in which a gateway must accept a message.
 pub const INTAKE_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long a gateway that cannot be reached is tried while somebody waits.
+/// How long an unreachable gateway is tried while a person waits.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(5);
 
-/// An operation that somebody wants.
+/// A requested operation.
 #[derive(Clone)]
 pub struct SingleOperation {
     operation: SingleKind,
     endpoint: Endpoint,
     purpose: Purpose,
-    /// The campaign that a test is of, with its edition.
+    /// The campaign of a test, with its edition.
     of: Option<String>,
     content: MessageContent<Cow<'static, str>>,
     phone: Phone,
     wanted: BlockRequest,
     destination: Destination,
     key: SecretString,
-    /// When it may leave; nothing where it may at any time.
+    /// The sending hours. `None` if they are unlimited.
     hours: Option<SendingRules>,
-    /// How often its number may be written to.
+    /// The caps of its number.
     caps: Vec<FrequencyCap>,
 }
 
 /// A message to one number.
 #[derive(Clone, Debug)]
 pub struct SingleMessage {
-    /// What it says.
+    /// The content.
     pub content: MessageContent<Cow<'static, str>>,
-    /// Whom it is for.
+    /// The recipient.
     pub phone: Phone,
-    /// Our identifier of it, where whoever sends it has one.
+    /// Our identifier, if the caller has one.
     pub id: Option<MessageId>,
 }
 
-/// An operation that somebody agreed to.
+/// A confirmed operation.
 pub struct ConfirmedSingle {
     single: SingleOperation,
     adapters: Adapters,
 }
 
-/// What came of an operation.
+/// The result of an operation.
 #[derive(Debug)]
 pub struct EndedSingle {
-    /// The run that it is in.
+    /// Its run.
     pub run: Run,
     /// Its row there.
     pub row: Row,
@@ -92,28 +92,28 @@ pub struct EndedSingle {
     pub state: RowState,
     /// Why it was skipped: [`OPTED_OUT`](crate::ledger::OPTED_OUT) or [`CAPPED`](crate::ledger::CAPPED).
     pub skipped: Option<&'static str>,
-    /// What the gateway said; nothing if it was left before that.
+    /// The gateway's answer, if there is one.
     pub outcome: Option<OperationOutcome>,
-    /// Why it was not sent, or was left.
+    /// Why it was not sent, or was abandoned.
     pub stop: Option<Stop>,
 }
 
 impl SingleOperation {
-    /// An operation about a number. Nobody is asked yet.
+    /// An operation for a number. No confirmation is asked for yet.
     ///
     /// # Errors
-    /// When there is no key.
+    /// If there is no key.
     pub fn with_profile_key(operation: SingleKind, phone: Phone, destination: Destination) -> Result<Self, Error> {
         let key = read_destination_key(&destination)?;
         Ok(Self::from_key(key, operation, phone, destination))
     }
 
-    /// The same for somebody who brings the key.
+    /// The same with a key from the caller.
     #[must_use]
     pub fn from_key(key: SecretString, operation: SingleKind, phone: Phone, destination: Destination) -> Self {
         let (content, wanted) = (operation.content(), BlockRequest::for_message(None, None));
         let (endpoint, purpose) = (operation.endpoint(), operation.purpose());
-        // Whatever asks for a message of an assistant, the profile's policy holds for it.
+        // The profile's policy applies to every message of an assistant.
         let (hours, caps) = match operation {
             SingleKind::Message => (assistant_hours(&destination), assistant_caps(&destination)),
             SingleKind::Lookup | SingleKind::CodeCall | SingleKind::Test => (None, Vec::new()),
@@ -121,8 +121,7 @@ impl SingleOperation {
         Self { operation, endpoint, purpose, of: None, content, phone, wanted, destination, key, hours, caps }
     }
 
-    /// A message of an assistant for somebody who brings the key; so many go through the profile within an hour at most. The
-    /// profile's policy holds for it.
+    /// A message of an assistant with a key from the caller and a limit per hour. The profile's policy applies.
     #[must_use]
     pub fn for_message(key: SecretString, message: SingleMessage, destination: Destination, per_hour: u32) -> Self {
         let SingleMessage { content, phone, id } = message;
@@ -130,18 +129,18 @@ impl SingleOperation {
         Self { content, wanted, ..Self::from_key(key, SingleKind::Message, phone, destination) }
     }
 
-    /// A lookup of an assistant for somebody who brings the key; so many lookups go through the profile within an hour at most.
+    /// A lookup of an assistant with a key from the caller and a limit per hour.
     #[must_use]
     pub fn for_lookup(key: SecretString, phone: Phone, destination: Destination, per_hour: u32) -> Self {
         let wanted = BlockRequest::for_message(None, Some(per_hour));
         Self { wanted, ..Self::from_key(key, SingleKind::Lookup, phone, destination) }
     }
 
-    /// A campaign's message to somebody who wants to see it: it goes where the campaign's messages go and heeds the same
-    /// opt-outs and hours, and counts as none of them. Nobody is asked yet.
+    /// A test of a campaign's message: same destination, opt-outs and hours, but not counted as a message of the
+    /// campaign. No confirmation is asked for yet.
     ///
     /// # Errors
-    /// When there is no key.
+    /// If there is no key.
     pub(super) fn for_test(message: &TestMessage, phone: Phone, inputs: &Inputs) -> Result<Self, Error> {
         let (brief, content) = (&inputs.campaign.brief, message.content.clone());
         let test = Self::with_profile_key(SingleKind::Test, phone, inputs.destination.clone())?;
@@ -149,15 +148,15 @@ impl SingleOperation {
         Ok(Self { content, endpoint: brief.endpoint, purpose: brief.purpose, of, hours, ..test })
     }
 
-    /// The same at any time of the day, because somebody agreed to that.
+    /// The same without sending hours, because that was confirmed.
     pub(super) fn at_any_time(self) -> Self {
         Self { hours: None, ..self }
     }
 
-    /// Before which moment it has to leave that may leave now.
+    /// Checks the policy and returns the time before which the message must be sent.
     ///
     /// # Errors
-    /// When its window is closed, or its recipient is in a file of the profile under `suppress`.
+    /// If its window is closed, or its recipient is in a suppression file of the profile.
     pub async fn check_policy(&self, adapters: &Adapters) -> Result<Option<Timestamp>, Error> {
         let (now, hours) = ((adapters.clock)(), self.build_hours(adapters));
         let until = hours.map(|hours| refuse_closed_window(&hours, self.phone, now)).transpose()?.flatten();
@@ -167,8 +166,8 @@ impl SingleOperation {
         Ok(until)
     }
 
-    /// Everything that refuses a message of an assistant now: the profile, its policy, the identifier, the hour's limit.
-    /// Nothing is used up. Sending checks all of it again.
+    /// All refusals of an assistant's message now: profile, policy, identifier and hourly limit. Nothing is used up.
+    /// Sending checks all of it again.
     pub async fn list_refusals(&self, adapters: &Adapters) -> Vec<Error> {
         let ledger = adapters.ledger.as_ref();
         let mut refusals: Vec<Error> = self.refuse_backup(adapters).await.err().into_iter().collect();
@@ -200,10 +199,10 @@ impl SingleOperation {
         self.hours.clone().map(|keeping| build_hours(keeping, adapters.clock))
     }
 
-    /// What somebody agreed to who may: the operator that lets it be asked for.
+    /// Confirms the operation by the operator's order in advance.
     ///
     /// # Errors
-    /// When the host of the gateway changed.
+    /// If the host of the gateway changed.
     pub async fn confirm_by_order(self, adapters: Adapters) -> Result<ConfirmedSingle, Error> {
         self.refuse_backup(&adapters).await?;
         if let Some(profile) = self.destination.profile() {
@@ -212,19 +211,19 @@ impl SingleOperation {
         Ok(ConfirmedSingle { single: self, adapters })
     }
 
-    /// Asks for a yes, without which no gateway but one on this machine is asked.
+    /// Asks for confirmation, except for a gateway on this machine.
     ///
     /// # Errors
-    /// When there is none, or the host of the gateway changed.
+    /// If there is no key, or the host of the gateway has changed.
     pub async fn confirm(self, adapters: Adapters, consent: &dyn Consent) -> Result<ConfirmedSingle, Error> {
         self.confirm_for(&[self.phone], &adapters, consent).await?;
         Ok(ConfirmedSingle { single: self, adapters })
     }
 
-    /// Asks for one yes to the same for several numbers.
+    /// Asks for one confirmation of the same operation for several numbers.
     ///
     /// # Errors
-    /// When there is none, or the host of the gateway changed.
+    /// If there is no key, or the host of the gateway has changed.
     pub async fn confirm_each(
         singles: Vec<Self>,
         adapters: Adapters,
@@ -257,12 +256,12 @@ impl SingleOperation {
 }
 
 impl ConfirmedSingle {
-    /// Sends it, and waits for what comes of it.
+    /// Sends it and waits for the result.
     ///
     /// # Errors
-    /// When the ledger cannot be written before anything is begun.
+    /// If the ledger cannot be written before the operation begins.
     pub async fn send(self, interrupt: watch::Receiver<Interrupt>) -> Result<EndedSingle, Error> {
-        // Somebody may have thought about it for long.
+        // The confirmation might have taken long.
         let leave_by = self.single.check_policy(&self.adapters).await?;
         let (shared, hours) = (self.single.shared_run(&self.adapters), self.single.build_hours(&self.adapters));
         let SingleOperation { operation, content, phone, wanted, destination, key, caps, .. } = self.single;
@@ -270,7 +269,7 @@ impl ConfirmedSingle {
             (SingleKind::Message | SingleKind::Test, Some(profile)) => load_hook(profile)?,
             _ => None,
         };
-        // Kept until the end: it is what tells others that somebody is at it.
+        // Held until the end, so that other processes know that it is in progress.
         let block = match self.adapters.ledger.draw_block(&shared, wanted).await? {
             DrawOutcome::Block(block) => block,
             DrawOutcome::Refused(refusal) => return Err(refusal.into()),
@@ -290,25 +289,25 @@ impl ConfirmedSingle {
         let passes = hours.as_ref().map(|hours| Arc::new(SendingPasses::for_one_message(Arc::clone(hours))));
         let edges = SendContext { ledger, gateway, observer, interrupt, passes };
         let lease = block.lease;
-        let conditions = build_conditions(&run, (lease, caps), timeout, &destination);
+        let conditions = build_conditions(&run, lease, caps, timeout, &destination);
         let SingleEnding { outcome, stopped: stop, skipped } =
             send_single(conditions, edges, encoded.with_leave_before(leave_by)).await;
         tracing::info!(run = run.name(), row = row.get(), "asked");
         if stop.as_ref().is_some_and(|stop| stop.kind == StopKind::KeyRefused) {
-            // The row stays, but whoever brings a key that is not accepted uses up nobody's hour.
+            // The row stays, but a rejected key does not use up the hourly limit.
             self.adapters.ledger.uncount_block(lease).await?;
         }
         if let Some(sandbox) = connection.into_sandbox() {
             sandbox.stop().await;
         }
-        // Whatever came of it, nothing goes on with it: whoever wants it again asks again.
+        // The operation is not resumed after any result. A new request is a new operation.
         let state = if skipped.is_some() {
             RowState::Skipped
         } else {
             RunActivity::Finished.single_attempt_state(outcome.as_ref())
         };
         if let Some(hours) = hours.filter(|_| stop.as_ref().is_some_and(|stop| stop.kind == StopKind::Window)) {
-            // It closed while the message waited for the account's pace.
+            // It closed while the message waited for the account's rate.
             let closes = leave_by.unwrap_or_else(self.adapters.clock);
             refuse_closed_window(&hours, phone, closes.max((self.adapters.clock)()))?;
         }
@@ -317,8 +316,8 @@ impl ConfirmedSingle {
 }
 
 impl SingleOperation {
-    /// The run that takes such operations through the profile: of messages those of a day, of tests those of a campaign, of
-    /// lookups and code calls those of a month.
+    /// The run for such operations through the profile: messages by day, tests by campaign, lookups and code calls by
+    /// month.
     fn shared_run(&self, adapters: &Adapters) -> SharedRun {
         let Self { operation, endpoint, purpose, of, destination, .. } = self;
         let today = || (adapters.clock)().to_zoned(TimeZone::system()).date();
@@ -327,7 +326,7 @@ impl SingleOperation {
             edition: match operation {
                 SingleKind::Message => today().to_string(),
                 SingleKind::Test => of.clone().unwrap_or_default(),
-                // By the month, so that what is long over can be purged.
+                // By month, so that old ones can be purged.
                 _ => today().strftime("%Y-%m").to_string(),
             },
             gateway: destination.gateway_name().to_owned(),
@@ -339,7 +338,7 @@ impl SingleOperation {
                 (SingleKind::Lookup | SingleKind::CodeCall, _) => {
                     SuppressionPolicy { loopback: destination.is_loopback(), ..SuppressionPolicy::NONE }
                 }
-                // The version of no list: each message is held against the list as it is then.
+                // No list version: each message is checked against the current suppression list.
                 (_, purpose) => SuppressionPolicy { purpose, loopback: destination.is_loopback(), version: 0 },
             },
         }
@@ -348,7 +347,8 @@ impl SingleOperation {
 
 fn build_conditions(
     run: &Run,
-    (lease, caps): (Lease, Vec<FrequencyCap>),
+    lease: Lease,
+    caps: Vec<FrequencyCap>,
     timeout: Duration,
     destination: &Destination,
 ) -> SingleConditions {

@@ -1,4 +1,4 @@
-//! The numbers in the files under `suppress`: who opted out as somebody else than the ledger knows it.
+//! Suppression files under `suppress`: opt-outs that the ledger does not have.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::domain::{Purpose, Region, Row, choose_plural, format_count};
 use crate::finding::{Finding, SourceLocation, rules};
 use crate::manifest::{Campaign, Profile, SuppressionFile, describe_unopened_file};
 
-/// The header of the numbers where most cells do not tell it.
+/// The default header of numbers, if most cells do not reveal it.
 const DEFAULT_HEADER: &str = "phone";
 
-/// Rows that are named of those that hold no number.
+/// The most rows without a number that a warning names.
 const MAX_NAMED_ROWS: usize = 5;
 
-/// Who stands in the files.
+/// The opt-outs in the files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileOptOuts {
     /// Their numbers.
     pub(super) numbers: RoaringTreemap,
-    /// Rows that hold no number: whoever was meant by them gets messages.
+    /// Rows without a number, whose recipients still get messages.
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads the files of a campaign and of its profile anew; none for what is no marketing, which a marketing opt-out does not hold back.
+/// Reads the files of a campaign and its profile. Service messages ignore them.
 ///
 /// # Errors
-/// The files that are missing or cannot be read, and those without a number: nothing is sent then.
+/// If files are missing, unreadable or without numbers. Then nothing is sent.
 pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) -> Result<FileOptOuts, Vec<Finding>> {
     if campaign.brief.purpose == Purpose::Service {
         return Ok(FileOptOuts::default());
@@ -41,10 +41,10 @@ pub(super) fn read_suppressed(campaign: &Campaign, profile: Option<&Profile>) ->
     read_files(list_files(campaign, profile), campaign.brief.region, |key| campaign.places.locate_key(key))
 }
 
-/// Reads the files of a profile anew, for marketing that belongs to no campaign; national numbers are of this region.
+/// Reads the files of a profile for marketing without a campaign. National numbers belong to this region.
 ///
 /// # Errors
-/// The files that are missing or cannot be read, and those without a number: nothing is sent then.
+/// If files are missing, unreadable or without numbers. Then nothing is sent.
 pub(super) fn read_suppressed_by_profile(
     profile: &Profile,
     region: Option<Region>,
@@ -52,7 +52,7 @@ pub(super) fn read_suppressed_by_profile(
     read_files(profile.suppress.iter(), region, |_| None)
 }
 
-/// Reads files; `place` tells where their key stands.
+/// Reads files. `place` returns the place of their key.
 fn read_files<'f>(
     files: impl Iterator<Item = &'f SuppressionFile>,
     region: Option<Region>,
@@ -99,13 +99,13 @@ fn read_files<'f>(
     if wrong.is_empty() { Ok(suppressed) } else { Err(wrong) }
 }
 
-/// The files that hold for a campaign: its own and those of its profile.
+/// The files of a campaign and its profile.
 fn list_files<'f>(campaign: &'f Campaign, profile: Option<&'f Profile>) -> impl Iterator<Item = &'f SuppressionFile> {
     campaign.suppress.iter().chain(profile.into_iter().flat_map(|profile| &profile.suppress))
 }
 
 impl Session {
-    /// Who stands in the campaign's files now.
+    /// The numbers in the campaign's files now.
     pub(super) async fn read_suppressed(&self) -> Result<RoaringTreemap, Error> {
         let inputs = Arc::clone(self.inputs());
         Ok(run_blocking(move || read_suppressed(&inputs.campaign, inputs.destination.profile()))
@@ -115,7 +115,7 @@ impl Session {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Default)]
 struct FileNumbers {
     numbers: RoaringTreemap,
@@ -133,18 +133,18 @@ fn read_file(from: &SuppressionFile, region: Option<Region>) -> Result<FileNumbe
         Some(header) => header.clone(),
         None => match suggest_for_number_file(open()?, path) {
             Ok(suggested) => suggested.phone.unwrap_or_else(|| DEFAULT_HEADER.to_owned()),
-            // Nobody opted out yet.
+            // An empty list of opt-outs is valid.
             Err(finding) if finding.rule == &rules::RECIPIENTS_EMPTY => DEFAULT_HEADER.to_owned(),
             Err(finding) => return Err(*finding),
         },
     };
-    // A file of numbers alone has one where others have their header.
+    // A file of numbers alone has a number in place of the header.
     match parse_header_number(&header, region) {
         Some(Ok(phone)) => drop(held.numbers.insert(phone.to_u64())),
         Some(Err(problem)) => held.unread.push((Row::HEADER, problem)),
         None => {}
     }
-    match read_numbers((open()?, path), &header, region, &mut held)? {
+    match read_numbers(open()?, path, &header, region, &mut held)? {
         true => Ok(held),
         false => Err(match &from.phone {
             Some(header) => Finding::new(&rules::SUPPRESS_FILE, format!("it has no column `{header}`"))
@@ -159,9 +159,10 @@ fn missing_column_finding() -> Finding {
     finding.help("name the column: `{ file: …, phone: \"Header\" }`")
 }
 
-/// Takes the numbers of a column; tells whether there is one of that header.
+/// Reads the numbers of a column. Returns whether the column exists.
 fn read_numbers(
-    (input, path): (impl Read, &Path),
+    input: impl Read,
+    path: &Path,
     header: &str,
     region: Option<Region>,
     held: &mut FileNumbers,

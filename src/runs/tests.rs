@@ -1,4 +1,4 @@
-//! What every surface can rely on, whatever it looks like.
+//! The behaviour of runs that every surface relies on.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::ledger::{Ledger, RowState, RunFilter, RunProgress, SqliteLedger, Stop
 use crate::manifest::CampaignDay;
 use crate::report::RunFigures;
 
-/// Somebody who always says the same, and how often that was.
+/// A consent with a fixed answer that counts its questions.
 pub(super) struct FixedConsent(Result<(), ConsentRefusal>, AtomicUsize);
 
 impl FixedConsent {
@@ -43,7 +43,7 @@ impl Consent for FixedConsent {
     }
 }
 
-/// A campaign with three recipients, and a profile that leaves this machine.
+/// A campaign with three recipients and a live profile.
 pub(super) struct TestWorld {
     pub(super) folder: tempfile::TempDir,
     pub(super) adapters: Adapters,
@@ -104,7 +104,7 @@ impl TestWorld {
         launch.run(self.adapters.clone(), consent, interrupt).await
     }
 
-    /// Whether there are copies of any run, or some that are being made.
+    /// Whether there are copies of a run, complete or not.
     fn has_copies(&self) -> bool {
         fs::read_dir(self.adapters.state.join("runs")).is_ok_and(|mut entries| entries.next().is_some())
     }
@@ -153,8 +153,12 @@ async fn rehearsal_asks_nobody_pauses_and_restarts() {
     let progress = world.adapters.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().map(|run| run.progress);
     assert_eq!(progress.collect::<Vec<_>>(), [RunProgress::Replaced, RunProgress::Finished]);
     let events = world.events.lock().unwrap().clone();
-    let told = |name: &str| events.iter().filter(|event| *event == name).count();
-    assert_eq!((told("SendingBegins"), told("SendingEnded"), told("GoingOn")), (2, 2, 0), "{events:?}");
+    let count_events = |name: &str| events.iter().filter(|event| *event == name).count();
+    assert_eq!(
+        (count_events("SendingBegins"), count_events("SendingEnded"), count_events("GoingOn")),
+        (2, 2, 0),
+        "{events:?}"
+    );
 }
 
 #[tokio::test]

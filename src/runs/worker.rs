@@ -1,43 +1,51 @@
-//! A worker: takes shares of runs that others began.
+//! Workers and shared runs: drawing shards of runs that other processes began.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
+use super::find::reload_run;
+use super::launch::Session;
+use super::ledger_health::refuse_backup;
 use super::plan::check_profile;
 use super::profiles::refuse_other_reach;
-use super::restore::refuse_backup;
-use super::sender::RunSender;
-use super::shared::RunShareSender;
+use super::resume::open_copies;
+use super::send::{RunSender, SendJob};
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
-use crate::delivery::{DrawEnd, FrozenInputs, Interrupt, SendEnding, Stop};
-use crate::ledger::{LedgerError, Run, RunFilter, RunId, RunProgress, StopKind};
+use crate::delivery::{
+    self, DeliveryEvent, DrawEnd, FrozenInputs, Interrupt, Participant, SendEnding, ShareDraw, ShareSender, Snapshot,
+    Stop,
+};
+use crate::gateway::{Gateway, RunWebhookUrls};
+use crate::ledger::{
+    BilledParts, Lease, LedgerError, RowState, Run, RunFilter, RunId, RunProgress, StateCounts, StopKind,
+};
 use crate::manifest::{Destination, SendingTerms};
 
 /// How often a worker looks for runs.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a worker leaves a run alone that it could not send, and others may.
+/// How long a worker leaves a run that it could not send to other workers.
 const REST_TIME: Duration = Duration::from_secs(30);
 
-/// What a worker does about a run.
+/// An event of a worker.
 #[derive(Debug)]
 pub enum WorkerEvent {
-    /// It takes shares of it from now on.
+    /// It joined the run.
     Joined {
         /// The run's name.
         run: String,
     },
-    /// It takes none any more.
+    /// It left the run.
     Left {
         /// The run's name.
         run: String,
         /// How many messages it sent.
         sent: u64,
-        /// Why it stopped; nothing where nothing is left to take.
+        /// Why it stopped. `None` if nothing was left.
         stopped: Option<Stop>,
     },
     /// It cannot send it.
@@ -47,46 +55,46 @@ pub enum WorkerEvent {
         /// Why.
         error: Error,
     },
-    /// Something happened while it sends it.
+    /// An event of the run.
     RunEvent {
         /// The run's name.
         run: String,
-        /// What.
+        /// The event.
         event: RunEvent,
     },
 }
 
-/// Somebody who is told what a worker does.
+/// The observer of a worker.
 pub type WorkerObserver = Arc<dyn Fn(WorkerEvent) + Send + Sync>;
 
-/// A process that takes shares of runs which others began with `--shared`.
+/// A process that takes shards of runs that others began with `--shared`.
 #[derive(Clone)]
 pub struct Worker {
-    /// What it works with.
+    /// The adapters.
     pub adapters: Adapters,
-    /// Who is told what it does.
+    /// The observer.
     pub observer: WorkerObserver,
-    /// What the outside asks.
+    /// The interrupt signal.
     pub interrupt: watch::Receiver<Interrupt>,
 }
 
-/// A run that a worker sends no more, and what came of it.
+/// A run that a worker has left, with the result.
 type EndedWork = (Run, Result<(SendEnding, DrawEnd), Error>);
 
-/// What a worker knows of runs.
+/// The state of a worker.
 #[derive(Default)]
 struct WorkerState {
-    /// Those that it sends.
+    /// The runs that it sends.
     sending: HashSet<RunId>,
-    /// Those that it leaves alone until then, each as it was shared out.
+    /// The runs that it leaves alone until a time, with their sharing.
     resting: HashMap<(RunId, i64), Instant>,
 }
 
 impl Worker {
-    /// Takes shares of runs until a signal comes, and gives back what it has then.
+    /// Takes shards of runs until a signal comes, and then releases them.
     ///
     /// # Errors
-    /// When the ledger cannot be read or written any more.
+    /// If the ledger cannot be read or written any more.
     pub async fn run(self) -> Result<(), Error> {
         let (mut known, mut sending) = (WorkerState::default(), JoinSet::new());
         let mut interrupt = self.interrupt.clone();
@@ -110,14 +118,14 @@ impl Worker {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
             }
         };
-        // Each of them heard the signal too, and waits for what it has in flight.
+        // They received the signal too and wait for their messages in flight.
         while let Some(ended) = sending.join_next().await {
             self.record_end(ended, &mut known);
         }
         failed.map_or(Ok(()), Err)
     }
 
-    /// The runs that are shared out, and that it may send.
+    /// The shared runs that it can send.
     async fn list_open_runs(&self, known: &WorkerState) -> Result<Vec<Run>, Error> {
         let open = RunFilter { open: true, live: true, ..RunFilter::all() };
         let mut runs = self.adapters.ledger.list_runs(open).await?;
@@ -132,7 +140,7 @@ impl Worker {
         Ok(runs)
     }
 
-    /// Takes in that it sends a run no more; gives why it cannot go on at all.
+    /// Records that it left a run. Returns an error that prevents further work.
     fn record_end(&self, ended: Result<EndedWork, JoinError>, known: &mut WorkerState) -> Option<Error> {
         let (run, ended) = match ended {
             Ok(ended) => ended,
@@ -148,7 +156,7 @@ impl Worker {
         match ended {
             Ok((SendEnding { sent, stopped, .. }, drawn)) => {
                 let is_over = stopped.as_ref().is_some_and(|stop| stop.kind == StopKind::Ledger);
-                // Shared out anew, it is looked at anew.
+                // A run that is shared again is tried again.
                 if drawn != DrawEnd::RunOver {
                     rest();
                 }
@@ -165,7 +173,7 @@ impl Worker {
         }
     }
 
-    /// Takes shares of a run until none is left; stops it for everybody where going on would do harm.
+    /// Takes shards of a run until none is left. Stops the run for all workers if continuing would do harm.
     async fn send_shares(&self, run: &Run) -> Result<(SendEnding, DrawEnd), Error> {
         let ledger = self.adapters.ledger.as_ref();
         let terms = run.sharding.as_ref().map_or("", |sharing| &sharing.terms);
@@ -176,8 +184,8 @@ impl Worker {
             ))
         })?;
         let (name, observer) = (run.name(), Arc::clone(&self.observer));
-        let told = Arc::new(move |event| observer(WorkerEvent::RunEvent { run: name.clone(), event }));
-        let adapters = Adapters { observer: told, ..self.adapters.clone() };
+        let run_observer = Arc::new(move |event| observer(WorkerEvent::RunEvent { run: name.clone(), event }));
+        let adapters = Adapters { observer: run_observer, ..self.adapters.clone() };
         refuse_backup(ledger).await?;
         let profile = adapters.profiles.find_by_account(run, None, &adapters.observer)?;
         if profile.account != run.account {
@@ -213,7 +221,7 @@ impl Worker {
     }
 }
 
-/// Whether an error is of the ledger as a whole, and not of what it has of one run.
+/// Whether an error concerns the whole ledger rather than one run.
 fn is_ledger_error(error: &Error) -> bool {
     matches!(
         error,
@@ -224,4 +232,130 @@ fn is_ledger_error(error: &Error) -> bool {
                 | LedgerError::Outdated { .. }
         )
     )
+}
+
+/// How often the progress of a run is reported, and how much less time reading it may take.
+const REPORT_INTERVAL: Duration = Duration::from_secs(2);
+const REPORT_COST_FACTOR: u32 = 10;
+/// The extra time for other processes to stop, beyond the timeout of an answer.
+const STOP_GRACE: Duration = Duration::from_secs(15);
+
+/// A sender of shares.
+pub(super) struct RunShareSender<'h> {
+    sender: RunSender<'h>,
+    gateway: Arc<dyn Gateway>,
+    hook: Option<RunWebhookUrls>,
+    /// Whether a first rejection does not predict others.
+    retry: bool,
+    /// When the progress is reported next.
+    next_report: Mutex<Option<std::time::Instant>>,
+}
+
+impl<'h> RunShareSender<'h> {
+    pub(super) fn new(
+        sender: RunSender<'h>,
+        gateway: Arc<dyn Gateway>,
+        hook: Option<RunWebhookUrls>,
+        retry: bool,
+    ) -> Self {
+        Self { sender, gateway, hook, retry, next_report: Mutex::default() }
+    }
+
+    /// The participant of this sender.
+    pub(super) fn participant(&self) -> Participant<'_, Self> {
+        let RunSender { adapters, .. } = &self.sender;
+        let (by, size) = (adapters.process.clone(), self.sender.share_size());
+        Participant { ledger: &adapters.ledger, by, size, sender: self }
+    }
+
+    /// Reports the progress of a run while others send it.
+    async fn report_progress(&self, run: &Run) -> Result<(), Error> {
+        let tells_at = || self.next_report.lock().unwrap_or_else(PoisonError::into_inner);
+        if tells_at().is_some_and(|next| std::time::Instant::now() < next) {
+            return Ok(());
+        }
+        let (began, adapters) = (std::time::Instant::now(), self.sender.adapters);
+        let counts = Snapshot::load(adapters.ledger.as_ref(), run, true).await?.counts;
+        (adapters.observer)(RunEvent::Sending(DeliveryEvent::Settled { counts }));
+        // The progress of a large run is read less often.
+        *tells_at() = Some(std::time::Instant::now() + REPORT_INTERVAL.max(began.elapsed() * REPORT_COST_FACTOR));
+        Ok(())
+    }
+}
+
+impl ShareSender for RunShareSender<'_> {
+    type Error = Error;
+
+    async fn send_drawn(
+        &self,
+        run: &Run,
+        (lease, snapshot): (Lease, &Snapshot),
+        shares: ShareDraw,
+    ) -> Result<SendEnding, Error> {
+        let (_, prepared) = open_copies(self.sender.adapters.ledger.as_ref(), run).await?;
+        let (retry, hook, shares) = (self.retry, self.hook.clone(), Some(shares));
+        let start = SendJob { run, lease, snapshot, rows: None, limit: None, retry, hook, shares };
+        self.sender.run_engine(start, Arc::clone(&self.gateway), prepared).await
+    }
+
+    fn note_takeover(&self, run: &Run, shares: usize, doubtful: usize) {
+        tracing::info!(run = run.name(), shares, doubtful, "taken over");
+        if doubtful > 0 {
+            (self.sender.adapters.observer)(RunEvent::DoubtFromBefore { requests: doubtful });
+        }
+    }
+
+    async fn wait_for_others(&self, run: &Run) -> Result<Option<Stop>, Error> {
+        let mut interrupt = self.sender.interrupt.clone();
+        let signalled = interrupt.wait_for(|interrupt| *interrupt != Interrupt::None);
+        let signal = tokio::select! {
+            biased;
+            signal = signalled => signal.map(|signal| *signal).ok(),
+            () = tokio::time::sleep(delivery::POLL_INTERVAL) => Some(Interrupt::None),
+        };
+        match signal {
+            Some(Interrupt::Graceful(signal) | Interrupt::Immediate(signal)) => {
+                return Ok(Some(Stop::new(StopKind::Interrupted(signal), "interrupted")));
+            }
+            Some(Interrupt::None) => {}
+            // Nothing can interrupt any more.
+            None => tokio::time::sleep(delivery::POLL_INTERVAL).await,
+        }
+        self.report_progress(run).await.map(|()| None)
+    }
+}
+
+impl Session {
+    /// Shares the run, sends the shards that this process draws, and waits until no process has any.
+    pub(super) async fn send_shared_run(
+        &self,
+        run: &Run,
+        lease: Lease,
+        gateway: Arc<dyn Gateway>,
+        hook: Option<RunWebhookUrls>,
+        terms: &SendingTerms,
+        retry: bool,
+    ) -> Result<SendEnding, Error> {
+        let ledger = self.adapters.ledger.as_ref();
+        let before = Snapshot::load(ledger, run, true).await?;
+        let hand = RunShareSender::new(self.build_sender(terms), gateway, hook, retry);
+        let for_workers = terms.to_worker_terms(self.inputs().destination.profile());
+        let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
+        let longest = terms.delivery.timeout + STOP_GRACE;
+        let led = hand.participant().lead_run((run, lease), &terms_told, retry, longest).await?;
+        let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
+        let run = reload_run(ledger, run.key).await?;
+        let now = Snapshot::load(ledger, &run, false).await?;
+        let parts = BilledParts {
+            billed: now.parts.billed.saturating_sub(before.parts.billed),
+            messages: now.parts.messages.saturating_sub(before.parts.messages),
+        };
+        let sent = count_sent(&now.counts).saturating_sub(count_sent(&before.counts));
+        Ok(SendEnding { counts: now.counts, parts, sent, ..ending })
+    }
+}
+
+/// How many messages were sent or might have been.
+fn count_sent(counts: &StateCounts) -> u64 {
+    RowState::ALL.into_iter().filter(|state| state.is_guarded()).map(|state| counts.get(state)).sum()
 }

@@ -1,29 +1,28 @@
-//! The journal: every envelope, every operation and what became of them, in the order in which it happened.
+//! The journal: every envelope and operation with its results, in order of execution.
 //!
-//! It is what a test judges "sent twice" by, so an envelope stands in it before its answer leaves,
-//! and it survives the end of the process by a signal. It holds whole phone numbers.
+//! Tests detect duplicate messages in it. An envelope is therefore written before its answer leaves, and survives the
+//! end of the process by a signal. It contains whole phone numbers.
 //!
-//! Each line is a JSON object. `"event":"envelope"` has `at`, `envelope` (its number, from 1),
-//! `endpoint`, `remote`, `operations` (how many), `accepted`, and `error` or `request_id`. After an
-//! accepted envelope comes a line `"event":"operation"` for each recipient of each operation, or
-//! for the operation if it has none: `at`, `envelope`, `index` (in `data`, from 0), `type`, `id`
-//! (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`.
+//! Each line is a JSON object. `"event":"envelope"` has `at`, `envelope` (its number, from 1), `endpoint`, `remote`,
+//! `operations` (how many), `accepted`, and `error` or `request_id`. After an accepted envelope follows a line
+//! `"event":"operation"` for each recipient of each operation, or for the operation if it has none: `at`, `envelope`,
+//! `index` (in `data`, from 0), `type`, `id` (as sent), `phone` (digits), `msg_id`, `parts`, `success` and `error`.
 //!
-//! `"event":"fault"` has `at`, `envelope` and `fault`, its name in a scenario, and stands behind the envelope
-//! whose answer it spoils. `refused` and `closed` stand behind the one after whose answer the door acts, and
-//! under the number 0 if it acts before the first. Errors of items and faults of webhooks show in their own lines.
+//! `"event":"fault"` has `at`, `envelope` and `fault` (its name in a scenario), and follows the envelope whose answer
+//! it changes. `refused` and `closed` follow the envelope after which the port acts, or have the number 0 if it acts
+//! before the first one. Errors of items and faults of webhooks appear in their own lines.
 //!
 //! The other events have `at` and `msg_id` and are about one message:
 //!
-//! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after the intake, and
-//!   for each channel of a fallback that fails before the next one is tried (which no `status` operation tells);
-//! - `"event":"charge"`: `reason`, `amount` and `balance` (what the account has left). `reserved` is the price
-//!   of the dearest stage, at the intake; `returned` what was reserved and not used, below zero; `charged` the
-//!   price of a lookup or a code call. A message's amounts add up to what it cost;
-//! - `"event":"webhook"`: `url`, `status` (the one that it tells), `attempt` (from 1) and `result`, the
-//!   receiver's HTTP status or a text that says why there was none.
+//! - `"event":"status"`: `id` (as sent), `type` (the channel) and `status`, for each change after acceptance, and for
+//!   each channel of a fallback that fails before the next one is tried (which no `status` operation reports);
+//! - `"event":"charge"`: `reason`, `amount` and `balance` (of the account, afterwards). `reserved` is the price of the
+//!   most expensive stage on acceptance; `returned` is the unused part of it, negative; `charged` is the price of a
+//!   lookup or a verification call. The amounts of a message add up to its cost;
+//! - `"event":"webhook"`: `url`, `status`, `attempt` (from 1) and `result`, the receiver's HTTP status or the reason
+//!   why it did not respond.
 //!
-//! What does not apply is absent.
+//! Members that do not apply are absent.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -32,11 +31,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use super::webhooks::WebhookOutcome;
 use crate::domain::{Amount, Phone};
 use crate::private::{self, ExistingFile};
 use crate::sandbox::platform::VirtualTime;
 use crate::sandbox::request::ClientId;
-use crate::sandbox::webhooks::WebhookOutcome;
 
 /// Where the journal goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,9 +43,9 @@ pub enum Journal {
     /// Nowhere.
     #[default]
     Nowhere,
-    /// Into memory, to be read from the running sandbox.
+    /// In memory, readable from the running sandbox.
     Memory,
-    /// Behind what is already in this file, which is readable by its owner alone.
+    /// Appended to this file, which only its owner can read.
     File(PathBuf),
 }
 
@@ -69,21 +68,21 @@ pub(super) struct EnvelopeLine<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ChargeReason {
-    /// The price of the dearest stage, at the intake.
+    /// The price of the most expensive stage, on acceptance.
     Reserved,
-    /// What was reserved and not used.
+    /// The unused part of a reservation.
     Returned,
-    /// The price of what is known at once.
+    /// The price of an operation that is answered at once.
     Charged,
 }
 
-/// A line of the journal; the module says what its members mean.
+/// A line of the journal. The module documentation describes its members.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub(crate) enum JournalLine<'a> {
     /// An envelope was received.
     Envelope(EnvelopeLine<'a>),
-    /// An operation was executed or refused, for one recipient.
+    /// An operation was executed or rejected, for one recipient.
     Operation {
         at: VirtualTime,
         envelope: u64,
@@ -102,7 +101,7 @@ pub(crate) enum JournalLine<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'a str>,
     },
-    /// A fault of the scenario was played.
+    /// A fault of the scenario occurred.
     Fault { at: VirtualTime, envelope: u64, fault: &'static str },
     /// A message's status changed.
     Status {
@@ -116,7 +115,7 @@ pub(crate) enum JournalLine<'a> {
     },
     /// An account's balance changed.
     Charge { at: VirtualTime, msg_id: u64, reason: ChargeReason, amount: Amount, balance: Amount },
-    /// A try to send a webhook ended.
+    /// An attempt to send a webhook ended.
     Webhook {
         at: VirtualTime,
         msg_id: u64,
@@ -129,7 +128,7 @@ pub(crate) enum JournalLine<'a> {
 }
 
 impl JournalLine<'_> {
-    /// A balance changed by `amount`, and is `balance` now.
+    /// A change of a balance by `amount` to `balance`.
     pub(super) fn charge(at: VirtualTime, msg_id: u64, reason: ChargeReason, amount: Amount, balance: Amount) -> Self {
         JournalLine::Charge { at, msg_id, reason, amount: amount.trim_decimals(), balance: balance.trim_decimals() }
     }
@@ -146,7 +145,7 @@ fn digits<S: Serializer>(phone: &Option<Phone>, serializer: S) -> Result<S::Ok, 
     phone.as_ref().map(Phone::to_string).serialize(serializer)
 }
 
-/// The lines of one envelope or of a stretch of time; none if nobody reads them.
+/// The lines of one envelope or one period; `None` if there is no journal.
 pub(super) struct JournalLines(pub Option<Vec<u8>>);
 
 impl JournalLines {
@@ -167,7 +166,7 @@ pub(super) enum JournalSink {
         file: File,
         path: PathBuf,
     },
-    /// A write failed; a journal with a hole proves nothing, so it stays closed.
+    /// A write failed. An incomplete journal proves nothing, so it stays closed.
     Broken,
 }
 
@@ -186,7 +185,7 @@ impl JournalSink {
         }
     }
 
-    /// Lines for the next envelope; nothing if the journal is broken and it cannot be executed.
+    /// Starts the lines of the next envelope. Returns `None` if the journal is broken, so nothing may be executed.
     pub(super) fn start_lines(&self) -> Option<JournalLines> {
         match self {
             JournalSink::Nowhere => Some(JournalLines(None)),
@@ -195,7 +194,7 @@ impl JournalSink {
         }
     }
 
-    /// Keeps the lines of an envelope, out of this process's reach; tells whether it could.
+    /// Writes lines so that they survive this process. Returns whether that worked.
     pub(super) fn write_lines(&mut self, lines: &JournalLines) -> bool {
         let bytes = lines.0.as_deref().unwrap_or_default();
         match self {
@@ -205,7 +204,7 @@ impl JournalSink {
                 true
             }
             JournalSink::File { file, path } => {
-                // One write into the system's cache: it outlives this process, though not the machine.
+                // A single write to the system's cache survives this process, but not a crash of the machine.
                 let written = file.write_all(bytes);
                 if let Err(error) = &written {
                     tracing::error!(
@@ -221,7 +220,7 @@ impl JournalSink {
         }
     }
 
-    /// The lines of a journal in memory; empty for any other.
+    /// The lines of a journal in memory; empty otherwise.
     pub(super) fn memory_text(&self) -> String {
         match self {
             JournalSink::Memory(kept) => String::from_utf8_lossy(kept).into_owned(),
@@ -232,7 +231,7 @@ impl JournalSink {
 
 fn open_private(path: &Path) -> io::Result<File> {
     let file = private::open_file(path, ExistingFile::Append)?;
-    // It may have been there already, and open to others.
+    // The file might have existed with other permissions.
     private::restrict_to_owner(&file)?;
     Ok(file)
 }

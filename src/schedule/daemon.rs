@@ -1,6 +1,7 @@
-//! The daemon: a round over what is armed, then a wait for what comes first.
+//! The schedule daemon: rounds over all active schedules, and the runs that they start.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,35 +11,37 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::post::ScheduleMemory;
-use super::{ScheduleObserver, Starter};
+use super::due::ScheduleMemory;
+use super::{NotifiedSchedule, ScheduleEvent, ScheduleObserver, notify_about};
 use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
-use crate::ledger::{ActiveSchedule, LedgerError};
-use crate::runs::{Adapters, Error, RunOutcome};
+use crate::domain::NotificationEvent;
+use crate::gateway::BoxFuture;
+use crate::ledger::{ActiveSchedule, DamagedSchedule, LedgerError};
+use crate::runs::{self, Adapters, Error, RunOutcome};
 
-/// The signal by which what is being sent is asked to end.
+/// The signal that asks a sending process to end.
 const TERMINATED: u8 = 15;
 
-/// What a daemon is made of; [`Daemon::serve`] runs it.
+/// The parts of a daemon; [`Daemon::run_until_shutdown`] runs it.
 pub struct Daemon {
     /// The ledger, the profiles, the clock.
     pub adapters: Adapters,
-    /// Who sends.
+    /// Starts runs.
     pub starter: Arc<dyn Starter>,
-    /// Who is told.
+    /// Receives events.
     pub observer: ScheduleObserver,
-    /// The campaign files that it serves, and the folders whose files it serves; all where none is named.
+    /// The campaign files, and the folders of files, that it serves; empty for all.
     pub within: Vec<PathBuf>,
-    /// How long at most until what is armed is looked at again.
+    /// The longest time between two readings of the active schedules.
     pub refresh: Duration,
 }
 
 /// The daemon at work.
 pub(super) struct DaemonState {
     pub(super) daemon: Daemon,
-    pub(super) posts: HashMap<String, ScheduleMemory>,
-    /// The damage that stops schedules and was told, by the schedules' names.
+    pub(super) memories: HashMap<String, ScheduleMemory>,
+    /// Reported damage, by schedule.
     pub(super) damaged: HashMap<String, String>,
     pub(super) running: JoinSet<StartResult>,
     pub(super) interrupt: watch::Receiver<Interrupt>,
@@ -46,26 +49,26 @@ pub(super) struct DaemonState {
     pub(super) last_round: Timestamp,
 }
 
-/// What came of a start.
+/// The result of a started run.
 pub(super) struct StartResult {
     pub(super) armed: ActiveSchedule,
     pub(super) occurrence: Occurrence,
-    /// Whether it went on with a run that an earlier daemon began.
+    /// Whether it continued a run that an earlier daemon began.
     pub(super) resumed: bool,
     pub(super) outcome: Result<RunOutcome, Error>,
 }
 
 impl Daemon {
-    /// Starts what is armed when it is due, until the shutdown; then it waits for what is in flight.
+    /// Starts due occurrences until the shutdown, then waits for messages in flight.
     ///
     /// # Errors
-    /// When the ledger fails: nothing is started that cannot be recorded.
+    /// If the ledger fails: an occurrence that cannot be recorded is not started.
     pub async fn run_until_shutdown(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerError> {
         let (stop, interrupt) = watch::channel(Interrupt::None);
         let looked = (self.adapters.clock)();
         let mut work = DaemonState {
             daemon: self,
-            posts: HashMap::new(),
+            memories: HashMap::new(),
             damaged: HashMap::new(),
             running: JoinSet::new(),
             interrupt,
@@ -104,19 +107,19 @@ impl DaemonState {
             Ok(started) => {
                 let armed = started.armed.clone();
                 match self.handle_end(started).await {
-                    // Another process has the turn to write: what was not recorded is found anew.
+                    // Another process is writing. What was not recorded will be found again.
                     Err(LedgerError::Busy { .. }) => {
-                        self.posts.remove(&armed.name);
+                        self.memories.remove(&armed.name);
                         Ok(())
                     }
                     Err(error) if error.concerns_records() => {
-                        self.posts.remove(&armed.name);
+                        self.memories.remove(&armed.name);
                         self.report_damaged(&armed, &error).await.map(drop)
                     }
                     ended => ended,
                 }
             }
-            // A start that panicked is a bug; its run can be gone on with by hand, and the others go on.
+            // A panic of a start is a bug; its run can be continued by hand, and the others continue.
             Err(error) => {
                 tracing::error!("a run ended unexpectedly: {error}");
                 Ok(())
@@ -124,7 +127,7 @@ impl DaemonState {
         }
     }
 
-    /// Looks at everything that is armed; tells how long until something is to be done.
+    /// Handles all active schedules. Returns the time until the next event.
     async fn run_round(&mut self) -> Result<Duration, LedgerError> {
         let now = (self.daemon.adapters.clock)();
         let armed = match self.daemon.adapters.ledger.list_schedules().await {
@@ -132,7 +135,7 @@ impl DaemonState {
             armed => armed?,
         };
         let is_armed = |name: &str| armed.iter().flatten().any(|armed| armed.name == name);
-        self.posts.retain(|name, post| post.running.is_some() || is_armed(name));
+        self.memories.retain(|name, memory| memory.running.is_some() || is_armed(name));
         let mut wait = self.daemon.refresh;
         for stored in armed {
             let armed = match stored {
@@ -146,13 +149,13 @@ impl DaemonState {
                 continue;
             }
             match self.attend_schedule(armed.clone(), now).await {
-                // Another process has the turn to write: what was not recorded is looked at again.
+                // Another process is writing. What was not recorded is handled in the next round.
                 Err(LedgerError::Busy { .. }) => {}
-                // A damaged record stops its own schedule; the ledger serves the others, and receipts.
+                // A damaged record stops only its own schedule; the ledger serves the others, and receipts.
                 Err(error) if error.concerns_records() => drop(self.report_damaged(&armed, &error).await?),
                 next => {
                     wait = wait.min(next?);
-                    if self.posts.get(&armed.name).is_none_or(|post| post.damage.is_none()) {
+                    if self.memories.get(&armed.name).is_none_or(|memory| memory.damage.is_none()) {
                         self.damaged.remove(&armed.name);
                     }
                 }
@@ -163,8 +166,65 @@ impl DaemonState {
     }
 }
 
-/// Whether a campaign file is one of those that are served.
+/// Whether this daemon serves a campaign file.
 fn is_served(within: &[PathBuf], file: &Path) -> bool {
     let whole = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
     within.is_empty() || within.iter().any(|place| file.starts_with(whole(place)))
+}
+
+/// Starts the runs of occurrences.
+pub trait Starter: Send + Sync {
+    /// Sends an occurrence, or resumes its run.
+    fn start_occurrence(
+        &self,
+        armed: ActiveSchedule,
+        occurrence: Occurrence,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>>;
+}
+
+/// Sends them as runs.
+pub struct RunStarter(pub Adapters);
+
+impl Starter for RunStarter {
+    fn start_occurrence(
+        &self,
+        armed: ActiveSchedule,
+        occurrence: Occurrence,
+        interrupt: watch::Receiver<Interrupt>,
+    ) -> BoxFuture<'static, Result<RunOutcome, Error>> {
+        let adapters = self.0.clone();
+        Box::pin(async move { runs::fire_occurrence(adapters, &armed, &occurrence, interrupt).await })
+    }
+}
+
+impl DaemonState {
+    /// Reports once that a damaged record stops a schedule. Returns a description of the damage.
+    pub(super) async fn report_damaged(
+        &mut self,
+        armed: &ActiveSchedule,
+        error: &LedgerError,
+    ) -> Result<String, LedgerError> {
+        let problem = error.describe_damage();
+        self.report_damage_once(armed.into(), &problem).await?;
+        Ok(problem)
+    }
+
+    /// Reports once that the record of a schedule is damaged. Only readable parts of it are known.
+    pub(super) async fn report_unreadable(&mut self, damaged: &DamagedSchedule) -> Result<(), LedgerError> {
+        let named = NotifiedSchedule { name: &damaged.name, file: damaged.file.as_ref(), armed: None };
+        self.report_damage_once(named, &damaged.error.describe_damage()).await
+    }
+
+    async fn report_damage_once(&mut self, schedule: NotifiedSchedule<'_>, problem: &str) -> Result<(), LedgerError> {
+        let name = schedule.name;
+        match self.damaged.entry(name.to_owned()) {
+            Entry::Occupied(reported) if reported.get() == problem => return Ok(()),
+            Entry::Occupied(mut reported) => drop(reported.insert(problem.to_owned())),
+            Entry::Vacant(untold) => drop(untold.insert(problem.to_owned())),
+        }
+        self.notify_observer(ScheduleEvent::Damaged { schedule: name.to_owned(), problem: problem.to_owned() });
+        let what = format!("the ledger is damaged ({problem}), so nothing is sent until it is repaired");
+        notify_about(&self.daemon.adapters, schedule, NotificationEvent::Changed, &what).await
+    }
 }

@@ -1,19 +1,23 @@
-//! `/api/runs`, `/api/runs/NAME` and `/api/schedules` as JSON, for who has the token. Nothing can be changed here.
+//! JSON endpoints `/api/runs`, `/api/runs/NAME` and `/api/schedules`, for clients with the token. Read only.
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
-use axum::{Router, routing::get};
+use axum::routing::get;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
-use super::RunListCache;
+use crate::ledger::{Ledger, LedgerError};
 use crate::manifest::SecretSource;
 use crate::report::{RunList, damaged_runs_json, run_entry_json, run_json};
 use crate::runs::{Adapters, ScheduleView, load_schedule_views};
@@ -21,7 +25,7 @@ use crate::runs::{Adapters, ScheduleView, load_schedule_views};
 /// The fewest characters of a token.
 const MIN_TOKEN_LENGTH: usize = 16;
 
-/// The file with the token, which is read anew whenever somebody asks.
+/// The file with the token, which is read again for every request.
 #[derive(Clone, Debug)]
 pub struct TokenFile(SecretSource);
 
@@ -29,7 +33,8 @@ impl TokenFile {
     /// The token in this file.
     ///
     /// # Errors
-    /// When the file cannot be read, can be read by others, or holds no token; the text never has any part of it.
+    /// When the file cannot be read, is readable for others, or holds no token; the text of the error never contains a
+    /// part of it.
     pub fn open(path: PathBuf) -> Result<Self, String> {
         let file = Self(SecretSource::File(path));
         file.read_token().map(|_| file)
@@ -46,7 +51,7 @@ impl TokenFile {
         }
     }
 
-    /// Whether somebody shows the token as it is now.
+    /// Whether a header contains the current token.
     fn matches(&self, shown: Option<&HeaderValue>) -> bool {
         let shown = shown.and_then(|value| value.to_str().ok()?.split_once(' '));
         let Some((_, shown)) = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else { return false };
@@ -60,7 +65,7 @@ impl TokenFile {
     }
 }
 
-/// Runs and schedules, for who has the token.
+/// The routes for runs and schedules, for clients with the token.
 pub fn routes(views: Arc<RunListCache>, adapters: Adapters, token: TokenFile) -> Router {
     let schedules = Router::new().route("/api/schedules", get(list_schedules)).with_state(adapters);
     Router::new()
@@ -104,7 +109,7 @@ async fn get_run(State(views): State<Arc<RunListCache>>, Path(name): Path<String
         let why = format!("the run cannot be read: {}", damaged.error.describe_damage());
         return json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({ "error": why }));
     }
-    // By a campaign's name alone its latest run, the latest live one if there is any; the latest is first.
+    // A campaign's name alone means its latest live run, or else its latest run; the latest is first.
     let of_name = || views.iter().filter(|view| view.run.campaign == name);
     let latest = || of_name().find(|view| view.run.live).or_else(|| of_name().next());
     match views.iter().find(|view| view.run.name() == name).or_else(latest) {
@@ -140,4 +145,64 @@ async fn read_runs(views: &RunListCache) -> Result<Arc<RunList>, Response> {
 
 fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+/// The minimum lifetime of a cached list.
+const MIN_TTL: Duration = Duration::from_secs(1);
+/// A list is cached for this many times as long as reading it took.
+const TTL_FACTOR: u32 = 20;
+/// How long a request waits for the list.
+const READ_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// A cached list of the runs.
+///
+/// The counts of a run that is being sent come from its envelopes, which takes seconds for millions of rows. So the
+/// list is read on request, by one reader at a time, for at most a twentieth of the time.
+pub struct RunListCache {
+    ledger: Arc<dyn Ledger>,
+    last: Arc<Mutex<Option<CachedRuns>>>,
+}
+
+/// A list and the end of its lifetime.
+struct CachedRuns {
+    runs: Arc<RunList>,
+    fresh_until: Instant,
+}
+
+impl RunListCache {
+    /// An empty cache for a ledger.
+    pub fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self { ledger, last: Arc::default() }
+    }
+
+    /// The ledger.
+    pub(super) fn ledger(&self) -> &dyn Ledger {
+        self.ledger.as_ref()
+    }
+
+    /// The runs, the latest first; `None` while reading them takes long.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub(super) async fn read_latest(&self) -> Result<Option<Arc<RunList>>, LedgerError> {
+        let (ledger, last) = (Arc::clone(&self.ledger), Arc::clone(&self.last));
+        // A separate task, so that the next request gets what this one no longer waits for.
+        let reading = tokio::spawn(async move {
+            let mut last = last.lock().await;
+            if let Some(CachedRuns { runs, fresh_until }) = &*last
+                && Instant::now() < *fresh_until
+            {
+                return Ok(Arc::clone(runs));
+            }
+            let began = Instant::now();
+            let runs = Arc::new(RunList::load(ledger.as_ref()).await?);
+            let fresh_until = Instant::now() + (began.elapsed() * TTL_FACTOR).max(MIN_TTL);
+            *last = Some(CachedRuns { runs: Arc::clone(&runs), fresh_until });
+            Ok(runs)
+        });
+        match tokio::time::timeout(READ_TIMEOUT, reading).await {
+            Ok(Ok(read)) => read.map(Some),
+            Ok(Err(_)) | Err(_) => Ok(None),
+        }
+    }
 }

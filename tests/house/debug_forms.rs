@@ -9,10 +9,10 @@ const ALLOWED: [(&str, &str); 8] = [
     ("manifest/resolve/placeholders.rs", "a header in quotes, as YAML writes it"),
     ("manifest/resolve/names.rs", "a header in quotes, as YAML writes it"),
     ("audience/columns.rs", "a header in quotes, as YAML writes it"),
-    ("audience/form_trouble.rs", "a sheet in quotes, as YAML writes it"),
+    ("audience/list_findings.rs", "a sheet in quotes, as YAML writes it"),
     ("runs/inputs.rs", "a sheet in quotes, as YAML writes it"),
-    ("check/rules/database_value.rs", "a column in quotes, as a text writes it"),
-    ("web/pages/indexes.rs", "the version of a run in a cache"),
+    ("check/rules/cell_values.rs", "a column in quotes, as a text writes it"),
+    ("web/pages/caches.rs", "the version of a run in a cache"),
     ("failpoint.rs", "for tests"),
 ];
 

@@ -1,55 +1,48 @@
-//! A file in which somebody has a list becomes text in UTF-8, whatever it is written in.
+//! Decoding of recipient lists: compressed files, other encodings and workbooks become UTF-8 text.
 //!
-//! [`decode`] unpacks, finds the encoding, and reads the sheet of a workbook. What comes out is CSV under the line
-//! and row numbers of the file, and is all that is looked at, copied and hashed; ordinary CSV in UTF-8 passes as it is.
-//! Nothing here knows cells or columns.
+//! The output of [`decode`] is CSV with the line and row numbers of the file. Only this output is checked, copied and
+//! hashed. Ordinary CSV in UTF-8 passes unchanged. This module does not know cells or columns.
 
-mod foreign;
-mod packed;
-mod refusal;
-mod rows_below;
-mod spool;
+mod formats;
+#[cfg(test)]
+mod tests;
 mod text;
-mod written;
-mod zstd_frame;
 
-use std::fmt;
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
 
+use encoding_rs::Encoding;
+
+use super::list_findings::unreadable;
+use super::{list_findings, workbook};
 use crate::domain::{Delimiter, ListFormat, Region};
 use crate::finding::{Finding, rules};
-
-use super::form_trouble as trouble;
-use super::trouble::unreadable;
-use super::workbook;
-use foreign::ForeignFormat;
-use packed::Compression;
-pub(super) use refusal::{find_finding, finding_error};
-pub(super) use rows_below::RowBlanker;
-pub use spool::{SpoolReader, SpooledFile};
+use formats::{Compression, ForeignFormat};
 use text::TextDecoder;
-pub use written::{DetectedFormat, SheetInfo};
 
-/// The most bytes that come out of a packed file or a workbook.
+pub(super) use text::RowBlanker;
+
+/// The maximum uncompressed size of a file or a workbook.
 pub(super) const MAX_UNPACKED: u64 = 4 << 30;
-/// How much of a file is looked at to know what it is.
+/// The number of bytes that are read to detect the format.
 const HEAD: usize = 1 << 12;
-/// What stands behind `sep=` and the delimiter in the one line that is not the file's, and therefore no line.
+/// The end of a `sep=` line that campaign inserted, so that it is not counted as a line of the file.
 ///
-/// With it what comes out says its delimiter by itself, also where it was frozen.
+/// With this line, the decoded text declares its own delimiter, even in the copy of a run.
 pub(super) const DELIMITER_LINE_END: &str = "\u{feff}";
 
 /// A list as text in UTF-8.
 pub struct DecodedText {
     input: Box<dyn Read + Send>,
     format: Arc<DetectedFormat>,
-    /// What a workbook became.
+    /// The text of a workbook's sheet.
     spool: Option<SheetText>,
 }
 
-/// A sheet as text, which can be read again.
+/// The text of a sheet, which can be read several times.
 #[derive(Clone)]
 struct SheetText {
     spool: SpooledFile,
@@ -68,19 +61,19 @@ impl SheetText {
 }
 
 impl DecodedText {
-    /// Text that is UTF-8 already.
+    /// Text that is already UTF-8.
     #[must_use]
     pub fn from_utf8(input: Box<dyn Read + Send>) -> Self {
         Self { input, format: Arc::default(), spool: None }
     }
 
-    /// How the file is written, as far as it was read.
+    /// The format of the file, as far as it is known.
     #[must_use]
     pub fn format(&self) -> &Arc<DetectedFormat> {
         &self.format
     }
 
-    /// The same from its beginning, of a file that is too dear to be read twice.
+    /// A new reader from the beginning, for files that are expensive to decode.
     #[must_use]
     pub fn reopen(&self) -> Option<Self> {
         let spool = self.spool.clone()?;
@@ -94,14 +87,14 @@ impl Read for DecodedText {
     }
 }
 
-/// Shows how the file is written alone: what it holds is personal.
+/// Shows only the format: the content is personal data.
 impl fmt::Debug for DecodedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoded").field("written", &self.format).finish_non_exhaustive()
     }
 }
 
-/// A file with its name and its description.
+/// A file with its name and its form.
 #[derive(Clone, Copy)]
 struct DecodingSource<'f> {
     /// Its name in findings.
@@ -120,15 +113,15 @@ impl DecodingSource<'_> {
     }
 }
 
-/// Begins to read a file as a list of that form.
+/// Opens a file as a list in this form.
 ///
-/// `file` is the name by which findings call it; `region` is where its people are, which tells encodings apart that share
-/// most of their letters.
+/// `file` is the name of the file in findings. `region` is the region of the recipients, which tells apart encodings
+/// that share most of their letters.
 ///
 /// # Errors
 ///
-/// The file is no list: something else, damaged, or not of the form that was told. What stands further behind is told
-/// while it is read.
+/// The file is not a list: it has another format, is damaged, or does not match the form. Problems further into the
+/// file are reported while it is read.
 pub fn decode<S: Read + Seek + Send + 'static>(
     input: S,
     file: &Path,
@@ -138,9 +131,9 @@ pub fn decode<S: Read + Seek + Send + 'static>(
     decode_source(input, DecodingSource { file, form, region, has_keys: true, packed: None })
 }
 
-/// Opens a table whose form no campaign describes, such as purchases, opt-outs or results.
+/// Opens a table that no campaign describes, such as purchases, opt-outs or results.
 ///
-/// Its findings suggest no keys of a campaign file.
+/// Its findings do not suggest keys of a campaign file.
 ///
 /// # Errors
 ///
@@ -192,7 +185,7 @@ fn decode_unpacked<S: Read + Seek + Send + 'static>(
     })?;
     let told = [("encoding", form.encoding.is_some()), ("delimiter", form.delimiter.is_some())];
     if let Some((key, _)) = told.into_iter().find(|(_, is_told)| *is_told) {
-        return Err(trouble::text_key_of_workbook(file, key).into());
+        return Err(list_findings::text_key_of_workbook(file, key).into());
     }
     let written =
         DetectedFormat { packed, sheet: Some(sheet), header_row: form.header_row, ..DetectedFormat::default() };
@@ -207,10 +200,10 @@ fn decode_text(
 ) -> Result<DecodedText, Box<Finding>> {
     let DecodingSource { file, form, packed, .. } = source;
     if let Some(foreign) = ForeignFormat::detect(head) {
-        return Err(trouble::foreign_format(file, foreign.name(), foreign.advice()).into());
+        return Err(list_findings::foreign_format(file, foreign.name(), foreign.advice()).into());
     }
     if let Some(sheet) = &form.sheet {
-        return Err(trouble::sheet_key_of_text(file, sheet).into());
+        return Err(list_findings::sheet_key_of_text(file, sheet).into());
     }
     let written = Arc::new(DetectedFormat { packed, header_row: form.header_row, ..DetectedFormat::default() });
     let text = TextDecoder::new(input, head, source, Arc::clone(&written))?;
@@ -225,7 +218,7 @@ fn decode_text(
     Ok(DecodedText { input, format: written, spool: None })
 }
 
-/// What is put before a list whose delimiter was told.
+/// The line that declares the delimiter of a list.
 pub(super) fn delimiter_line(delimiter: Delimiter) -> Vec<u8> {
     [b"sep=", &[delimiter.to_byte()][..], DELIMITER_LINE_END.as_bytes()].concat()
 }
@@ -237,5 +230,154 @@ fn read_head(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-#[cfg(test)]
-mod tests;
+/// A finding that ends reading, as an error.
+#[derive(Debug)]
+struct FindingError(Finding);
+
+impl fmt::Display for FindingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for FindingError {}
+
+/// An error that carries a finding through a reader.
+pub(in crate::audience) fn finding_error(finding: Finding) -> io::Error {
+    io::Error::other(FindingError(finding))
+}
+
+/// The finding that an error carries.
+pub(in crate::audience) fn find_finding(error: &io::Error) -> Option<&Finding> {
+    let inner: &dyn std::error::Error = error.get_ref()?;
+    inner.downcast_ref::<FindingError>().map(|refusal| &refusal.0)
+}
+
+/// A temporary file that can be read any number of times.
+#[derive(Clone, Debug)]
+pub struct SpooledFile(Arc<File>);
+
+impl SpooledFile {
+    /// Copies the whole input into a temporary file.
+    ///
+    /// # Errors
+    /// The input cannot be read, or the disk is full.
+    pub fn copy_from(mut input: impl Read) -> io::Result<Self> {
+        let mut file = tempfile::tempfile()?;
+        io::copy(&mut input, &mut file)?;
+        Ok(Self(Arc::new(file)))
+    }
+
+    /// Uses a file that is already written.
+    pub(in crate::audience) fn from_file(written: File) -> Self {
+        Self(Arc::new(written))
+    }
+
+    /// A reader of the whole content.
+    #[must_use]
+    pub fn reader(&self) -> SpoolReader {
+        SpoolReader { file: Arc::clone(&self.0), at: 0 }
+    }
+}
+
+/// Reads a [`SpooledFile`] from its beginning, independently of other readers.
+#[derive(Debug)]
+pub struct SpoolReader {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for SpoolReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let count = std::os::unix::fs::FileExt::read_at(self.file.as_ref(), buffer, self.at)?;
+        #[cfg(windows)]
+        let count = std::os::windows::fs::FileExt::seek_read(self.file.as_ref(), buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for SpoolReader {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+/// The detected format of a file. By default it is ordinary UTF-8 text.
+#[derive(Debug, Default)]
+pub struct DetectedFormat {
+    /// The compression.
+    packed: Option<&'static str>,
+    /// The encoding of the text. Known after the first character that differs between encodings.
+    encoding: OnceLock<&'static Encoding>,
+    /// The sheet.
+    sheet: Option<SheetInfo>,
+    /// Its header row, if specified.
+    header_row: Option<u32>,
+}
+
+/// The sheet of a workbook.
+#[derive(Debug, Default)]
+pub struct SheetInfo {
+    /// Its name.
+    pub name: String,
+    /// The number of other sheets in the workbook, including hidden ones.
+    pub others: usize,
+    /// The names of other visible sheets.
+    pub visible_others: Vec<String>,
+    /// Warnings about the sheet.
+    pub warnings: Vec<Finding>,
+}
+
+impl DetectedFormat {
+    /// The format and the delimiter in words. `None` for a CSV file in UTF-8 with commas or semicolons.
+    #[must_use]
+    pub fn describe(&self, delimiter: u8) -> Option<String> {
+        let mut told = Vec::new();
+        told.extend(self.packed.map(|packed| format!("compressed with {packed}")));
+        told.extend(self.encoding.get().map(|encoding| format!("encoding {}", encoding_name(encoding))));
+        match &self.sheet {
+            Some(SheetInfo { name, others: 0, .. }) => told.push(format!("sheet `{name}`")),
+            Some(SheetInfo { name, others, .. }) => told.push(format!("sheet `{name}`, one of {}", others + 1)),
+            // Half of the world's spreadsheets write semicolons.
+            None if delimiter == Delimiter::COMMA.to_byte() || told.is_empty() && delimiter == b';' => {}
+            None => {
+                let name = Delimiter::new(delimiter).unwrap_or(Delimiter::COMMA).name();
+                told.push(format!("delimiter {name}"));
+            }
+        }
+        told.extend(self.header_row.filter(|row| *row > 1).map(|row| format!("header in row {row}")));
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+
+    /// The name of the sheet that was read. `None` if the file is not a workbook.
+    #[must_use]
+    pub fn sheet_name(&self) -> Option<&str> {
+        self.sheet.as_ref().map(|sheet| sheet.name.as_str())
+    }
+
+    /// The names of the workbook's other visible sheets; empty if it is not a workbook.
+    #[must_use]
+    pub fn other_sheets(&self) -> &[String] {
+        self.sheet.as_ref().map_or(&[], |sheet| &sheet.visible_others)
+    }
+
+    /// Warnings about the sheet.
+    #[must_use]
+    pub fn warnings(&self) -> &[Finding] {
+        self.sheet.as_ref().map_or(&[], |sheet| &sheet.warnings)
+    }
+}
+
+/// The name of an encoding in its usual spelling.
+pub(in crate::audience) fn encoding_name(encoding: &'static Encoding) -> String {
+    let name = encoding.name();
+    if name.starts_with("windows") { format!("W{}", &name[1..]) } else { name.to_owned() }
+}

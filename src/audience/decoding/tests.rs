@@ -1,4 +1,4 @@
-//! The promises about text in other encodings, packed files and workbooks.
+//! Tests of encodings, compressed files and workbooks.
 
 use std::io::{Cursor, Write as _};
 
@@ -110,7 +110,7 @@ fn declared_delimiter_is_kept_with_the_text() {
         "sep=,\nphone^name\n380501234567^a,b\n",
     ] {
         let once = decode_text(text.as_bytes(), &form).unwrap().0;
-        // A copy says it by itself.
+        // A copy declares its own delimiter.
         for list in [once.as_bytes(), decode_text(once.as_bytes(), &self::form()).unwrap().0.as_bytes()] {
             let mut reader = RecipientReader::open(list, Path::new("list.csv"), &ListSettings::default()).unwrap();
             let mut chunk = Chunk::new();
@@ -121,7 +121,7 @@ fn declared_delimiter_is_kept_with_the_text() {
     let ragged = decode_text(b"phone^name\n1\n", &form).unwrap().0;
     let mut reader = RecipientReader::open(ragged.as_bytes(), Path::new("list.csv"), &ListSettings::default()).unwrap();
     let finding = reader.read_chunk(&mut Chunk::new()).unwrap_err();
-    assert_eq!(finding.place.unwrap().line_number(), 2, "the line that tells it is none of the file");
+    assert_eq!(finding.place.unwrap().line_number(), 2, "the delimiter line is not a line of the file");
 }
 
 fn compress_gzip(bytes: &[u8]) -> Vec<u8> {
@@ -155,7 +155,7 @@ fn packed_list_is_detected_by_content() {
     }
 }
 
-/// A frame of zstd with one raw block, by its header behind the magic.
+/// A zstd frame with one raw block. `header` follows the magic number.
 fn zstd_frame(header: &[u8], content: &[u8]) -> Vec<u8> {
     let block = (u32::try_from(content.len()).unwrap() << 3 | 1).to_le_bytes();
     [b"\x28\xb5\x2f\xfd", header, &block[..3], content].concat()
@@ -184,7 +184,7 @@ fn sound_packs_are_read_with_surrounding_frames() {
             [zstd(&list[..40]), skippable_frame(b""), zstd(&list[40..]), skippable_frame(b"index")].concat(),
             "compressed with zstd",
         ),
-        // The largest window that is allowed: 128 MiB.
+        // The largest allowed window: 128 MiB.
         (zstd_frame(&[0, 17 << 3], list), "compressed with zstd"),
     ] {
         assert_eq!(decode_text(&bytes, &form()), Ok((UKRAINIAN.to_owned(), Some(told.to_owned()))));

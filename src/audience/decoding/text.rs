@@ -1,51 +1,52 @@
-//! Text in any encoding becomes UTF-8.
+//! Text decoding from any encoding to UTF-8, and blank lines for the rows above a header.
 //!
-//! UTF-8 passes as it is, and costs a look for the first character that is not ASCII. What stands from there on tells the
-//! encoding: up to there all the encodings are the same that are not known by a mark or by their zeros.
+//! UTF-8 passes unchanged; it only needs a search for the first non-ASCII character. The text from there on reveals the
+//! encoding, because all encodings without a byte order mark or zero bytes share ASCII.
 
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::io;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use super::written::encoding_name;
-use super::{DecodingSource, DetectedFormat, finding_error};
-use crate::audience::form_trouble as trouble;
+use super::{DecodingSource, DetectedFormat, encoding_name, finding_error};
+use crate::audience::list_findings;
+use crate::audience::raw_records::read_declared_delimiter;
 use crate::domain::Region;
 use crate::finding::Finding;
 
-/// How much text the encoding is judged by, in bytes.
+/// The size of the sample for detecting the encoding, in bytes.
 const SAMPLE: usize = 1 << 16;
-/// How much is read and decoded at a time, in bytes.
+/// The size of a block to read and decode, in bytes.
 const BLOCK: usize = 1 << 16;
-/// UTF-8 with some damage is told from another encoding by so many sound characters for each that is not.
+/// Text counts as damaged UTF-8 if it has this many valid characters for each invalid one.
 const SOUND_FOR_DAMAGED: usize = 3;
 
-/// A text on its way to UTF-8.
+/// A reader that decodes text to UTF-8.
 pub(super) struct TextDecoder<R> {
     input: R,
     file: PathBuf,
     region: Option<Region>,
-    /// Whether a campaign describes it.
+    /// Whether a campaign describes this file.
     has_keys: bool,
     format: Arc<DetectedFormat>,
     stage: DecodingStage,
-    /// What goes out next, from `at` on.
+    /// The next output, from `at` on.
     ready: Vec<u8>,
     at: usize,
-    /// Line ends that went out of a decoder.
+    /// The number of decoded line endings.
     lines: u64,
 }
 
-/// What is known of the encoding.
+/// What is known about the encoding.
 enum DecodingStage {
-    /// Only characters were met that are the same everywhere.
+    /// Only ASCII so far.
     Ascii,
-    /// It is UTF-8, or whoever reads it tells where it is not.
+    /// The text is UTF-8. Its reader reports invalid characters.
     Utf8,
-    /// It is another one.
+    /// The text has another encoding.
     Other(Box<DecoderState>),
 }
 
@@ -63,7 +64,7 @@ impl DecodingStage {
 }
 
 impl<R: Read> TextDecoder<R> {
-    /// Text that begins with `head`, in the encoding that was told, if one was.
+    /// A decoder of text that begins with `head`, in the declared encoding if there is one.
     pub(super) fn new(
         input: R,
         head: &[u8],
@@ -73,16 +74,16 @@ impl<R: Read> TextDecoder<R> {
         let DecodingSource { file, region, has_keys, .. } = source;
         let told = source.form.encoding;
         if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
-            return Err(trouble::utf32_encoding(file).into());
+            return Err(list_findings::utf32_encoding(file).into());
         }
         let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
         let encoding = match (told, marked) {
             (Some(told), Some(marked)) if told != marked && !(is_utf16(told) && is_utf16(marked)) => {
-                return Err(trouble::wrong_encoding(file, &encoding_name(told), &encoding_name(marked)).into());
+                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(marked)).into());
             }
             (_, Some(marked)) => Some(marked),
             (Some(told), None) if told != UTF_8 && told.is_single_byte() && is_surely_utf8(head) => {
-                return Err(trouble::wrong_encoding(file, &encoding_name(told), &encoding_name(UTF_8)).into());
+                return Err(list_findings::wrong_encoding(file, &encoding_name(told), &encoding_name(UTF_8)).into());
             }
             (Some(told), None) => Some(told),
             (None, None) => detect_utf16_without_bom(head),
@@ -99,7 +100,7 @@ impl<R: Read> TextDecoder<R> {
         Ok(Self { input, file, region, has_keys, format: written, stage, ready: Vec::new(), at: 0, lines: 0 })
     }
 
-    /// Knows the encoding by what was read from the first character on that is not ASCII.
+    /// Detects the encoding from a sample that starts at the first non-ASCII character.
     fn detect_encoding(&mut self, sample: &[u8], ended: bool) -> io::Result<DecodingStage> {
         if is_rather_utf8(sample, ended) {
             return Ok(DecodingStage::Utf8);
@@ -114,20 +115,20 @@ impl<R: Read> TextDecoder<R> {
             ended,
         );
         if matches!(sound.0, DecoderResult::Malformed(..)) {
-            return Err(finding_error(trouble::unknown_encoding(&self.file, self.has_keys)));
+            return Err(finding_error(list_findings::unknown_encoding(&self.file, self.has_keys)));
         }
         let _ = self.format.encoding.set(encoding);
         Ok(DecodingStage::with_encoding(encoding))
     }
 
-    /// Reads on until there is enough to judge; tells whether the text ends there.
+    /// Reads until the sample is large enough. The flag is true if the text ends there.
     fn read_sample(&mut self, mut sample: Vec<u8>) -> io::Result<(Vec<u8>, bool)> {
         let wanted = SAMPLE.saturating_sub(sample.len());
         let read = self.input.by_ref().take(wanted as u64).read_to_end(&mut sample)?;
         Ok((sample, read < wanted))
     }
 
-    /// Decodes some bytes behind what is ready.
+    /// Decodes bytes and appends them to the ready output.
     fn decode_bytes(&mut self, bytes: &[u8], last: bool) -> io::Result<()> {
         let DecodingStage::Other(decoding) = &mut self.stage else { return Ok(()) };
         (self.at, decoding.ended) = (0, last);
@@ -138,7 +139,12 @@ impl<R: Read> TextDecoder<R> {
         match result {
             DecoderResult::Malformed(..) => {
                 let encoding = encoding_name(decoding.decoder.encoding());
-                Err(finding_error(trouble::invalid_in_encoding(&self.file, self.lines + 1, &encoding, self.has_keys)))
+                Err(finding_error(list_findings::invalid_in_encoding(
+                    &self.file,
+                    self.lines + 1,
+                    &encoding,
+                    self.has_keys,
+                )))
             }
             DecoderResult::InputEmpty | DecoderResult::OutputFull => Ok(()),
         }
@@ -191,7 +197,7 @@ fn is_utf16(encoding: &'static Encoding) -> bool {
     encoding == UTF_16LE || encoding == UTF_16BE
 }
 
-/// UTF-16 by its zeros: half of what stands between cells and all digits have one, always on the same side.
+/// Detects UTF-16 by its zero bytes: delimiters and digits have one, always on the same side.
 fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
     let (mut first, mut second) = (0, 0);
     let pairs = head.chunks_exact(2);
@@ -207,7 +213,7 @@ fn detect_utf16_without_bom(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether text has characters that are UTF-8 and hardly anything else.
+/// Whether text contains characters that are almost certainly UTF-8.
 fn is_surely_utf8(head: &[u8]) -> bool {
     let (sound, damaged) = count_utf8_characters(head, false);
     damaged == 0 && sound >= SOUND_FOR_DAMAGED
@@ -219,7 +225,8 @@ fn is_rather_utf8(sample: &[u8], ended: bool) -> bool {
     sound >= damaged * SOUND_FOR_DAMAGED
 }
 
-/// How many characters of text are UTF-8 and not ASCII, and how many are broken; the last one may be cut unless text ends.
+/// The number of valid non-ASCII characters in UTF-8, and of invalid ones. The last one can be cut, unless the text
+/// ends.
 fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
     let (mut sound, mut damaged, mut behind) = (0, 0, 0);
     for chunk in text.utf8_chunks() {
@@ -230,4 +237,147 @@ fn count_utf8_characters(text: &[u8], ended: bool) -> (usize, usize) {
         damaged += usize::from(!chunk.invalid().is_empty() && !cut);
     }
     (sound, damaged)
+}
+
+/// The size of a block above the header, in bytes.
+const HEADER_BLOCK: usize = 1 << 12;
+/// The byte order mark.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+/// Characters after which a quote opens a cell.
+const BEFORE_CELLS: [u8; 4] = *b",;\t|";
+
+/// Replaces the rows above a header with blank lines.
+pub(in crate::audience) struct RowBlanker<R> {
+    input: R,
+    file: PathBuf,
+    /// The row of the header, from 1.
+    header: u32,
+    /// Rows that are still above the header.
+    above: u32,
+    /// The next output, from `at` on.
+    ready: Vec<u8>,
+    at: usize,
+    begun: bool,
+    place: RowPosition,
+}
+
+/// The position of the last byte within its row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RowPosition {
+    /// A quote would open a cell here.
+    Beginning,
+    Cell,
+    Quoted,
+    /// After a quote that closes the cell, unless it is doubled.
+    AfterQuote,
+    /// After a line end of one character that another can follow.
+    AfterReturn,
+}
+
+impl<R: Read> RowBlanker<R> {
+    /// A table whose header is in that row.
+    pub(in crate::audience) fn new(input: R, header: u32, file: &Path) -> Self {
+        let (above, place) = (header.saturating_sub(1), RowPosition::Beginning);
+        Self { input, file: file.to_owned(), header, above, ready: Vec::new(), at: 0, begun: false, place }
+    }
+
+    /// Reads a block above the header into the output.
+    fn read_block(&mut self) -> io::Result<()> {
+        let mut block = Vec::with_capacity(HEADER_BLOCK);
+        self.input.by_ref().take(HEADER_BLOCK as u64).read_to_end(&mut block)?;
+        if block.is_empty() {
+            return Err(finding_error(list_findings::no_header_row(&self.file, self.header)));
+        }
+        (self.at, self.ready) = (0, Vec::new());
+        let start = if std::mem::replace(&mut self.begun, true) { 0 } else { delimiter_line_length(&block) };
+        self.ready.extend_from_slice(&block[..start]);
+        let mut rest = block[start..].strip_prefix(MARK).unwrap_or(&block[start..]).iter();
+        while self.above > 0 {
+            let Some(&byte) = rest.next() else { return Ok(()) };
+            self.blank_byte(byte);
+        }
+        self.ready.extend_from_slice(rest.as_slice());
+        Ok(())
+    }
+
+    /// Reads a byte above the header. Only line endings are output.
+    fn blank_byte(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (RowPosition::Quoted, b'"') => RowPosition::AfterQuote,
+            (RowPosition::Quoted, _)
+            | (RowPosition::Beginning | RowPosition::AfterReturn | RowPosition::AfterQuote, b'"') => {
+                RowPosition::Quoted
+            }
+            (RowPosition::AfterReturn, b'\n') => {
+                self.ready.push(byte);
+                RowPosition::Beginning
+            }
+            (_, b'\n' | b'\r') => {
+                self.ready.push(byte);
+                self.above -= 1;
+                if byte == b'\r' { RowPosition::AfterReturn } else { RowPosition::Beginning }
+            }
+            (_, byte) if BEFORE_CELLS.contains(&byte) => RowPosition::Beginning,
+            _ => RowPosition::Cell,
+        };
+    }
+}
+
+/// The length of the line that declares the delimiter, including a byte order mark. 0 if there is no such line.
+fn delimiter_line_length(head: &[u8]) -> usize {
+    let text = head.strip_prefix(MARK).unwrap_or(head);
+    read_declared_delimiter(text).filter(|told| told.is_line).map_or(0, |told| head.len() - text.len() + told.length)
+}
+
+impl<R: Read> Read for RowBlanker<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.ready.len() {
+            if self.above == 0 {
+                return self.input.read(buffer);
+            }
+            self.read_block()?;
+        }
+        let ready = &self.ready[self.at..];
+        let count = ready.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&ready[..count]);
+        self.at += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audience::decoding::find_finding;
+
+    fn read_below(text: &str, header: u32) -> Result<String, String> {
+        let mut read = String::new();
+        let mut rows = RowBlanker::new(text.as_bytes(), header, Path::new("list.csv"));
+        match rows.read_to_string(&mut read) {
+            Ok(_) => Ok(read),
+            Err(error) => Err(find_finding(&error).unwrap().message.clone()),
+        }
+    }
+
+    #[test]
+    fn rows_above_the_header_are_blank_but_counted() {
+        for (text, header, expected) in [
+            ("phone,name\n1,A\n", 1, "phone,name\n1,A\n"),
+            ("Clients\nphone,name\n1,A\n", 2, "\nphone,name\n1,A\n"),
+            ("Clients\r\n\r\nphone\r\n1\r\n", 3, "\r\n\r\nphone\r\n1\r\n"),
+            ("Clients\r\rphone\r1\r", 3, "\r\rphone\r1\r"),
+            ("\"Clients\nof \"\"spring\"\", all\",\nphone\n", 2, "\nphone\n"),
+            ("Pizza 5\"\nphone\n", 2, "\nphone\n"),
+            ("x,\"a\nb\";\"c\r\nd\"\nphone\n", 2, "\nphone\n"),
+            ("\u{feff}\"Clients\nof spring\"\nphone\n", 2, "\nphone\n"),
+            ("sep=;\r\nClients\nphone\n", 2, "sep=;\r\n\nphone\n"),
+            ("\u{feff}sep=;\nClients\nphone\n", 2, "\u{feff}sep=;\n\nphone\n"),
+            ("Clients\n", 2, "\n"),
+        ] {
+            assert_eq!(read_below(text, header).as_deref(), Ok(expected), "{text:?}");
+        }
+        let long = format!("{}\nphone\n1\n", "x".repeat(3 * HEADER_BLOCK));
+        assert_eq!(read_below(&long, 2).as_deref(), Ok("\nphone\n1\n"));
+        assert!(read_below("a\nb\n", 4).unwrap_err().contains("has no row 4"));
+    }
 }

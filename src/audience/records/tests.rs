@@ -1,4 +1,4 @@
-//! The promises about a file's records and their numbers.
+//! Tests of records and their row numbers.
 
 use proptest::prelude::*;
 
@@ -207,7 +207,7 @@ fn rows_are_counted_alike_for_any_read_size() {
     }
 }
 
-/// A row as a spreadsheet shows it: cells, or nothing in any of several spellings.
+/// A row in a spreadsheet: cells, or one of several spellings of a blank row.
 #[derive(Clone, Debug)]
 enum Shown {
     Cells(Vec<String>),
@@ -225,7 +225,7 @@ fn any_row() -> impl Strategy<Value = (Shown, bool)> {
     (prop_oneof![3 => cells, 1 => blank], any::<bool>())
 }
 
-/// Lines of which each is a row of a list with three columns, behind a first word and before a last one.
+/// Text whose inner lines are rows of a list with three columns, between a first and a last word.
 fn rows_as_text() -> impl Strategy<Value = String> {
     let cell = || prop::sample::select(vec!["a", "", "380671234567"]);
     prop::collection::vec(prop::collection::vec(cell(), 3), 1..3).prop_map(|rows| {
@@ -234,12 +234,12 @@ fn rows_as_text() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a cell can begin with so that its quote looks like the end of another.
+/// Beginnings of a cell that make its quote look like the end of another.
 fn any_cell() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", ",a", ",,a", "\na", "\n,a", "\",a", "a,"]).prop_map(str::to_owned)
 }
 
-/// The lines of a list of three columns with a number in that one and two further cells in the others.
+/// The lines of a list with three columns: a number in column `phone`, and two cells.
 fn build_list(phone: usize, cells: &[(String, String)], always: bool) -> Vec<String> {
     let row = |(first, second): &(String, String)| {
         let mut row = vec![quote_cell(first, always), quote_cell(second, always)];
@@ -276,7 +276,7 @@ proptest! {
                 expected.push((number, cells.clone()));
             }
         }
-        // An empty last line without a line end is no line at all.
+        // An empty last line without a line ending is not a line.
         let ends = last_line_ends || lines.last().is_some_and(String::is_empty);
         let text = format!("{}{}{}", if mark { "\u{feff}" } else { "" }, lines.join(end), if ends { end } else { "" });
         let (records, last) = read_text(&text).unwrap();

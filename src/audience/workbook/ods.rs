@@ -1,4 +1,4 @@
-//! A sheet of an `.ods` workbook, which keeps the text that each cell shows beside its value.
+//! Sheets of `.ods` workbooks, which store the displayed text of each cell beside its value.
 
 use std::collections::HashSet;
 use std::io::{Read, Seek};
@@ -7,17 +7,13 @@ use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesStart, Event};
 use zip::read::ZipFile;
 
-use super::archive::WorkbookArchive;
-use super::budget::MemoryBudget;
-use super::events::{XmlEvents, attribute_value};
-use super::rows::SheetRows;
-use super::{WorkbookError, choose_sheet, describe_sheet};
+use super::archive::{MemoryBudget, WorkbookArchive, XmlEvents, attribute_value};
+use super::{SheetRows, WorkbookError, choose_sheet, describe_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
-use crate::audience::form_trouble as trouble;
-use crate::audience::intake::RECORD_LIMIT;
-use crate::audience::is_shortened;
+use crate::audience::raw_records::RECORD_LIMIT;
+use crate::audience::{is_shortened, list_findings};
 
-/// The most cells of a row that are written one by one; a sheet has no more columns.
+/// The maximum number of cells in a row, as many as a sheet has columns.
 const MAX_CELLS: usize = 1 << 14;
 
 pub(super) fn read_ods<S: Read + Seek>(
@@ -35,11 +31,11 @@ pub(super) fn read_ods<S: Read + Seek>(
     let SheetReader { mut rows, hidden, .. } = reader;
     let mut warnings = Vec::new();
     if !hidden.is_empty() {
-        warnings.push(trouble::hidden_rows(file, &name, &hidden));
+        warnings.push(list_findings::hidden_rows(file, &name, &hidden));
     }
     let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
     if errors > 0 {
-        warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
+        warnings.push(list_findings::cell_errors(file, &name, errors, &of_rows, &first));
     }
     Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
 }
@@ -58,7 +54,7 @@ fn damaged_error(error: impl std::fmt::Display) -> WorkbookError {
 
 /// The names of all sheets, and whether they are visible.
 fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<Vec<(String, bool)>, WorkbookError> {
-    /// What a name takes besides its bytes: its place in a list that has room for more.
+    /// The memory of a name besides its bytes: its entry in a list with spare capacity.
     const EACH: usize = 64;
     let mut budget = MemoryBudget::new(archive.file);
     let mut xml = open_content(archive)?;
@@ -75,7 +71,7 @@ fn list_sheets<S: Read + Seek>(archive: &mut WorkbookArchive<'_, S>) -> Result<V
                     let visible =
                         attribute_value(&element, "table:style-name").is_none_or(|style| !hidden.contains(&style));
                     let name = attribute_value(&element, "table:name").unwrap_or_default();
-                    // Names are copied when none is chosen.
+                    // Names are copied if no sheet is chosen.
                     budget.reserve(EACH + 4 * name.len(), "its sheets")?;
                     sheets.push((name, visible));
                 }
@@ -105,7 +101,7 @@ struct ShownCell {
 }
 
 impl<S: Read + Seek> SheetReader<'_, '_, S> {
-    /// Goes to the beginning of the sheet at that place.
+    /// Moves to the start of the sheet with this index.
     fn seek_sheet(&mut self, mut place: usize) -> Result<(), WorkbookError> {
         loop {
             match self.xml.next_event()? {
@@ -245,7 +241,7 @@ impl ShownCell {
         self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
     }
 
-    /// Shows all digits of a number that a narrow cell or its format has shortened, and knows an error.
+    /// Restores all digits of a number that a narrow cell or its format has shortened, and detects errors.
     fn correct_shown(&mut self, element: &BytesStart<'_>) {
         let kind = attribute_value(element, "calcext:value-type")
             .or_else(|| attribute_value(element, "office:value-type"))
@@ -255,7 +251,7 @@ impl ShownCell {
             && (is_shortened(&self.text) || self.text.starts_with("###"))
             && let Some(number) = attribute_value(element, "office:value").and_then(|number| number.parse::<f64>().ok())
         {
-            self.text = super::number_format::NumberFormat::general().format_number(number);
+            self.text = super::cell_format::NumberFormat::general().format_number(number);
         }
     }
 }

@@ -1,21 +1,26 @@
-//! A sheet of an `.xls` workbook, which is read whole.
+//! Sheets of `.xls` workbooks, which the library reads as a whole, and checks before it does.
+//!
+//! The library trusts the statements of such a file. Therefore this module first checks that its chains of sectors end
+//! ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). The library reads all sheets at once, and a record of a
+//! few bytes can become many: a cell that refers to a shared text gets a copy of it, and a sheet becomes a rectangle up
+//! to its last cell. The check follows the records as the library does.
+
+#[cfg(test)]
+mod tests;
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use calamine::{Data, DataRef, Reader, SheetType, SheetVisible, Xls, XlsError};
 
-use super::compound::check_compound;
-use super::number_format::NumberFormat;
-use super::rows::SheetRows;
-use super::shown::format_cell;
-use super::{WorkbookError, choose_sheet, describe_sheet};
+use super::cell_format::{NumberFormat, format_cell};
+use super::{SheetRows, WorkbookError, choose_sheet, describe_sheet};
 use crate::audience::decoding::{SheetInfo, SpooledFile};
-use crate::audience::form_trouble as trouble;
+use crate::audience::list_findings;
 
-/// The most bytes of a file that is read whole.
+/// The maximum size of a file, which is read whole.
 const MAX_BYTES: u64 = 64 << 20;
-/// The most bytes of memory that the library may take.
+/// The maximum memory for the library in bytes.
 const MAX_MEMORY: u64 = 224 << 20;
 
 pub(super) fn read_xls<S: Read + Seek>(
@@ -24,20 +29,21 @@ pub(super) fn read_xls<S: Read + Seek>(
     wanted: Option<&str>,
 ) -> Result<(SpooledFile, SheetInfo), WorkbookError> {
     if input.seek(SeekFrom::End(0))? > MAX_BYTES {
-        return Err(trouble::large_workbook(file, "the .xls file is larger than 64 MiB").into());
+        return Err(list_findings::large_workbook(file, "the .xls file is larger than 64 MiB").into());
     }
     input.rewind()?;
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    let locked = check_compound(&bytes, MAX_MEMORY)
-        .map_err(|flaw| flaw.into_error(|| trouble::large_workbook(file, "its sheets need too much memory").into()))?;
+    let locked = check_compound(&bytes, MAX_MEMORY).map_err(|flaw| {
+        flaw.into_error(|| list_findings::large_workbook(file, "its sheets need too much memory").into())
+    })?;
     drop(bytes);
     input.rewind()?;
     match Xls::new(&mut *input) {
         Ok(book) => read_sheet(book, file, wanted),
-        // What Excel locks looks like an .xls from outside.
-        Err(XlsError::Password) => Err(trouble::locked_workbook(file).into()),
-        Err(_) if locked => Err(trouble::locked_workbook(file).into()),
+        // A locked Excel file looks like an .xls.
+        Err(XlsError::Password) => Err(list_findings::locked_workbook(file).into()),
+        Err(_) if locked => Err(list_findings::locked_workbook(file).into()),
         Err(error) => Err(WorkbookError::Damaged(error.to_string())),
     }
 }
@@ -67,7 +73,7 @@ fn read_sheet<S: Read + Seek>(
     let mut warnings = Vec::new();
     let (errors, of_rows, first) = std::mem::take(&mut rows.errors);
     if errors > 0 {
-        warnings.push(trouble::cell_errors(file, &name, errors, &of_rows, &first));
+        warnings.push(list_findings::cell_errors(file, &name, errors, &of_rows, &first));
     }
     Ok((rows.finish()?, describe_sheet(&sheets, chosen, warnings)))
 }
@@ -83,5 +89,525 @@ fn borrow_data(value: &Data) -> DataRef<'_> {
         Data::DurationIso(text) => DataRef::DurationIso(text.clone()),
         Data::Error(error) => DataRef::Error(error.clone()),
         Data::Empty => DataRef::Empty,
+    }
+}
+
+/// Sector numbers from here on are not sectors.
+const NO_SECTOR: u32 = 0xffff_fffa;
+/// Streams below this size are kept in small sectors, of 64 bytes.
+const SMALL_STREAM: usize = 4096;
+const SMALL_SECTOR: usize = 64;
+/// The most entries of the directory.
+const MAX_ENTRIES: usize = 1 << 14;
+
+/// A problem with an `.xls` file.
+pub(super) enum XlsFlaw {
+    Damaged,
+    TooLarge,
+}
+
+impl XlsFlaw {
+    /// The error for this flaw. `too_large` makes the one for a workbook that does not fit.
+    pub(super) fn into_error(self, too_large: impl FnOnce() -> WorkbookError) -> WorkbookError {
+        match self {
+            Self::Damaged => WorkbookError::Damaged("its internal structure is damaged".to_owned()),
+            Self::TooLarge => too_large(),
+        }
+    }
+}
+
+/// Checks a compound file, and returns whether it is a workbook locked by Excel. Files that are not compound files are
+/// left to the library. `most` limits the memory in bytes.
+pub(super) fn check_compound(bytes: &[u8], most: u64) -> Result<bool, XlsFlaw> {
+    let size = match u16_at(bytes, 30) {
+        Some(9) => 512,
+        Some(12) => 4096,
+        _ => return Ok(false),
+    };
+    let fat = read_fat(bytes, size).ok_or(XlsFlaw::Damaged)?;
+    let large = |start: u32, length: usize| read_chain(bytes.get(size..)?, size, &fat, start, length);
+    let whole = bytes.len();
+    let header = |at: usize| u32_at(bytes, at).ok_or(XlsFlaw::Damaged);
+    let directory = large(header(48)?, whole).ok_or(XlsFlaw::Damaged)?;
+    let entries: Vec<&[u8]> = directory.chunks_exact(128).collect();
+    let start_of = |entry: &[u8]| u32_at(entry, 116).unwrap_or(NO_SECTOR);
+    let root = entries.first().ok_or(XlsFlaw::Damaged)?;
+    let small_fat = match header(64)? {
+        0 => Vec::new(),
+        _ => read_numbers(&large(header(60)?, whole).ok_or(XlsFlaw::Damaged)?),
+    };
+    if !are_chains_finite(&fat) || !are_chains_finite(&small_fat) {
+        return Err(XlsFlaw::Damaged);
+    }
+    if entries.len() > MAX_ENTRIES {
+        return Err(XlsFlaw::TooLarge);
+    }
+    // The library keeps the file and the stream.
+    let most = most.checked_sub(2 * bytes.len() as u64).ok_or(XlsFlaw::TooLarge)?;
+    // The library chooses the first entry with that name by its own rules, so every entry that it could choose is
+    // checked.
+    for entry in entries.iter().filter(|entry| is_workbook_entry(entry)) {
+        let low = u64::from(u32_at(entry, 120).unwrap_or(0));
+        let high = if size == 512 { 0 } else { u64::from(u32_at(entry, 124).unwrap_or(0)) };
+        let length = usize::try_from(high << 32 | low).unwrap_or(usize::MAX);
+        let stream = if length < SMALL_STREAM {
+            let small = large(start_of(root), whole).ok_or(XlsFlaw::Damaged)?;
+            read_chain(&small, SMALL_SECTOR, &small_fat, start_of(entry), length)
+        } else {
+            large(start_of(entry), length)
+        };
+        check_memory(&stream.ok_or(XlsFlaw::Damaged)?, most)?;
+    }
+    Ok(entries.iter().any(|entry| latin_letters(entry) == b"encryptedpackage"))
+}
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+}
+
+fn read_numbers(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+}
+
+/// Whether the name of an entry of the directory reads `Workbook` or `Book` in any encoding.
+fn is_workbook_entry(entry: &[u8]) -> bool {
+    latin_letters(entry).windows(4).any(|four| four == b"book")
+}
+
+/// The Latin letters of the name of an entry, in lower case.
+fn latin_letters(entry: &[u8]) -> Vec<u8> {
+    entry[..64].iter().filter(|byte| byte.is_ascii_alphabetic()).map(u8::to_ascii_lowercase).collect()
+}
+
+/// The next sector of each sector.
+fn read_fat(bytes: &[u8], size: usize) -> Option<Vec<u32>> {
+    let sector = |id: u32| bytes.get((id as usize + 1).checked_mul(size)?..).map(|rest| &rest[..size.min(rest.len())]);
+    let mut of_fat = read_numbers(bytes.get(76..512)?);
+    let mut next = u32_at(bytes, 68)?;
+    for _ in 0..=bytes.len() / size {
+        if next >= NO_SECTOR {
+            of_fat.retain(|id| *id < NO_SECTOR);
+            // A repeated sector would be stored each time.
+            if of_fat.len() > bytes.len() / size + 1 {
+                return None;
+            }
+            let sectors = of_fat.into_iter();
+            return sectors
+                .map(|id| sector(id).map(read_numbers))
+                .collect::<Option<Vec<_>>>()
+                .map(|parts| parts.concat());
+        }
+        of_fat.extend(read_numbers(sector(next)?));
+        next = of_fat.pop()?;
+    }
+    None
+}
+
+/// The bytes of a chain of sectors. `None` if it is circular or leaves the file.
+fn read_chain(sectors: &[u8], size: usize, fat: &[u32], start: u32, length: usize) -> Option<Vec<u8>> {
+    let (mut bytes, mut next) = (Vec::new(), start);
+    for _ in 0..=fat.len() {
+        if next >= NO_SECTOR || bytes.len() >= length {
+            bytes.truncate(length);
+            return Some(bytes);
+        }
+        let rest = sectors.get((next as usize).checked_mul(size)?..)?;
+        bytes.extend_from_slice(&rest[..size.min(rest.len())]);
+        next = *fat.get(next as usize)?;
+    }
+    None
+}
+
+/// Whether no chain leads in circles.
+fn are_chains_finite(fat: &[u32]) -> bool {
+    let mut seen = vec![0_usize; fat.len()];
+    for start in 0..fat.len() {
+        let mut at = start;
+        loop {
+            if seen[at] != 0 {
+                if seen[at] == start + 1 {
+                    return false;
+                }
+                break;
+            }
+            seen[at] = start + 1;
+            match fat.get(fat[at] as usize) {
+                Some(_) => at = fat[at] as usize,
+                None => break,
+            }
+        }
+    }
+    true
+}
+
+/// The memory of a cell in a rectangle, and in the list that it is built from.
+const CELL: u64 = 32;
+const LISTED: u64 = 80;
+/// The smallest piece of memory.
+const PIECE: u64 = 16;
+/// The memory of a formula, a defined name or a merged range, without its text.
+const NAMED: u64 = 1 << 10;
+const MERGED: u64 = 32;
+/// The last column of an `.xls`.
+const LAST_COLUMN: u16 = 255;
+/// The maximum number of cells that a sheet may declare: as many as fit into one.
+const MAX_DECLARED_CELLS: u64 = 1 << 24;
+/// The most sheets, and the most records that continue one.
+const MAX_SHEETS: usize = 4096;
+const MAX_CONTINUED: usize = 1 << 14;
+/// The code page of UTF-16 text.
+const UTF_16: u16 = 1200;
+
+/// Rejects a stream if the library would need more than `most` bytes for it.
+pub(super) fn check_memory(stream: &[u8], most: u64) -> Result<(), XlsFlaw> {
+    let mut room = MemoryEstimate { left: most, ..MemoryEstimate::default() };
+    room.code_page = UTF_16;
+    let sheets = room.read_globals(stream)?;
+    if sheets.len() > MAX_SHEETS {
+        return Err(XlsFlaw::TooLarge);
+    }
+    // Sheets that lie in one another would be read again for each.
+    let mut steps = 2 * stream.len();
+    let mut largest = 0;
+    for start in sheets {
+        let records = stream.get(start as usize..).ok_or(XlsFlaw::Damaged)?;
+        let (walked, kept) = room.read_sheet(records)?;
+        steps = steps.checked_sub(walked).ok_or(XlsFlaw::Damaged)?;
+        largest = largest.max(kept);
+    }
+    // The chosen sheet is copied.
+    room.reserve(largest)
+}
+
+/// The remaining memory, and the data that cells refer to.
+#[derive(Default)]
+struct MemoryEstimate {
+    left: u64,
+    code_page: u16,
+    /// The bytes of each shared text.
+    texts: Vec<u32>,
+    /// The bytes of the longest name that a formula may refer to.
+    longest_name: u64,
+}
+
+impl MemoryEstimate {
+    fn reserve(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
+        self.left = self.left.checked_sub(bytes).ok_or(XlsFlaw::TooLarge)?;
+        Ok(())
+    }
+
+    /// Reads the records before the sheets. Returns where the sheets begin.
+    fn read_globals(&mut self, stream: &[u8]) -> Result<Vec<u32>, XlsFlaw> {
+        let mut sheets = Vec::new();
+        let mut records = BiffRecords(stream);
+        while let Some(record) = records.next_record()? {
+            let data = record.data;
+            match record.kind {
+                0x000a => break,
+                0x0042 => self.code_page = u16_at(data, 0).unwrap_or(UTF_16),
+                0x0085 => {
+                    sheets.extend(u32_at(data, 0));
+                    let name = 3 * data.len() as u64;
+                    self.longest_name = self.longest_name.max(name);
+                    self.reserve(4 * name + NAMED)?;
+                }
+                0x0018 => {
+                    let name = 3 * u64::from(data.get(3).copied().unwrap_or(0));
+                    self.longest_name = self.longest_name.max(name);
+                    self.reserve(NAMED + 2 * name)?;
+                }
+                0x00fc => self.read_shared_texts(record)?,
+                _ => {}
+            }
+        }
+        Ok(sheets)
+    }
+
+    /// Reads the length of each shared text.
+    fn read_shared_texts(&mut self, record: BiffRecord<'_>) -> Result<(), XlsFlaw> {
+        let Some(data) = record.data.get(8..) else { return Ok(()) };
+        let mut parts = RecordParts { data, more: record.more.into_iter() };
+        self.texts.clear();
+        while !parts.data.is_empty() || parts.next_part() {
+            if parts.data.is_empty() {
+                self.add_text(0)?;
+                continue;
+            }
+            let Some(bytes) = self.shared_text_size(&mut parts) else { return Ok(()) };
+            self.add_text(bytes)?;
+        }
+        Ok(())
+    }
+
+    fn add_text(&mut self, bytes: u64) -> Result<(), XlsFlaw> {
+        self.reserve(2 * size_of::<String>() as u64 + PIECE + 2 * bytes)?;
+        self.texts.push(u32::try_from(bytes).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
+    /// The size of the next shared text in UTF-8. `None` if the record is damaged, where the library stops too.
+    fn shared_text_size(&self, parts: &mut RecordParts<'_>) -> Option<u64> {
+        let (count, flags) = (usize::from(u16_at(parts.data, 0)?), *parts.data.get(2)?);
+        let mut behind = 3;
+        let mut number = |is_there: bool, width: usize| {
+            let at = behind;
+            behind += if is_there { width } else { 0 };
+            is_there.then_some(at)
+        };
+        let (runs, extra) = (number(flags & 8 != 0, 2), number(flags & 4 != 0, 4));
+        let runs = runs.map_or(Some(0), |at| u16_at(parts.data, at))?;
+        let extra = extra.map_or(Some(0), |at| u32_at(parts.data, at))?;
+        parts.data = parts.data.get(behind..)?;
+        let (mut left, mut wide, mut bytes) = (count, flags & 1 != 0, 0);
+        while left > 0 {
+            let taken = left.min(if wide { parts.data.len() / 2 } else { parts.data.len() });
+            let (text, rest) = parts.data.split_at(if wide { 2 * taken } else { taken });
+            bytes += self.utf8_size(text, wide);
+            (left, parts.data) = (left - taken, rest);
+            if left > 0 {
+                if !parts.next_part() {
+                    return None;
+                }
+                wide = parts.data.first()? & 1 != 0;
+                parts.data = &parts.data[1..];
+            }
+        }
+        parts.skip_bytes(4 * usize::from(runs))?;
+        parts.skip_bytes(usize::try_from(extra).ok()?)?;
+        // Room is made for as many bytes as there are characters.
+        Some(bytes.max(count as u64))
+    }
+
+    /// The bytes of text as UTF-8.
+    fn utf8_size(&self, text: &[u8], wide: bool) -> u64 {
+        if self.code_page != UTF_16 {
+            return 3 * text.len() as u64;
+        }
+        if !wide {
+            return text.iter().map(|&byte| 1 + u64::from(byte >= 0x80)).sum();
+        }
+        let unit = |pair: &[u8]| match u16::from_le_bytes([pair[0], pair[1]]) {
+            0..0x80 => 1,
+            0x80..0x800 => 2,
+            _ => 3,
+        };
+        text.chunks_exact(2).map(unit).sum()
+    }
+
+    /// Reads the records of a sheet. Returns their size, and the memory of the cells in the library.
+    fn read_sheet(&mut self, stream: &[u8]) -> Result<(usize, u64), XlsFlaw> {
+        let (mut cells, mut formulas) = (CellArea::default(), CellArea::default());
+        let (mut listed, mut kept, mut begun, mut depth) = (0, 0, false, 0_usize);
+        let mut records = BiffRecords(stream);
+        while let Some(record) = records.next_record()? {
+            let (kind, data) = (record.kind, record.data);
+            match kind {
+                // Embedded objects such as charts are skipped.
+                0x0809 if begun => depth += 1,
+                0x0809 => begun = true,
+                0x000a if depth > 0 => depth -= 1,
+                0x000a => break,
+                _ if depth > 0 => {}
+                0x0200 => check_declared_size(data)?,
+                0x00e5 => self.reserve(MERGED * u64::from(u16_at(data, 0).unwrap_or(0)))?,
+                _ => {
+                    let (new, text) = self.count_cells(kind, data, &mut cells, &mut formulas)?;
+                    listed += LISTED * new;
+                    kept += text;
+                    // The list lives only as long as the sheet is read.
+                    if listed + kept + CELL * (cells.count_cells() + formulas.count_cells()) > self.left {
+                        return Err(XlsFlaw::TooLarge);
+                    }
+                }
+            }
+        }
+        let kept = kept + CELL * cells.count_cells();
+        self.reserve(kept + CELL * formulas.count_cells())?;
+        Ok((stream.len() - records.0.len(), kept))
+    }
+
+    /// The number of cells in a record, and the size of their text.
+    fn count_cells(
+        &mut self,
+        kind: u16,
+        data: &[u8],
+        cells: &mut CellArea,
+        formulas: &mut CellArea,
+    ) -> Result<(u64, u64), XlsFlaw> {
+        let room = |said: Option<u16>| PIECE + u64::from(said.unwrap_or(0)).max(3 * data.len() as u64);
+        if kind == 0x0207 {
+            // The text of the preceding formula.
+            return Ok((1, room(u16_at(data, 0))));
+        }
+        if !matches!(kind, 0x0203 | 0x0204 | 0x00d6 | 0x0205 | 0x027e | 0x00fd | 0x00bd | 0x0006) {
+            return Ok((0, 0));
+        }
+        let Some((row, column)) = u16_at(data, 0).zip(u16_at(data, 2)) else { return Ok((0, 0)) };
+        // One record may have several cells.
+        let last = match kind {
+            0x00bd => u16_at(data, data.len().saturating_sub(2)).unwrap_or(column).max(column),
+            _ => column,
+        };
+        if last > LAST_COLUMN {
+            return Err(XlsFlaw::Damaged);
+        }
+        cells.include(row, column);
+        cells.include(row, last);
+        let text = match kind {
+            0x0204 | 0x00d6 => room(u16_at(data, 6)),
+            0x00fd => {
+                let text = self.texts.get(u32_at(data, 6).unwrap_or(0) as usize);
+                PIECE + text.map_or(3 * u64::from(u16::MAX), |bytes| u64::from(*bytes))
+            }
+            0x0006 => {
+                formulas.include(row, column);
+                self.reserve(self.formula_size(data.get(20..).unwrap_or_default()))?;
+                0
+            }
+            _ => 0,
+        };
+        Ok((u64::from(last - column) + 1, text))
+    }
+
+    /// The maximum text size of a formula.
+    fn formula_size(&self, tokens: &[u8]) -> u64 {
+        /// The length of the longest number.
+        const NUMBER: u64 = 330;
+        let count = |wanted: fn(u8) -> bool| tokens.iter().filter(|&&byte| wanted(byte)).count() as u64;
+        let names = count(|byte| matches!(byte & 0x1f, 0x1a | 0x1b | 0x03) && byte >= 0x20);
+        4 * tokens.len() as u64 + NUMBER * count(|byte| byte == 0x1f) + self.longest_name * names + PIECE
+    }
+}
+
+/// A record with its continuation records.
+struct BiffRecord<'s> {
+    kind: u16,
+    data: &'s [u8],
+    more: Vec<&'s [u8]>,
+}
+
+/// The records of a stream, as far as they are whole.
+struct BiffRecords<'s>(&'s [u8]);
+
+impl<'s> BiffRecords<'s> {
+    fn next_record(&mut self) -> Result<Option<BiffRecord<'s>>, XlsFlaw> {
+        let Some((kind, data)) = self.next_part() else { return Ok(None) };
+        let mut more = Vec::new();
+        while self.0.len() > 4 && u16_at(self.0, 0) == Some(0x003c) {
+            let Some((_, data)) = self.next_part() else { return Ok(None) };
+            more.push(data);
+            if more.len() > MAX_CONTINUED {
+                return Err(XlsFlaw::TooLarge);
+            }
+        }
+        Ok(Some(BiffRecord { kind, data, more }))
+    }
+
+    fn next_part(&mut self) -> Option<(u16, &'s [u8])> {
+        let (kind, length) = (u16_at(self.0, 0)?, usize::from(u16_at(self.0, 2)?));
+        let data = self.0.get(4..4 + length)?;
+        self.0 = &self.0[4 + length..];
+        Some((kind, data))
+    }
+}
+
+/// The rest of a record and its continuation records.
+struct RecordParts<'s> {
+    data: &'s [u8],
+    more: std::vec::IntoIter<&'s [u8]>,
+}
+
+impl RecordParts<'_> {
+    fn next_part(&mut self) -> bool {
+        let next = self.more.next();
+        self.data = next.unwrap_or(self.data);
+        next.is_some()
+    }
+
+    fn skip_bytes(&mut self, mut count: usize) -> Option<()> {
+        while count > 0 {
+            if self.data.is_empty() && !self.next_part() {
+                return None;
+            }
+            let step = count.min(self.data.len());
+            (self.data, count) = (&self.data[step..], count - step);
+        }
+        Some(())
+    }
+}
+
+/// The rectangle that contains the cells of a sheet.
+#[derive(Default)]
+struct CellArea(Option<[u64; 4]>);
+
+impl CellArea {
+    fn include(&mut self, row: u16, column: u16) {
+        let (row, column) = (u64::from(row), u64::from(column));
+        let [top, left, bottom, right] = self.0.unwrap_or([row, column, row, column]);
+        self.0 = Some([top.min(row), left.min(column), bottom.max(row), right.max(column)]);
+    }
+
+    fn count_cells(&self) -> u64 {
+        self.0.map_or(0, |[top, left, bottom, right]| (bottom - top + 1) * (right - left + 1))
+    }
+}
+
+/// Rejects a sheet that declares an impossible size, because the library allocates what it declares.
+fn check_declared_size(data: &[u8]) -> Result<(), XlsFlaw> {
+    let said = match data.len() {
+        10 => [u16_at(data, 2).map(u32::from), u16_at(data, 6).map(u32::from)],
+        14 | 16 => [u32_at(data, 4), u16_at(data, 10).map(u32::from)],
+        _ => return Ok(()),
+    };
+    match said {
+        [Some(rows), Some(columns)] if u64::from(rows) * u64::from(columns) > MAX_DECLARED_CELLS => {
+            Err(XlsFlaw::Damaged)
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod compound_tests {
+    use super::*;
+
+    #[test]
+    fn circular_chain_is_detected() {
+        assert!(
+            are_chains_finite(&[1, 2, 0xffff_fffe, 0xffff_ffff]) && are_chains_finite(&[]) && are_chains_finite(&[7])
+        );
+        assert!(
+            !are_chains_finite(&[0]) && !are_chains_finite(&[1, 2, 1]) && !are_chains_finite(&[0xffff_fffe, 2, 3, 1])
+        );
+    }
+
+    #[test]
+    fn entry_that_the_library_reads_is_checked() {
+        let entry = |name: &[u8]| [name, &vec![0; 128 - name.len()]].concat();
+        let utf16 = |name: &str| entry(&name.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>());
+        for name in ["Workbook", "BOOK", "\u{feff}WorkBook", "Book\0left"] {
+            assert!(is_workbook_entry(&utf16(name)), "{name:?}");
+        }
+        assert!(is_workbook_entry(&entry(b"\xef\xbb\xbfWorkbook")));
+        assert!(is_workbook_entry(&entry(b"\xfe\xff\0W\0o\0r\0k\0b\0o\0o\0k")));
+        assert!(!is_workbook_entry(&utf16("SummaryInformation")) && !is_workbook_entry(&entry(b"")));
+    }
+
+    #[test]
+    fn repeated_sectors_are_rejected() {
+        let file = |named: usize| {
+            let mut file = vec![0xff_u8; 512 * 4];
+            for at in 0..named {
+                file[76 + 4 * at..80 + 4 * at].copy_from_slice(&[0; 4]);
+            }
+            file[68..72].copy_from_slice(&0xffff_fffe_u32.to_le_bytes());
+            file
+        };
+        assert_eq!(read_fat(&file(4), 512).map(|fat| fat.len()), Some(4 * 128));
+        assert_eq!(read_fat(&file(100), 512), None);
     }
 }

@@ -1,83 +1,22 @@
-//! Rules about a campaign, its texts, its list and its account, one in each file.
+//! Rules about a campaign, its texts, its list and its account; each file is a topic.
 //!
-//! A file defines the rule (id, severity, cause, example, fix) and the function that applies it. Rules about a single file
-//! are in [`finding::rules`](crate::finding::rules), because the code that reads the file needs them. `rows` words
-//! findings about rows.
+//! A rule has an id, a severity, a cause, an example and a fix. The function that applies it follows it. Rules about a
+//! single file are in [`finding::rules`](crate::finding::rules), because the code that reads the file needs them.
 
-mod as_it_stands;
-mod balance_too_low;
-mod batch_limit;
-mod broken_link;
-mod cell_in_link;
-mod cell_is_text;
-mod changed_row;
-mod closed_window;
-mod code_for_all;
-mod codes_only;
-mod control_character;
-mod costly_character;
+mod cell_values;
 mod damaged_text;
-mod database_value;
-mod dates;
-mod differing_duplicates;
-mod duplicate_number;
-mod empty_cell;
-mod empty_greeting;
-mod escaped_line_break;
-mod example_link;
-mod fallback_outside;
-mod filter_argument;
-mod html_entity;
-mod html_tag;
-mod insecure_link;
-mod invalid_row;
-mod inverted_zone;
-mod key_refused;
-mod landline;
-mod late_fallback;
-mod late_start;
-mod leading_apostrophe;
-mod list_form;
-mod long_button;
-mod loop_over_text;
-mod lost_letters;
-mod markdown;
-mod misread_encoding;
-mod missing_endpoint;
-mod missing_hook;
-mod missing_price;
-mod never_sends;
-mod no_messages;
-mod no_text_chosen;
-mod nobody_meant;
-mod notify_text;
-mod odd_rows;
-mod online_unknown;
-mod opted_out_rows;
-mod over_limits;
-mod placeholder_value;
-mod promised_receipts;
-mod rate_limit;
-mod row_within;
-mod rows;
-mod same_for_all;
-mod same_link;
-mod schedule_over;
-mod sender_unknown;
-mod skipped_occurrences;
+mod environment;
+mod expressions;
+mod gateway_profile;
+mod links;
+mod list;
+mod markup;
+mod recipients;
+mod schedule;
+mod skipped_rows;
 mod texts;
-mod too_many_invalid;
-mod two_scripts;
-mod unconfirmed_replica;
-mod unfamiliar_ledger;
-mod unfinished_text;
-mod unknown_zone;
-mod until_near;
-mod until_over;
-mod unused_column;
-mod unused_constant;
-mod url_escape;
-mod whatsapp_route;
+mod window;
+mod wording;
 
 use jiff::Timestamp;
 
@@ -85,129 +24,117 @@ use crate::check::Survey;
 use crate::finding::{Finding, Rule, rules};
 use crate::manifest::{Campaign, Profile};
 
-pub(super) use balance_too_low::check_balance as balance_too_low;
-pub(super) use cell_in_link::{breaks_link, may_break_link};
-pub(super) use cell_is_text::find_failing_comparisons;
-pub use changed_row::check_changed_rows;
-pub use costly_character::check_costly_characters;
-pub use database_value::DatabaseValue;
-pub(super) use database_value::find_database_value;
-pub use differing_duplicates::check_differing_duplicates;
-pub(super) use duplicate_number::check_duplicate_number as duplicate_number;
-pub use empty_cell::check_empty_cells;
-pub(super) use empty_greeting::has_empty_greeting as has_hole;
-pub(super) use insecure_link::is_insecure_link;
-pub(super) use invalid_row::check_failing_texts;
-pub use invalid_row::check_invalid_rows;
-pub use inverted_zone::check_inverted_zones;
-pub use key_refused::RULE as KEY_REFUSED;
-pub(super) use key_refused::key_rejected_finding as key_refused;
-pub use landline::check_landlines;
-pub(super) use late_start::check_late_start;
-pub(super) use leading_apostrophe::is_code_behind_apostrophe;
-pub use list_form::list_form_note;
-pub use never_sends::RULE as NEVER_SENDS;
-pub(super) use never_sends::{check_past_run, check_run, check_schedule};
-pub use no_messages::check_no_messages;
-pub(super) use no_text_chosen::check_no_text_chosen as no_text_chosen;
-pub(super) use nobody_meant::check_nobody_meant as nobody_meant;
-pub use notify_text::check_campaign_notices;
-pub use odd_rows::check_row_anomalies;
-pub use online_unknown::RULE as ONLINE_UNKNOWN;
-pub(super) use online_unknown::online_unknown_finding as online_unknown;
-pub use opted_out_rows::check_opted_out_rows;
-pub use over_limits::{check_limits, check_list_limit};
-pub use promised_receipts::check_promised_receipts;
-pub use row_within::check_embedded_rows;
-pub(super) use schedule_over::schedule_over_finding;
-pub use sender_unknown::RULE as SENDER_UNKNOWN;
-pub(super) use sender_unknown::check_sender_name as sender_unknown;
-pub(super) use skipped_occurrences::{check_late_list, check_skipped_occurrences};
+pub use cell_values::{DatabaseValue, check_empty_cells, check_row_anomalies};
+pub(super) use cell_values::{find_database_value, has_empty_greeting, is_code_behind_apostrophe};
+pub use environment::{KEY_REFUSED, ONLINE_UNKNOWN, SENDER_UNKNOWN, check_replicas, unfamiliar_ledger_finding};
+pub(super) use environment::{check_balance, check_sender_name, key_rejected_finding, online_unknown_finding};
+pub(super) use expressions::find_failing_comparisons;
+pub use gateway_profile::{check_campaign_notices, check_promised_receipts};
+pub(super) use links::{breaks_link, is_insecure_link, may_break_link};
+pub use list::{check_embedded_rows, check_inverted_zones, check_unknown_zones, list_form_note, missing_zone_column};
+pub(super) use recipients::check_duplicate_number;
+pub use recipients::{
+    check_changed_rows, check_differing_duplicates, check_landlines, check_limits, check_list_limit,
+    check_opted_out_rows,
+};
+pub use schedule::NEVER_SENDS;
+pub(super) use schedule::{
+    check_late_list, check_past_run, check_run, check_schedule, check_skipped_occurrences, schedule_over_finding,
+};
+pub(super) use skipped_rows::{check_failing_texts, check_invalid_share, check_no_text_chosen, check_nobody_meant};
+pub use skipped_rows::{check_invalid_rows, check_no_messages};
 pub use texts::{check_includes, check_message, check_texts};
-pub(super) use too_many_invalid::check_invalid_share as too_many_invalid;
-pub(super) use two_scripts::find_mixed_word as slipped_word;
-pub use unconfirmed_replica::check_replicas;
-pub use unfamiliar_ledger::unfamiliar_ledger_finding;
-pub use unknown_zone::{check_unknown_zones, missing_zone_column};
-pub(super) use until_near::{check_until_near, check_until_near_on_dates};
-pub use until_over::check_until_over;
+pub use window::check_until_over;
+pub(super) use window::{check_late_start, check_until_near, check_until_near_on_dates};
+pub use wording::check_costly_characters;
+pub(super) use wording::find_mixed_word;
 
 /// Rules about a campaign and its gateway profile.
 static CAMPAIGN: &[&Rule] = &[
-    &batch_limit::RULE,
-    &closed_window::RULE,
-    &fallback_outside::RULE,
-    &late_fallback::RULE,
-    &missing_endpoint::RULE,
-    &missing_hook::RULE,
-    &missing_price::RULE,
-    &notify_text::RULE,
-    &promised_receipts::RULE,
-    &rate_limit::RULE,
-    &unconfirmed_replica::RULE,
-    &unfamiliar_ledger::RULE,
-    &whatsapp_route::RULE,
+    &gateway_profile::BATCH_LIMIT,
+    &window::CLOSED_WINDOW,
+    &window::FALLBACK_OUTSIDE,
+    &window::LATE_FALLBACK,
+    &gateway_profile::MISSING_ENDPOINT,
+    &gateway_profile::MISSING_HOOK,
+    &gateway_profile::MISSING_PRICE,
+    &gateway_profile::NOTIFY_TEXT,
+    &gateway_profile::PROMISED_RECEIPTS,
+    &gateway_profile::RATE_LIMIT,
+    &environment::UNCONFIRMED_REPLICA,
+    &environment::UNFAMILIAR_LEDGER,
+    &gateway_profile::WHATSAPP_ROUTE,
 ];
 
 /// Rules about the times of sending.
-static TIMING: &[&Rule] =
-    &[&late_start::RULE, &never_sends::RULE, &schedule_over::RULE, &skipped_occurrences::RULE, &until_near::RULE];
+static TIMING: &[&Rule] = &[
+    &window::LATE_START,
+    &schedule::NEVER_SENDS,
+    &schedule::SCHEDULE_OVER,
+    &schedule::SKIPPED_OCCURRENCES,
+    &window::UNTIL_NEAR,
+];
 
 /// Rules about texts.
 static TEXTS: &[&Rule] = &[
-    &broken_link::RULE,
-    &cell_is_text::RULE,
-    &code_for_all::RULE,
-    &codes_only::RULE,
-    &control_character::RULE,
-    &escaped_line_break::RULE,
-    &example_link::RULE,
-    &filter_argument::RULE,
-    &html_entity::RULE,
-    &html_tag::RULE,
-    &insecure_link::RULE,
-    &long_button::RULE,
-    &loop_over_text::RULE,
-    &lost_letters::RULE,
-    &markdown::RULE,
-    &misread_encoding::RULE,
-    &two_scripts::RULE,
-    &unfinished_text::RULE,
-    &unused_constant::RULE,
-    &url_escape::RULE,
+    &links::BROKEN_LINK,
+    &expressions::CELL_IS_TEXT,
+    &wording::CODE_FOR_ALL,
+    &wording::CODES_ONLY,
+    &damaged_text::CONTROL_CHARACTER,
+    &markup::ESCAPED_LINE_BREAK,
+    &links::EXAMPLE_LINK,
+    &expressions::FILTER_ARGUMENT,
+    &markup::HTML_ENTITY,
+    &markup::HTML_TAG,
+    &links::INSECURE_LINK,
+    &wording::LONG_BUTTON,
+    &cell_values::LOOP_OVER_TEXT,
+    &damaged_text::LOST_LETTERS,
+    &markup::MARKDOWN,
+    &damaged_text::MISREAD_ENCODING,
+    &wording::TWO_SCRIPTS,
+    &wording::UNFINISHED_TEXT,
+    &expressions::UNUSED_CONSTANT,
+    &markup::URL_ESCAPE,
 ];
 
 /// Rules about recipients and their messages.
 static RECIPIENTS: &[&Rule] = &[
-    &cell_in_link::RULE,
-    &changed_row::RULE,
-    &costly_character::RULE,
-    &database_value::RULE,
-    &differing_duplicates::RULE,
-    &duplicate_number::RULE,
-    &empty_cell::RULE,
-    &empty_greeting::RULE,
-    &invalid_row::RULE,
-    &inverted_zone::RULE,
-    &landline::RULE,
-    &leading_apostrophe::RULE,
-    &list_form::RULE,
-    &no_messages::RULE,
-    &no_text_chosen::RULE,
-    &nobody_meant::RULE,
-    &opted_out_rows::RULE,
-    &over_limits::RULE,
-    &placeholder_value::RULE,
-    &row_within::RULE,
-    &same_for_all::RULE,
-    &same_link::RULE,
-    &too_many_invalid::RULE,
-    &unknown_zone::RULE,
-    &unused_column::RULE,
+    &links::CELL_IN_LINK,
+    &recipients::CHANGED_ROW,
+    &wording::COSTLY_CHARACTER,
+    &cell_values::DATABASE_VALUE,
+    &recipients::DIFFERING_DUPLICATES,
+    &recipients::DUPLICATE_NUMBER,
+    &cell_values::EMPTY_CELL,
+    &cell_values::EMPTY_GREETING,
+    &skipped_rows::INVALID_ROW,
+    &list::INVERTED_ZONE,
+    &recipients::LANDLINE,
+    &cell_values::LEADING_APOSTROPHE,
+    &list::LIST_FORM,
+    &skipped_rows::NO_MESSAGES,
+    &skipped_rows::NO_TEXT_CHOSEN,
+    &skipped_rows::NOBODY_MEANT,
+    &recipients::OPTED_OUT_ROWS,
+    &recipients::OVER_LIMITS,
+    &cell_values::PLACEHOLDER_VALUE,
+    &list::ROW_WITHIN,
+    &wording::SAME_FOR_ALL,
+    &links::SAME_LINK,
+    &skipped_rows::TOO_MANY_INVALID,
+    &list::UNKNOWN_ZONE,
+    &list::UNUSED_COLUMN,
 ];
 
 /// Rules about the account at the gateway.
-static ACCOUNT: &[&Rule] = &[&balance_too_low::RULE, &key_refused::RULE, &online_unknown::RULE, &sender_unknown::RULE];
+static ACCOUNT: &[&Rule] = &[
+    &environment::BALANCE_TOO_LOW,
+    &environment::KEY_REFUSED,
+    &environment::ONLINE_UNKNOWN,
+    &environment::SENDER_UNKNOWN,
+];
 
 /// All rules, in groups.
 #[must_use]
@@ -239,18 +166,18 @@ pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
 /// Values of a campaign file that its gateway profile does not allow.
 ///
 /// Defaults are never a finding: they give way to the profile
-/// ([`Delivery::within`](crate::manifest::Delivery::within)).
+/// ([`DeliverySettings::limited_by_profile`](crate::manifest::DeliverySettings::limited_by_profile)).
 #[must_use]
 pub fn check_against_profile(campaign: &Campaign, profile: &Profile) -> Vec<Finding> {
     let rules: [fn(&Campaign, &Profile) -> Option<Finding>; 8] = [
-        batch_limit::check_batch_limit,
-        rate_limit::check_rate_limit,
-        missing_endpoint::check_endpoint,
-        missing_hook::check_webhook_address,
-        missing_price::check_prices,
-        closed_window::check_window,
-        notify_text::check_profile_notices,
-        example_link::check_example_links,
+        gateway_profile::check_batch_limit,
+        gateway_profile::check_rate_limit,
+        gateway_profile::check_endpoint,
+        gateway_profile::check_webhook_address,
+        gateway_profile::check_prices,
+        window::check_window,
+        gateway_profile::check_profile_notices,
+        links::check_example_links,
     ];
     rules.into_iter().filter_map(|judge| judge(campaign, profile)).collect()
 }
@@ -266,12 +193,12 @@ pub fn collect_notes(
     let content = &campaign.brief.content;
     let messages = survey.map_or(0, Survey::count_planned);
     let notes = [
-        late_fallback::check_late_fallback(campaign),
-        fallback_outside::check_fallback_window((campaign, profile), messages, due),
-        profile.and_then(|profile| whatsapp_route::note_whatsapp_route(campaign, profile)),
-        survey.and_then(|survey| same_for_all::check_constant_message(survey, content.kind)),
-        survey.and_then(|survey| same_link::check_constant_link(survey, &campaign.brief)),
-        survey.and_then(|survey| unused_column::check_unused_columns(survey, content.kind)),
+        window::check_late_fallback(campaign),
+        window::check_fallback_window(campaign, profile, messages, due),
+        profile.and_then(|profile| gateway_profile::note_whatsapp_route(campaign, profile)),
+        survey.and_then(|survey| wording::check_constant_message(survey, content.kind)),
+        survey.and_then(|survey| links::check_constant_link(survey, &campaign.brief)),
+        survey.and_then(|survey| list::check_unused_columns(survey, content.kind)),
     ];
     notes.into_iter().flatten().collect()
 }

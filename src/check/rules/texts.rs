@@ -1,33 +1,29 @@
-//! What the texts of a campaign show by themselves, whoever gets them.
+//! Checks of the texts of a campaign, independent of its recipients.
 
 use std::borrow::Cow;
 
-use super::{
-    broken_link, cell_is_text, code_for_all, codes_only, costly_character, damaged_text, empty_greeting,
-    escaped_line_break, filter_argument, html_tag, insecure_link, long_button, markdown, two_scripts, unfinished_text,
-    unused_constant, url_escape,
-};
-use crate::check::prepare::to_finding;
+use super::{cell_values, damaged_text, expressions, links, markup, wording};
+use crate::check::compiled_campaign::to_finding;
 use crate::domain::{MessageContent, NamedTemplate, Stage};
 use crate::finding::Finding;
 use crate::manifest::{Campaign, MessageVariant};
 use crate::message::{LookupTable, TextProblem, find_defined_names};
 
-/// The rules that judge the words of a single text.
+/// The rules about a single text.
 const WORDING_RULES: [fn(&NamedTemplate) -> Vec<TextProblem>; 10] = [
-    two_scripts::check_mixed_alphabets,
-    insecure_link::check_insecure_links,
-    broken_link::check_broken_links,
-    unfinished_text::check_unfinished_text,
+    wording::check_mixed_alphabets,
+    links::check_insecure_links,
+    links::check_broken_links,
+    wording::check_unfinished_text,
     damaged_text::check_damaged_text,
-    html_tag::check_html_tags,
-    url_escape::check_url_escapes,
-    markdown::check_markdown,
-    escaped_line_break::check_escaped_line_breaks,
-    filter_argument::check_filter_arguments,
+    markup::check_html_tags,
+    markup::check_url_escapes,
+    markup::check_markdown,
+    markup::check_escaped_line_breaks,
+    expressions::check_filter_arguments,
 ];
 
-/// What the texts, constants and links of a campaign show, each at its place.
+/// Findings about the texts, constants and links of a campaign, at their places.
 #[must_use]
 pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let brief = &campaign.brief;
@@ -35,12 +31,12 @@ pub fn check_texts(campaign: &Campaign) -> Vec<Finding> {
     let stages = || brief.all_contents().flat_map(|content| &content.stages);
     let constants = brief.constant_names();
     let mut problems: Vec<TextProblem> = texts.iter().flat_map(|text| check_wording(text, &constants)).collect();
-    let of_stages = [codes_only::check_code_text, code_for_all::check_constant_code, long_button::check_long_buttons];
+    let of_stages = [wording::check_code_text, wording::check_constant_code, wording::check_long_buttons];
     problems.extend(stages().flat_map(|stage| of_stages.into_iter().flat_map(move |judge| judge(stage))));
-    // The words of a missing text are unknown.
+    // The wording of a missing text is unknown.
     let problems = problems.into_iter().filter(|problem| !NamedTemplate::is_stand_in(&problem.text));
     let mut findings: Vec<Finding> = problems.map(|problem| to_finding(problem, Some(&campaign.places))).collect();
-    findings.extend(unused_constant::check_unused_constants(campaign));
+    findings.extend(expressions::check_unused_constants(campaign));
     findings
 }
 
@@ -67,7 +63,7 @@ pub(super) fn collect_texts(campaign: &Campaign) -> Vec<NamedTemplate> {
     texts
 }
 
-/// What texts show that others include, by name and source.
+/// Findings about included texts, given by name and source.
 #[must_use]
 pub fn check_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec<Finding> {
     let texts = includes
@@ -79,7 +75,7 @@ pub fn check_includes(includes: &[(String, String)], campaign: &Campaign) -> Vec
     problems.map(|problem| to_finding(problem, Some(&campaign.places))).collect()
 }
 
-/// What the texts of one message show that is sent as it stands.
+/// Findings about the texts of a single, complete message.
 #[must_use]
 pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -87,18 +83,18 @@ pub fn check_message(content: &MessageContent<Cow<'_, str>>) -> Vec<Finding> {
         for (field, text) in stage.texts() {
             let said = NamedTemplate { name: field.key.to_owned(), source: text.to_string() };
             findings.extend(WORDING_RULES.into_iter().flat_map(|judge| judge(&said)).map(finding_without_place));
-            if field.key == "message" && empty_greeting::has_empty_greeting(text) {
-                findings.push(empty_greeting::report_message());
+            if field.key == "message" && cell_values::has_empty_greeting(text) {
+                findings.push(cell_values::report_empty_greeting_in_message());
             }
         }
-        findings.extend(stage.billed_text().and_then(|text| costly_character::check_message(text)));
+        findings.extend(stage.billed_text().and_then(|text| wording::check_costly_characters_in_message(text)));
     }
     let texts = content.map_texts(|text| NamedTemplate { name: String::new(), source: text.to_string() });
-    findings.extend(texts.stages.iter().flat_map(long_button::check_long_buttons).map(finding_without_place));
+    findings.extend(texts.stages.iter().flat_map(wording::check_long_buttons).map(finding_without_place));
     findings
 }
 
-/// A problem of a text that stands in no file.
+/// A finding about a text that is not in a file.
 fn finding_without_place(problem: TextProblem) -> Finding {
     let finding = Finding::new(problem.rule, problem.message);
     match problem.help {
@@ -110,7 +106,6 @@ fn finding_without_place(problem: TextProblem) -> Finding {
 fn check_wording(text: &NamedTemplate, constants: &[&str]) -> Vec<TextProblem> {
     let mut problems: Vec<TextProblem> = WORDING_RULES.into_iter().flat_map(|judge| judge(text)).collect();
     let defined = find_defined_names(&text.source).collect();
-    problems
-        .extend(cell_is_text::check_comparisons(text, |name| cell_is_text::may_be_column(&defined, constants, name)));
+    problems.extend(expressions::check_comparisons(text, |name| expressions::may_be_column(&defined, constants, name)));
     problems
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 
-use super::check::FetchOption;
+use super::campaign::FetchOption;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum GatewayCommand {

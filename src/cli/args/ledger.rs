@@ -1,10 +1,13 @@
 //! The arguments of the commands about the ledger.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Subcommand;
 
-use super::LedgerUrl;
+use crate::ledger::PostgresAddress;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LedgerCommand {
@@ -38,4 +41,34 @@ pub(in crate::cli) enum LedgerCommand {
     ///
     /// Install this version on all machines first: after the upgrade, the database refuses earlier versions.
     Upgrade,
+}
+
+/// The URL of a shared ledger as it was typed. It is parsed where it is used, so that no parser of arguments repeats it.
+#[derive(Clone)]
+pub(in crate::cli) struct LedgerUrl(String);
+
+impl LedgerUrl {
+    /// The URL without its password, for commands that are suggested. `None` if it is not a URL.
+    pub(in crate::cli) fn without_password(&self) -> Option<String> {
+        Some(PostgresAddress::parse(self.url()?).ok()?.url_without_password().to_owned())
+    }
+
+    /// The URL. `None` if the variable is empty.
+    pub(in crate::cli) fn url(&self) -> Option<&str> {
+        Some(self.0.as_str()).filter(|url| !url.is_empty())
+    }
+}
+
+impl FromStr for LedgerUrl {
+    type Err = Infallible;
+
+    fn from_str(url: &str) -> Result<Self, Infallible> {
+        Ok(Self(url.to_owned()))
+    }
+}
+
+impl fmt::Debug for LedgerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LedgerUrl")
+    }
 }

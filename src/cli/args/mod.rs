@@ -1,58 +1,39 @@
-//! The arguments of every command.
+//! The command-line arguments: global options and the list of commands. The options of each command family are in a file.
 
-mod about_run;
-mod check;
-mod connector;
-mod examples;
+mod automation;
+mod campaign;
 mod gateway;
-mod groups;
-mod guesses;
-mod init;
+mod help;
 mod ledger;
-mod ledger_url;
-mod outcome;
-mod page;
-mod people;
-mod plan;
-mod report;
+mod recipients;
 mod results;
-mod run;
-mod sandbox;
-mod schedule;
-mod selection;
-mod serve;
-mod suppress;
-mod worker;
-
-pub(super) use about_run::{DecisionArg, ResolveArgs, RetryArgs};
-pub(super) use check::{CheckArgs, ExplainArgs, Format, PreviewArgs, PreviewedRows};
-pub(super) use connector::ConnectorArgs;
-pub(super) use examples::{build_command, build_command_without_environment};
-pub(super) use gateway::{
-    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
-    ViberTemplatesCommand,
-};
-pub(super) use guesses::suggest_command;
-pub(super) use init::InitArgs;
-pub(super) use ledger::LedgerCommand;
-pub(super) use ledger_url::LedgerUrl;
-pub(super) use outcome::OutcomeArgs;
-pub(super) use people::{FindArgs, ForgetArgs, PurgeArgs};
-pub(super) use plan::{ApproveArgs, PlanArgs};
-pub(super) use report::ReportArgs;
-pub(super) use results::{ReconcileArgs, RepliesArgs, ResultsArgs, ShowArgs, StatusArgs, StopArgs};
-pub(super) use run::RunArgs;
-pub(super) use sandbox::SandboxArgs;
-pub(super) use schedule::{NextArgs, ScheduleAddArgs, ScheduleCommand};
-pub(super) use selection::{SelectionArgs, parse_phone};
-pub(super) use serve::{LinkArgs, ServeArgs, ServeCommand};
-pub(super) use suppress::{ImportArgs, NumberArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs};
-pub(super) use worker::WorkerArgs;
+mod sending;
+mod suggestions;
 
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(super) use automation::{
+    ConnectorArgs, LinkArgs, NextArgs, ScheduleAddArgs, ScheduleCommand, ServeArgs, ServeCommand, WorkerArgs,
+};
+pub(super) use campaign::{CheckArgs, ExplainArgs, Format, InitArgs, PreviewArgs, PreviewedRows, SandboxArgs};
+pub(super) use gateway::{
+    AddArgs, GatewayCommand, GatewayOption, HookArgs, MessageArgs, SingleArgs, SmsTemplatesCommand, TestArgs, TextArgs,
+    ViberTemplatesCommand,
+};
+pub(super) use help::{build_command, build_command_without_environment};
+pub(super) use ledger::{LedgerCommand, LedgerUrl};
+pub(super) use recipients::{
+    FindArgs, ForgetArgs, ImportArgs, NumberArgs, PurgeArgs, RemoveArgs, SuppressCommand, SuppressListArgs, TermsArgs,
+};
+pub(super) use results::{
+    OutcomeArgs, ReconcileArgs, RepliesArgs, ReportArgs, ResultsArgs, SelectionArgs, ShowArgs, StatusArgs, StopArgs,
+    parse_phone,
+};
+pub(super) use sending::{ApproveArgs, DecisionArg, PlanArgs, ResolveArgs, RetryArgs, RunArgs};
+pub(super) use suggestions::{hide_environment_options, remove_risky_advice, suggest_command};
 
 /// The colours of help and usage errors.
 const STYLES: Styles = Styles::styled()
@@ -188,7 +169,7 @@ pub(super) enum ColorChoice {
     Never,
 }
 
-/// The commands. Their groups are in `groups.rs`, and their examples in `examples.rs`.
+/// The commands. Their groups and examples are in `help.rs`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Create a campaign file, templates and a list to start from

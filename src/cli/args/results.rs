@@ -1,10 +1,19 @@
-//! The arguments of the commands that follow a run up: `results`, `show`, `replies`, `status`.
+//! The arguments of the commands that follow up a run, such as `status` and `results`, and of the pages that commands write.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
+use jiff::SignedDuration;
+use secrecy::{ExposeSecret as _, SecretString};
 
-use super::SelectionArgs;
+use super::sending::parse_validity;
+use crate::audience::parse_phone_number;
+use crate::cli::exit::CommandFailure;
+use crate::domain::{Channel, Phone, Region, RowSet};
+use crate::ledger::RowState;
+use crate::report::RowSelection;
+use crate::web::words::PageLanguage;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StatusArgs {
@@ -79,4 +88,207 @@ pub(in crate::cli) struct StopArgs {
     /// Cancel without asking
     #[arg(short, long, requires = "for_good")]
     pub(in crate::cli) yes: bool,
+}
+
+/// The heading of the selection options.
+const SELECTION_HEADING: &str = "Selection";
+
+/// Which messages a command is about. All selectors must match; without any, all messages do.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SelectionArgs {
+    /// Select these rows, such as 2-51,60; the header is row 1
+    #[arg(long, visible_alias = "row", value_name = "ROWS", help_heading = SELECTION_HEADING)]
+    pub(in crate::cli) rows: Option<RowSet>,
+    /// Select messages to this number
+    ///
+    /// Use the international format, or the national format of the campaign's `region`.
+    #[arg(long, value_name = "PHONE", help_heading = SELECTION_HEADING)]
+    pub(in crate::cli) to: Option<SecretString>,
+    /// Select messages in these states, such as rejected,in_doubt
+    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = state_parser(), help_heading = SELECTION_HEADING)]
+    pub(in crate::cli) state: Vec<RowState>,
+    /// Select messages whose error contains this text; can be repeated
+    ///
+    /// The search ignores case. If a message has no error, its gateway status is searched instead.
+    #[arg(long, value_name = "TEXT", help_heading = SELECTION_HEADING)]
+    pub(in crate::cli) error: Vec<String>,
+    /// Select messages on these channels, such as viber,sms
+    ///
+    /// A message belongs to the channel that delivered it, otherwise to the last channel that the gateway reported.
+    #[arg(long, value_name = "CHANNEL", value_delimiter = ',', value_parser = channel_parser(), help_heading = SELECTION_HEADING)]
+    pub(in crate::cli) channel: Vec<Channel>,
+}
+
+impl SelectionArgs {
+    /// Whether no selector was typed.
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        let Self { rows, to, state, error, channel } = self;
+        rows.is_none() && to.is_none() && state.is_empty() && error.is_empty() && channel.is_empty()
+    }
+
+    /// Whether a single row or number is selected, without any other condition.
+    pub(in crate::cli) fn names_one_message(&self) -> bool {
+        let Self { rows, to, state, error, channel } = self;
+        let single = match (rows, to) {
+            (Some(rows), None) => rows.single_row().is_some(),
+            (rows, to) => rows.is_none() && to.is_some(),
+        };
+        single && state.is_empty() && error.is_empty() && channel.is_empty()
+    }
+
+    /// The selection, with the number read as a list of this region would be.
+    ///
+    /// # Errors
+    /// When `--to` is not a phone number, or no row can match all selectors.
+    pub(in crate::cli) fn row_selection(&self, region: Option<Region>) -> Result<RowSelection, CommandFailure> {
+        self.refuse_contradiction()?;
+        let phone = self.to.as_ref().map(|typed| parse_phone(typed, region)).transpose()?;
+        Ok(RowSelection { phone, ..self.rows_without_number() })
+    }
+
+    /// Refuses selectors that exclude each other: rows without a message have neither a channel nor an error.
+    ///
+    /// # Errors
+    /// When no row can match all selectors.
+    pub(in crate::cli) fn refuse_contradiction(&self) -> Result<(), CommandFailure> {
+        let unsent = |state: &RowState| matches!(state, RowState::Planned | RowState::Invalid);
+        let selector = match (self.channel.is_empty(), self.error.is_empty()) {
+            (false, _) => "--channel",
+            (_, false) => "--error",
+            _ => return Ok(()),
+        };
+        if self.state.is_empty() || !self.state.iter().all(unsent) {
+            return Ok(());
+        }
+        let states: Vec<&str> = self.state.iter().map(|state| state.name()).collect();
+        let message = format!("`{selector}` cannot be used with `--state {}`", states.join(","));
+        Err(CommandFailure::invalid(message)
+            .with_help(format!("no messages have been sent for rows in this state; remove `{selector}` or `--state`")))
+    }
+
+    /// The selection without the number, for a command that looks for the number itself.
+    pub(in crate::cli) fn rows_without_number(&self) -> RowSelection {
+        let Self { rows, to: _, state, error, channel } = self;
+        let (states, errors, channels) = (state.clone(), error.clone(), channel.clone());
+        RowSelection { rows: rows.clone(), phone: None, states, errors, channels }
+    }
+}
+
+/// Parses the number of `--to`: national in the region of the list, or international without its plus sign.
+///
+/// # Errors
+/// If it is not a phone number.
+pub(in crate::cli) fn parse_phone(typed: &SecretString, region: Option<Region>) -> Result<Phone, CommandFailure> {
+    let typed = typed.expose_secret();
+    let international = || parse_phone_number(&format!("+{}", typed.trim_start_matches('+')), None);
+    parse_phone_number(typed, region).or_else(|_| international()).map_err(|problem| {
+        CommandFailure::invalid(format!("`--to` is not a valid phone number: {problem}"))
+            .with_help("write the number with its country code, for example +380501234567")
+    })
+}
+
+/// The names of the states, which shells complete.
+fn state_parser() -> impl TypedValueParser<Value = RowState> {
+    PossibleValuesParser::new(RowState::ALL.map(RowState::name))
+        .try_map(|name| RowState::from_name(&name).ok_or("unknown state"))
+}
+
+/// The names of the channels, which shells complete.
+fn channel_parser() -> impl TypedValueParser<Value = Channel> {
+    PossibleValuesParser::new(Channel::ALL.map(Channel::name))
+        .try_map(|name| Channel::ALL.into_iter().find(|channel| channel.name() == name).ok_or("unknown channel"))
+}
+
+/// The heading of the page options.
+pub(in crate::cli) const PAGE: &str = "HTML page";
+/// The identifier of the option that names the file of a page.
+pub(in crate::cli) const PAGE_FILE: &str = "page_file";
+
+/// How a page is written.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PageArgs {
+    /// Open the page in a browser
+    #[arg(long, help_heading = PAGE)]
+    pub(in crate::cli) open: bool,
+    /// Show full phone numbers instead of only their last digits
+    #[arg(long, help_heading = PAGE)]
+    pub(in crate::cli) unmasked: bool,
+    /// Language of the page [default: the system's language if available, otherwise en]
+    #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE)]
+    pub(in crate::cli) lang: Option<LanguageName>,
+}
+
+/// Makes page options require the option that names the file, except for `report`.
+pub(super) fn with_page_options(command: Command) -> Command {
+    let require_file = |option: Arg| {
+        let is_of_page = ["open", "unmasked", "lang"].contains(&option.get_id().as_str());
+        if is_of_page { option.requires(PAGE_FILE) } else { option }
+    };
+    // Commands and options keep their order in the help.
+    command.mut_subcommands(|below| {
+        let needs_file = ["preview", "plan"].contains(&below.get_name());
+        if needs_file { below.mut_args(require_file) } else { below }
+    })
+}
+
+/// A language, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LanguageName {
+    /// English
+    En,
+    /// Ukrainian
+    Uk,
+}
+
+impl PageArgs {
+    /// The language of the page: the one that was typed, else that of the system.
+    pub(in crate::cli) fn page_language(&self) -> PageLanguage {
+        match self.lang {
+            Some(LanguageName::En) => PageLanguage::English,
+            Some(LanguageName::Uk) => PageLanguage::Ukrainian,
+            None => {
+                // As in POSIX, the first non-empty variable decides.
+                let said = |name: &&str| std::env::var(name).is_ok_and(|locale| !locale.is_empty());
+                let name = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().find(said);
+                name.and_then(|name| std::env::var(name).ok())
+                    .map(|locale| PageLanguage::from_locale(&locale))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ReportArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(in crate::cli) run: String,
+    /// Write the page to this file [default: NAME.report.html next to the results]
+    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
+    pub(in crate::cli) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) page: PageArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct OutcomeArgs {
+    /// A run such as autumn-sale@3, or a campaign's name or file
+    pub(in crate::cli) run: String,
+    /// CSV file or workbook of purchases or other actions, with phone numbers and times
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+    /// Column with the time of each purchase or action
+    #[arg(long, value_name = "COLUMN")]
+    pub(in crate::cli) at: String,
+    /// Count actions within this time after the message
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = parse_validity)]
+    pub(in crate::cli) within: SignedDuration,
+    /// Column with the amount of each purchase
+    #[arg(long, value_name = "COLUMN")]
+    pub(in crate::cli) amount: Option<String>,
+    /// Column with the phone numbers [default: detected from its cells]
+    #[arg(long, value_name = "COLUMN")]
+    pub(in crate::cli) phone: Option<String>,
+    /// Country of national numbers, such as UA [default: the campaign's `region`]
+    #[arg(long, value_name = "COUNTRY")]
+    pub(in crate::cli) region: Option<String>,
 }

@@ -6,23 +6,22 @@ use std::path::{Path, PathBuf, absolute};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::live_campaign::{self, LiveCampaign};
 use crate::cli::args::AddArgs;
 use crate::cli::context::Context;
 use crate::cli::exit;
-use crate::cli::failure::CommandFailure;
+use crate::cli::exit::CommandFailure;
 use crate::cli::output::Output;
 use crate::cli::question::read_typed_line;
 use crate::cli::suggested::{shell_path, with_gateway};
 use crate::cli::text::{Span, StyledLine, StyledText, caution, copyable, plain, strong};
-use crate::draft::{KeyFile, ProfileDraft};
+use crate::draft::{GatewayLine, KeyFile, ProfileDraft, find_campaigns};
 use crate::gateway::{Balance, FailureCause, InquiryFailure, SenderName};
 use crate::manifest::{EndpointUrl, NewProfile, Rate, SecretSource, is_slug};
 use crate::runs::{Error, NewAccount, add_gateway, run_blocking};
 
 /// The default rate: slow, and within the limit of any account.
 const DEFAULT_RATE: &str = "10/s";
-/// The most bytes of a key.
+/// The maximum length of a key.
 const MAX_KEY_BYTES: u64 = 4096;
 
 pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, CommandFailure> {
@@ -52,7 +51,7 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
                 }
                 break account;
             }
-            // The other answers stay. The file of the wrong key is removed.
+            // The operator's other answers are kept. The file with the refused key is removed.
             Err(Error::Unanswered { failure, .. })
                 if failure.cause == FailureCause::KeyRefused && new_key.is_some() && questions.can_ask =>
             {
@@ -61,12 +60,12 @@ pub(super) async fn add_profile(context: &Context, args: AddArgs) -> Result<u8, 
             Err(error) => return Err(explain_refusal(context, error)),
         }
     };
-    let campaign = live_campaign::offer_live_campaign(context, args.campaign.as_deref(), &new.name).await?;
-    report_profile(context, (&new, &place), &key, account, campaign);
+    let campaign = offer_live_campaign(context, args.campaign.as_deref(), &new.name).await?;
+    report_profile(context, &new, &place, &key, account, campaign);
     Ok(exit::SUCCESS)
 }
 
-/// Why nothing was written, and what to do if the gateway refused.
+/// Explains why nothing was written, with the remedy if the gateway refused the key.
 fn explain_refusal(context: &Context, error: Error) -> CommandFailure {
     const OFFLINE: &str = "or add the profile without testing the key: `--offline`";
     let mut refused = context.output.explain_error(&error);
@@ -99,7 +98,7 @@ fn refuse_name(context: &Context, name: &str, place: &Path) -> Result<(), Comman
     Ok(())
 }
 
-/// Where the key of the new profile is.
+/// The location of the key of the new profile.
 struct KeyLocation {
     /// The source in the profile.
     source: SecretSource,
@@ -123,7 +122,7 @@ impl KeyLocation {
         Ok(Self { source: written, new_file: Some(path).filter(|path| !path.exists()) })
     }
 
-    /// Where the key is, in words.
+    /// Describes the location.
     fn describe(&self) -> String {
         match (&self.source, &self.new_file) {
             (SecretSource::Env(name), _) => format!("read from ${name} each time"),
@@ -133,7 +132,7 @@ impl KeyLocation {
     }
 }
 
-/// Questions to the person at the terminal. An option is an answer.
+/// Prompts for the settings of a profile. Each option replaces a prompt.
 struct GatewayQuestions<'o> {
     output: &'o Output,
     can_ask: bool,
@@ -142,14 +141,14 @@ struct GatewayQuestions<'o> {
 impl GatewayQuestions<'_> {
     async fn ask_base_url(&self, given: Option<String>) -> Result<EndpointUrl, CommandFailure> {
         let question = "URL of the gateway, such as https://gateway.example: ";
-        self.ask_until_valid(("--base-url URL", given), question, parse_address).await
+        self.ask_until_valid("--base-url URL", given, question, parse_address).await
     }
 
     async fn ask_async_url(&self, given: Option<String>) -> Result<Option<EndpointUrl>, CommandFailure> {
         let question = "Sync: campaign waits for the result of each request. Async: the gateway queues the messages; this mode needs a \
                         second URL from your provider.\nURL for async mode, or press Enter for sync mode: ";
         let given = given.or_else(|| (!self.can_ask).then(String::new));
-        self.ask_until_valid(("--async-url URL", given), question, |text| {
+        self.ask_until_valid("--async-url URL", given, question, |text| {
             Some(text).filter(|text| !text.is_empty()).map(parse_address).transpose()
         })
         .await
@@ -169,10 +168,10 @@ impl GatewayQuestions<'_> {
             Ok(_) => Ok(text.to_owned()),
             Err(_) => Err(format!("`{text}` is not a valid rate; use a value such as `10/s` or `600/min`")),
         };
-        self.ask_until_valid(("--rate 10/s", given), &question, rate).await.map(Some)
+        self.ask_until_valid("--rate 10/s", given, &question, rate).await.map(Some)
     }
 
-    /// The key: typed without an echo, or the first line of standard input.
+    /// Reads the key: typed without an echo, or the first line of standard input.
     async fn read_key(&self) -> Result<SecretString, CommandFailure> {
         let can_ask = self.can_ask;
         let read = run_blocking(move || match can_ask {
@@ -199,10 +198,11 @@ impl GatewayQuestions<'_> {
         Ok(key)
     }
 
-    /// The value of the option, or the first valid answer.
+    /// Asks until an answer is valid, unless the option is set.
     async fn ask_until_valid<T>(
         &self,
-        (option, given): (&str, Option<String>),
+        option: &str,
+        given: Option<String>,
         question: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, CommandFailure> {
@@ -238,7 +238,8 @@ fn parse_address(text: &str) -> Result<EndpointUrl, String> {
 /// Reports the account, the files and the next commands.
 fn report_profile(
     context: &Context,
-    (new, place): (&NewProfile, &Path),
+    new: &NewProfile,
+    place: &Path,
     key: &KeyLocation,
     account: Option<NewAccount>,
     campaign: Option<LiveCampaign>,
@@ -305,4 +306,46 @@ fn sender_span(senders: &Result<Vec<SenderName>, InquiryFailure>) -> Span {
         }
         Err(unanswered) => caution(format!("unknown ({})", unanswered.reason)),
     }
+}
+
+/// The campaign that the suggested commands name.
+pub(super) struct LiveCampaign {
+    pub(super) file: PathBuf,
+    /// Whether the file names the new profile, so that the suggested commands do not have to.
+    pub(super) names_gateway: bool,
+}
+
+/// Offers to write `gateway: NAME` into the campaign of `--for`, otherwise into the only campaign of the current folder.
+///
+/// Without a terminal, this uses `--for` and asks no question.
+async fn offer_live_campaign(
+    context: &Context,
+    given: Option<&Path>,
+    gateway: &str,
+) -> Result<Option<LiveCampaign>, CommandFailure> {
+    let can_ask = context.output.can_ask();
+    let Some(campaign) = given.map(Path::to_owned).or_else(|| only_campaign().filter(|_| can_ask)) else {
+        return Ok(None);
+    };
+    let mut names_gateway = false;
+    if let Some(line) = GatewayLine::prepare(&campaign, gateway).filter(|_| can_ask) {
+        let (name, run) = (shell_path(&campaign), context.output.command(format!("run {}", shell_path(&campaign))));
+        context.output.print_lines(StyledLine::from_prose(&format!(
+            "Use {gateway} for {name}? This adds the line `gateway: {gateway}` to the file. `{run}` then sends live \
+             messages once you confirm how many."
+        )));
+        let prompt = "Type yes to add the line, or press Enter to leave the file as it is: ";
+        if read_typed_line(prompt.to_owned()).await?.trim() == "yes" {
+            line.write()?;
+            names_gateway = true;
+        }
+    }
+    Ok(Some(LiveCampaign { file: campaign, names_gateway }))
+}
+
+/// The campaign of the current folder, if there is exactly one.
+fn only_campaign() -> Option<PathBuf> {
+    let mut campaigns = find_campaigns(Path::new("."));
+    let campaign = campaigns.pop().filter(|_| campaigns.is_empty())?;
+    Some(campaign.strip_prefix(".").map_or_else(|_| campaign.clone(), Path::to_owned))
 }

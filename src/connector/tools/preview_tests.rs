@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use super::ReadyTool;
 use super::*;
-use crate::connector::tool::ReadyTool;
 use crate::domain::{MessageId, Operation, OperationKind, Phone, WirePlace};
 use crate::gateway::encode_operation;
 
@@ -30,7 +30,7 @@ fn optional_argument<S: Strategy<Value = Value>>(
     prop::option::of(value.prop_map(move |value| (name, value)))
 }
 
-/// Arguments of a tool that are complete, with some that may be left out.
+/// Complete arguments of a tool, some of which are optional.
 fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     let text = prop_oneof!["[ -~я\n]{1,40}", any::<String>()].prop_map(Value::from);
     let address = prop::sample::select(vec!["https://shop.example", "https://cdn.example/a.png", "ftp://a"]);
@@ -73,7 +73,7 @@ fn tool_calls() -> impl Strategy<Value = (usize, Value)> {
     })
 }
 
-/// What an operation carries of its channel number `index`, by the names of the sending tools; with the properties that it takes.
+/// The content of an operation for its channel number `index`, by argument names, and the properties that it uses.
 fn carried_arguments(
     operation: &Value,
     (index, channel): (usize, Channel),
@@ -133,7 +133,7 @@ proptest! {
         }
         let members = operation.as_object().expect("an object");
         prop_assert!(members.keys().all(|name| known.contains(name)), "{}", operation);
-        // Every argument is shown, but for those that are about the call.
+        // Every argument is shown, except for those about the call itself.
         for (name, value) in &arguments {
             let is_shown = channels.iter().any(|channel| channel.name() == name) || shown.get(name) == Some(value);
             let of_sms = name.starts_with("sms_");

@@ -1,10 +1,10 @@
-//! The simulated ledger answers as the real one does: the same calls to both, and the same told by both.
+//! Agreement of the simulated ledger with the real one: both get the same calls and must return the same.
 
 use jiff::Timestamp;
 
-use super::chance::SimulationRandom;
-use super::disk::to_timestamp;
 use super::judge::row_phone;
+use super::plan::SimulationRandom;
+use super::process::to_timestamp;
 use crate::domain::{Chain, Endpoint, GatewayMessageId, OperationKind, OperationOutcome, Phone, Row};
 use crate::ledger::memory::LedgerContents;
 use crate::ledger::{
@@ -13,7 +13,7 @@ use crate::ledger::{
     SqliteLedger, SuppressionList as _, SuppressionPolicy,
 };
 
-/// The time of both ledgers: it stands still, so that the waits are the same.
+/// The fixed time of both ledgers, so that waits are equal.
 const FIXED_NOW: i64 = 1_800_000_000_000_000;
 /// Calls per ledger, and ledgers.
 const CALLS: usize = 60;
@@ -87,13 +87,13 @@ fn any_intent(chance: &mut SimulationRandom, lease: Lease) -> Intent {
     }
 }
 
-/// Both ledgers and what they were told so far.
+/// Both ledgers and the calls so far.
 struct LedgerPair {
     real: SqliteLedger,
     model: LedgerContents,
     run: RunId,
     envelopes: u32,
-    /// The takings of the run, by the epoch that each drew.
+    /// The leases of the run in both ledgers.
     leases: Vec<(Lease, Lease)>,
 }
 
@@ -107,7 +107,7 @@ impl LedgerPair {
         self.leases.push((real.lease, model.lease));
     }
 
-    /// Begins an envelope in both; one that was refused takes no number.
+    /// Begins an envelope in both. A refused one takes no number.
     async fn begin_both(&mut self, chance: &mut SimulationRandom, leases: (Lease, Lease)) {
         let real = any_intent(chance, leases.0);
         let model = Intent { lease: leases.1, ..real.clone() };
@@ -119,7 +119,7 @@ impl LedgerPair {
         }
     }
 
-    /// One call to both, by whoever has the run or had it before; what both tell has to be the same.
+    /// Makes one call to both, by a current or former owner. Both must return the same.
     async fn call_both(&mut self, chance: &mut SimulationRandom) {
         let leases = self.leases[self.leases.len().saturating_sub(1 + chance.below(2) as usize)];
         match chance.below(9) {
@@ -172,7 +172,7 @@ impl LedgerPair {
         }
     }
 
-    /// An order to send again, and what both know after everything.
+    /// Orders a retry, and compares everything that both know.
     async fn compare_both(mut self, chance: &mut SimulationRandom) {
         self.claim_both().await;
         let (real, model) = self.leases[self.leases.len() - 1];
@@ -219,7 +219,7 @@ async fn simulated_ledger_agrees_with_the_real_one() {
         model.open_run(FIXED_NOW, run, None).unwrap();
         let mut pair = LedgerPair { real, model, run, envelopes: 0, leases: Vec::new() };
         pair.claim_both().await;
-        // An order to send again needs an envelope to be about.
+        // A retry order needs an envelope.
         pair.begin_both(&mut chance, pair.leases[0]).await;
         for _ in 0..CALLS {
             pair.call_both(&mut chance).await;

@@ -1,17 +1,16 @@
-//! What is asked about rows in doubt, and what the campaign's rule and a person decide about them.
+//! Decisions about rows in doubt: questions to the platform, the campaign's rule, and a person.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::chance::SimulationRandom;
+use super::judge::Sighting;
 use super::ledger::ProcessLedger;
-use super::life::wall_now;
-use super::line::SimulatedGateway;
-use super::mistake::Mistake;
-use super::plan::FinalDecision;
-use super::sighting::Sighting;
-use super::story::{SimulatedWorld, load_run};
+use super::mistakes::Mistake;
+use super::plan::{FinalDecision, SimulationRandom};
+use super::platform::SimulatedGateway;
+use super::process::wall_now;
+use super::world::{SimulatedWorld, load_run};
 use crate::delivery::{
     ChainLifetimes, ConfirmedFate, MessageInDoubt, MessagesInDoubt, PendingMessage, Reconciler, Snapshot, StatusPoller,
 };
@@ -58,12 +57,12 @@ impl SimulatedWorld {
         }
     }
 
-    /// What a person decides in the end about rows in doubt and rows that were refused.
+    /// A person's final decision about rows in doubt and rejected rows.
     pub(super) async fn decide_at_end(&self) {
         self.decide_on(self.plan.decision, self.plan.retry_rejected).await;
     }
 
-    /// A message that was in doubt, sent again and refused is in doubt still; a person leaves it at that.
+    /// A message in doubt that was resent and rejected is still in doubt. A person accepts that.
     pub(super) async fn accept_doubt(&self) {
         self.decide_on(FinalDecision::NotSent, false).await;
     }
@@ -112,7 +111,7 @@ impl SimulatedWorld {
 }
 
 impl SimulatedWorld {
-    /// Those of the refused messages that the platform confirms to have failed; what has one channel needs no confirmation.
+    /// The rejected messages whose failure the platform confirms. A message with one channel needs no confirmation.
     async fn confirm_failures(
         &self,
         run: &Run,

@@ -1,13 +1,15 @@
-//! The judge: compares what the platform really did with what the ledger says, and what was shown with what was kept.
+//! The judge of the simulation: compares what the platform did with the ledger, and what was shown with what was
+//! stored.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::disk::SimulatedDisk;
-use super::life::{ProcessLife, elapsed};
-use super::plan::WorldPlan;
+use super::plan::{StatusOracle, WorldFault, WorldPlan};
 use super::platform::{ArrivedOperation, TakenMessage};
+use super::process::{ProcessLife, SimulatedDisk, elapsed};
+use super::world::SimulatedWorld;
 use crate::delivery::Snapshot;
 use crate::domain::{GatewayMessageId, MessageId, OperationOutcome, Phone, Row};
 use crate::gateway::{Envelope, GatewayReply};
@@ -17,50 +19,50 @@ use crate::ledger::{NumberSet, OPTED_OUT, RowSpan, RowState, StateCounts};
 /// A promise that was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Breach {
-    /// A row has no end, or is not sent although nobody decided so.
+    /// A row has no final state, or is not sent although nobody decided so.
     Lost,
-    /// A recipient got a message more often than a person accepted.
+    /// A recipient got more messages than a person accepted.
     Duplicated,
-    /// The ledger says that the gateway took a message, and it did not.
+    /// The ledger says that the gateway accepted a message, but it did not.
     FalselyAccepted,
-    /// The ledger says that a message was not sent, and it was.
+    /// The ledger says that a message was not sent, but it was.
     FalselyNotSent,
-    /// Something went out that belongs to no row.
+    /// A message was sent that belongs to no row.
     Unexpected,
-    /// An answer was kept for another row than the one it was about.
+    /// An answer was stored for the wrong row.
     Misattributed,
-    /// Something went out without an intent on the disk.
+    /// A message was sent without an intent on the disk.
     WithoutIntent,
-    /// Something went out after another process had the run, and had it fall into doubt.
+    /// A message was sent after another process took the run and marked it as in doubt.
     AfterRunWasLost,
-    /// Something went out of a run that several send, and was not of one share of the process that sent it.
+    /// A worker sent rows of a shared run outside its shards.
     NotOfItsShare,
-    /// An identifier went out for another recipient than before.
+    /// An identifier was reused for another recipient.
     ForeignId,
-    /// More went out than the pace allows.
+    /// More was sent than the rate limit allows.
     Pace,
     /// Something was shown before it was on the disk.
     ShownEarly,
-    /// Somebody who has a message, or may have one, would get one of the next run.
+    /// The next run would send to a recipient who has, or may have, a message.
     Unguarded,
-    /// Somebody got a message whose intent came after the opt-out.
+    /// A message was sent although its intent came after the opt-out.
     SentAfterOptOut,
     /// A receipt that was acknowledged is not on the disk.
     ReceiptLost,
-    /// A message went back to where it was before.
+    /// The status of a message went backwards.
     WentBack,
-    /// Something was asked about a row that a receipt had proven.
+    /// A row was asked about although a receipt had proven it.
     AskedAlthoughProven,
-    /// A row was sent again although a receipt had told that it arrived.
+    /// A row was resent although a receipt had reported its arrival.
     SentAlthoughProven,
-    /// Something took longer than it may.
+    /// A process took too long.
     Unbounded,
-    /// Several processes sent before the gateway had taken a message; or a start of which nothing was taken went on otherwise than by single messages after its first were rejected, or after
-    /// four of them were with one text.
+    /// Several workers sent before the gateway had accepted a message; or an unproven start did not continue with
+    /// single messages after its first were rejected, or continued after four with one text.
     Canary,
 }
 
-/// The promises that were broken, how often, and how the first time.
+/// Broken promises, with their number and the first case.
 pub(super) type Breaches = BTreeMap<Breach, (u64, String)>;
 
 /// The bytes of an envelope that reached the platform.
@@ -76,14 +78,14 @@ struct JudgeNotes {
     findings: Breaches,
     arrivals: Vec<ArrivedEnvelope>,
     attempts: HashMap<Row, u32>,
-    /// How many intents there were of a row when its recipient opted out.
+    /// The number of intents of a row when its recipient opted out.
     opted_out: HashMap<Row, u32>,
     phones: HashMap<u64, u64>,
-    /// How many messages a person accepted for a row besides the first.
+    /// Additional messages per row that a person accepted.
     accepted: HashMap<Row, u64>,
-    /// Rows that count as what a person decided, whatever happened.
+    /// Rows whose state a person decided.
     decided: HashSet<Row>,
-    /// The texts with which the first messages of starts were rejected that have to stop after four of one text.
+    /// The rejection texts of first messages, for starts that must stop after four with one text.
     canaries: HashMap<usize, Vec<String>>,
 }
 
@@ -95,7 +97,7 @@ pub(super) fn row_phone(row: Row) -> u64 {
     380_501_000_000 + u64::from(row.get())
 }
 
-/// Whether the gateway has taken a message of a run.
+/// Whether the gateway has accepted a message of a run.
 pub(super) fn has_accepted(snapshot: &Snapshot) -> bool {
     snapshot.counts.get(RowState::Accepted) + snapshot.counts.get(RowState::Queued) > 0
 }
@@ -115,22 +117,22 @@ impl PromiseJudge {
         self.0.lock().unwrap().findings.clone()
     }
 
-    /// A person accepts that a row may go out so many times more.
+    /// A person allows this many further messages for a row.
     pub(super) fn allow_more(&self, row: Row, more: u64) {
         *self.0.lock().unwrap().accepted.entry(row).or_default() += more;
     }
 
-    /// A person answers for what a row counts as.
+    /// A person decides the state of a row.
     pub(super) fn note_decision(&self, row: Row) {
         self.0.lock().unwrap().decided.insert(row);
     }
 
-    /// The recipient of a row opts out, of which there are so many intents.
+    /// The recipient of a row opts out, after this many intents.
     pub(super) fn note_opt_out(&self, row: Row, intents: u32) {
         self.0.lock().unwrap().opted_out.insert(row, intents);
     }
 
-    /// A process begins to send; `careless` if a first rejection says nothing of the messages after it.
+    /// A process starts sending. `careless` means that a first rejection says nothing about the messages after it.
     pub(super) fn note_start(&self, process: usize, careless: bool) {
         if !careless {
             self.0.lock().unwrap().canaries.insert(process, Vec::new());
@@ -144,7 +146,7 @@ impl PromiseJudge {
             ([OperationOutcome::Rejected { error }], Some(texts)) if texts.iter().all(|text| text == error) => {
                 texts.push(error.clone());
             }
-            // Something else than four rejections alone came first: other rules hold from here on.
+            // The first answers were not just four rejections, so other rules apply from here on.
             (_, Some(texts)) if texts.len() < 4 => _ = notes.canaries.remove(&process),
             _ => {}
         }
@@ -159,7 +161,7 @@ impl PromiseJudge {
         arrived: &[ArrivedOperation],
     ) {
         let mut notes = self.0.lock().unwrap();
-        // One more at a time, and no more than four.
+        // One at a time, and at most four.
         let most = |texts: &Vec<String>| if texts.is_empty() { usize::MAX } else { usize::from(texts.len() < 4) };
         if notes.canaries.get(&process).is_some_and(|texts| arrived.len() > most(texts)) {
             notes.record_breach(Breach::Canary, || format!("{} operations more", arrived.len()));
@@ -199,9 +201,9 @@ impl PromiseJudge {
         }
     }
 
-    /// Counts are shown: what they say of answers has to be on the disk.
+    /// Counts are shown. What they say about answers must be on the disk.
     pub(super) fn check_shown_counts(&self, counts: &StateCounts, kept: &StateCounts) {
-        // Another process may know more of a message by now, but none is forgotten.
+        // Another process may know more about a message by now, but none is forgotten.
         let answered = [
             RowState::Accepted,
             RowState::Queued,
@@ -217,7 +219,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Holds what the ledger says against what the platform did. At the end every row has to have an end.
+    /// Compares the ledger with the platform. At the end, every row must have a final state.
     pub(super) fn compare_outcomes(
         &self,
         plan: &WorldPlan,
@@ -246,7 +248,8 @@ impl PromiseJudge {
                 [RowState::Planned, RowState::Skipped, RowState::NotSent, RowState::Rejected, RowState::Failed];
             let says_unsent =
                 unsent.contains(&state) && snapshot.left_out.find_reason(row).is_none_or(|(_, why)| why == OPTED_OUT);
-            // A failure that names no channel speaks for the whole message, although the platform goes on: only asking helps.
+            // A failure without a channel counts for the whole message, although the platform continues. Only asking
+            // helps.
             let misled = state == RowState::Failed && plan.omits_failed_channel();
             if says_unsent && got > 0 && !decided && !misled {
                 notes.record_breach(Breach::FalselyNotSent, || format!("row {row} is {state} and went out"));
@@ -262,7 +265,7 @@ impl PromiseJudge {
         }
     }
 
-    /// Holds whom the guard skips against what the platform took: a run that began now would send to everybody else.
+    /// Compares the numbers that the guard skips with the platform: the next run would send to all others.
     pub(super) fn check_guard(
         &self,
         plan: &WorldPlan,
@@ -291,8 +294,8 @@ impl PromiseJudge {
         }
     }
 
-    /// Measures the pace over all windows of at least a second, of all processes or of one; `spare` are the operations
-    /// by which each process may exceed it.
+    /// Measures the rate over all windows of at least a second, for all processes or one. `spare` are the operations by
+    /// which each process may exceed it.
     pub(super) fn measure_rate(&self, rate: f64, process: Option<usize>, spare: &[f64]) {
         let mut notes = self.0.lock().unwrap();
         let arrivals: Vec<ArrivedEnvelope> =
@@ -315,8 +318,7 @@ impl PromiseJudge {
     }
 }
 
-/// The row that an identifier belongs to.
-/// Whether the last envelope of a row came to its end, in whatever way.
+/// Whether the last envelope of a row is settled in any way.
 fn is_settled(disk: &SimulatedDisk, row: Row) -> bool {
     let of_row = |book: &StoredRun| {
         let last = book.envelopes.values().rfind(|envelope| envelope.rows.iter().any(|sent| sent.row == row));
@@ -330,7 +332,7 @@ fn find_row(disk: &SimulatedDisk, id: u64) -> Option<Row> {
     disk.contents.stored_runs().find_map(|book| book.run.find_row(id))
 }
 
-/// Every `msg_id` that was kept has to be the one that the platform gave this row.
+/// Every stored `msg_id` must be the one that the platform gave this row.
 fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[TakenMessage]) {
     let owners: HashMap<u64, u64> = taken.iter().map(|taken| (taken.msg_id, taken.phone)).collect();
     for envelope in disk.contents.stored_runs().flat_map(|book| book.envelopes.values()) {
@@ -342,6 +344,83 @@ fn check_attribution(notes: &mut JudgeNotes, disk: &SimulatedDisk, taken: &[Take
             if owners.get(msg_id) != Some(&row_phone(sent.row)) {
                 notes.record_breach(Breach::Misattributed, || format!("row {}", sent.row));
             }
+        }
+    }
+}
+
+/// A situation that occurred in a world, to know that a test covers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sighting {
+    Fault(WorldFault),
+    Oracle(StatusOracle),
+    Killed,
+    Suspended,
+    TakenOver,
+    Found,
+    ResentByRule,
+    SentAgain,
+    CountedAsSent,
+    CountedAsNotSent,
+    Retried,
+    Unresolved,
+    BegunAnew,
+    OptedOut,
+    LeftOut,
+    /// A webhook came before the answer to its envelope.
+    ToldEarly,
+    ToldAgain,
+    DoubtProven,
+    SharedOut,
+    /// A worker continued with the shard of a dead process.
+    ShareTakenOver,
+    WorkerKilled,
+    /// A suspended process lost its seat.
+    SuspendedPastItsLease,
+    /// A process stopped a run while others had shards of it.
+    HaltedForAll,
+    /// The wall clock was set, forward or back.
+    ClockSet,
+    /// A message was or will be delivered although one of its channels failed.
+    FellBack,
+    /// No channel delivered the message.
+    FailedOnEveryChannel,
+    /// A message that seemed to have failed was not resent, because the platform denied the failure.
+    RetryLeftOut,
+}
+
+/// The result of a world.
+#[derive(Debug, Default)]
+pub(super) struct WorldReport {
+    pub(super) broken: Breaches,
+    pub(super) seen: BTreeMap<Sighting, u64>,
+    /// When its last process ended, by its own clock.
+    pub(super) ended: Duration,
+}
+
+impl SimulatedWorld {
+    /// Measures the account's rate over all processes, and the campaign's rate within each process, or over all of them
+    /// if they share the run.
+    pub(super) fn measure_rates(&self) {
+        let processes = self.processes.lock().unwrap();
+        let plan = &self.plan;
+        let largest = |rate: f64| plan.batch.min((rate as usize).max(1)) as f64;
+        // A suspended process may have had an envelope between its gate and the socket.
+        let held = |life: &Arc<ProcessLife>| if life.was_suspended() { 1.0 } else { 0.0 };
+        let largest = largest(plan.rate.unwrap_or(f64::INFINITY));
+        // A worker of a shared run has no gate: each of its envelopes can be late on its own, before one in time.
+        let late = if plan.sharing.is_some() { 1.0 + plan.in_flight as f64 } else { 1.0 };
+        // A clock that is set forward forgets what is booked ahead.
+        let forgotten = if self.clock_set.load(Ordering::Relaxed) { late } else { 0.0 };
+        let spare: Vec<f64> = processes.iter().map(|life| (late + held(life) + forgotten) * largest).collect();
+        if let Some(rate) = plan.account_rate {
+            self.judge.measure_rate(rate, None, &spare);
+        }
+        match plan.rate {
+            Some(rate) if plan.sharing.is_none() => {
+                (0..processes.len()).for_each(|process| self.judge.measure_rate(rate, Some(process), &spare));
+            }
+            Some(rate) if !self.sent_whole.load(Ordering::Relaxed) => self.judge.measure_rate(rate, None, &spare),
+            _ => {}
         }
     }
 }

@@ -1,33 +1,35 @@
-//! The ledger as one process sees it: each change takes time, and may or may not be on the disk when the process ends.
+//! The simulated ledger of a process: each change takes time, and may or may not be on the disk when the process ends.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use tokio::time::sleep;
 
-use super::disk::SimulatedDisk;
-use super::life::{ProcessLife, wall_now};
-use super::mistake::Mistake;
-use super::places::HeldSeats;
+use super::mistakes::Mistake;
+use super::process::{ProcessLife, SimulatedDisk, wall_now};
+use super::shares::HeldSeats;
 use crate::domain::{Addressee, FrequencyCap, MessageId, OperationOutcome, Phone, Row};
 use crate::ledger::memory::{LedgerContents, StoredRun};
 use crate::ledger::{
-    AccountRateLimit, Additions, Allowance, ApprovalRuleStore, AskedRow, BlockRequest, CampaignLock, Claim,
-    ContactHistory, Copies, DrawOutcome, DrawRefusal, EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows,
-    Intent, KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin, NewCopies,
+    AccountRateLimit, ActiveSchedule, Additions, Allowance, Approval, ApprovalRuleStore, AskedRow, BlockRequest,
+    CampaignLock, Claim, ContactHistory, Copies, DamagedOccurrence, DamagedSchedule, DrawOutcome, DrawRefusal,
+    EntryRemoval, EnvelopeRecord, EnvelopeSummary, ExcludedRows, ForgetOrder, Forgetting, Intent, KeptApproval,
+    KeptApprovalRule, Lease, Ledger, LedgerError, LedgerFuture, LedgerMaintenance, MessageOrigin, NewCopies,
     NewNotification, NewReceipt, NewRowEvent, NewRun, Notification, NotificationOutcome, NotificationQueue, NumberSet,
-    OptOut, OptOutPage, OptOutRemoval, Ownership, Permit, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard,
-    RetryOrder, RowEvent, RowReceipts, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait,
-    StateCounts, StrayCopies, SuppressedNumbers, SuppressionList,
+    OccurrenceKey, OccurrenceOutcome, OccurrenceRecord, OptOut, OptOutPage, OptOutRemoval, Ownership, Permit, Plan,
+    PlanStore, QuestionPermit, ReceiptOutcome, ReceiptStore, RepeatGuard, RetryOrder, RowEvent, RowReceipts, RowSpan,
+    Run, RunEnd, RunFilter, RunId, ScheduleStore, Settlement, SharedRun, SlotWait, StateCounts, StrayCopies,
+    SuppressedNumbers, SuppressionList,
 };
 
-/// How long a commit takes before and after the instant at which it cannot be lost any more.
+/// The time of a commit before and after the moment from which it is durable.
 const COMMIT: Duration = Duration::from_millis(2);
 
-/// One process's way to the disk.
+/// The access of a process to the disk.
 pub(super) struct ProcessLedger {
     pub(super) disk: Arc<Mutex<SimulatedDisk>>,
     pub(super) life: Arc<ProcessLife>,
@@ -59,7 +61,7 @@ impl ProcessLedger {
         Ok(look(&self.disk().contents))
     }
 
-    /// A change that is told before it is on the disk.
+    /// A change that is reported before it is on the disk.
     pub(super) async fn report_before_commit<T>(
         &self,
         told: T,
@@ -185,7 +187,7 @@ impl Ledger for ProcessLedger {
         Box::pin(async move { self.read(|contents| contents.find_message(id)).await })
     }
 
-    /// Nobody is kept out: whoever had it is thought to be gone, as where a lease has run out.
+    /// Everyone gets the lock: the previous owner counts as gone, as after an expired lease.
     fn acquire_campaign_lock<'a>(
         &'a self,
         campaign: &'a str,
@@ -235,7 +237,7 @@ impl Ledger for ProcessLedger {
         unreachable!("these worlds have no single messages")
     }
 
-    /// A campaign draws none.
+    /// A campaign draws no blocks.
     fn draw_block<'a>(&'a self, _: &'a SharedRun, _: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         unreachable!("a campaign has a run of its own")
     }
@@ -439,7 +441,7 @@ pub(super) fn no_copies<'a, T>() -> LedgerFuture<'a, T> {
     Box::pin(async { Err(LedgerError::Unreadable("nothing is copied in a simulation".to_owned())) })
 }
 
-/// The numbers whose message was surely taken: whoever skips no others sends to those in doubt again.
+/// The numbers whose message was certainly accepted. Skipping only these resends messages in doubt.
 fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
     let envelopes =
         runs.iter().filter_map(|run| contents.stored_run(*run).ok()).flat_map(|book| book.envelopes.values());
@@ -453,4 +455,192 @@ fn accepted_numbers(contents: &LedgerContents, runs: &[RunId]) -> NumberSet {
         numbers.extend(taken.map(|(sent, _)| sent.to.to_u64()));
     }
     NumberSet::new(numbers, None)
+}
+
+impl ProcessLedger {
+    pub(super) async fn begin_as_planned(&self, intent: Intent) -> Result<Permit, LedgerError> {
+        let unrecorded = || {
+            let envelope = self.disk().next_unrecorded();
+            (envelope, Permit::Granted { envelope, wait: SlotWait::NONE })
+        };
+        match self.mistake {
+            Some(Mistake::NoIntent) => Ok(unrecorded().1),
+            Some(Mistake::IntentAfterSend) => {
+                let (envelope, permit) = unrecorded();
+                self.report_before_commit(permit, move |disk: &mut SimulatedDisk, now| {
+                    disk.insert(now, envelope, intent)
+                })
+                .await
+            }
+            Some(Mistake::NoEpochCheck) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let epoch = disk.book(intent.lease.run).run.epoch.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::ShareEpochIgnored) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let holder = intent_rows(&intent).and_then(|rows| disk.find_holder(intent.lease.run, rows));
+                    let epoch = holder.unwrap_or(intent.lease.epoch);
+                    disk.begin(now, Intent { lease: Lease { epoch, ..intent.lease }, ..intent })
+                };
+                self.write(change).await
+            }
+            Some(Mistake::OptOutIgnored) => {
+                let change = |disk: &mut SimulatedDisk, now| {
+                    let version = disk.contents.opt_outs.version();
+                    disk.contents.stored_run_mut(intent.lease.run)?.run.suppression.version = version;
+                    disk.begin(now, intent)
+                };
+                self.write(change).await
+            }
+            _ => self.write(|disk, now| disk.begin(now, intent)).await,
+        }
+    }
+
+    /// Corrupts the rate before a reservation.
+    pub(super) fn spoil_pace(&self, account: &str, rate: Option<f64>) {
+        let mut disk = self.disk();
+        if self.mistake == Some(Mistake::BurstingPace)
+            && let (Some(pace), Some(rate)) = (disk.contents.paces.get_mut(account), rate)
+        {
+            // A whole second's operations are available at once.
+            pace.next_free -= if rate >= 1.0 { 900_000 } else { 0 };
+        }
+    }
+}
+
+/// The span of the rows of an intent.
+fn intent_rows(intent: &Intent) -> Option<RowSpan> {
+    let rows = intent.rows.iter().map(|sent| sent.row);
+    rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })
+}
+
+impl Forgetting for ProcessLedger {
+    fn forget_number(&self, _: ForgetOrder) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn list_rows_to_forget(&self) -> LedgerFuture<'_, Vec<(RunId, RoaringBitmap)>> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn mark_rows_forgotten(&self, _: Vec<RunId>) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn prepare_replacement_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        no_copies()
+    }
+
+    fn purge_run(&self, _: Run, _: StateCounts, _: u64) -> LedgerFuture<'_, Ownership> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn keep_cancelled_numbers(&self, _: RunId, _: RoaringTreemap) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn load_cancelled_numbers(&self, _: RunId) -> LedgerFuture<'_, NumberSet> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn discard_copies<'a>(&'a self, _: &'a Run) -> LedgerFuture<'a, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+
+    fn overwrite_free_space(&self) -> LedgerFuture<'_, ()> {
+        unreachable!("nobody is forgotten in these worlds")
+    }
+}
+
+const NO_PLANS: &str = "nothing is planned in a world";
+
+impl PlanStore for ProcessLedger {
+    fn keep_plan(&self, _: Plan) -> LedgerFuture<'_, ()> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn find_plans<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<Plan>> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn keep_approval(&self, _: Approval) -> LedgerFuture<'_, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn list_approvals<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, Vec<KeptApproval>> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn use_approval<'a>(&'a self, _: &'a str, _: Option<RunId>) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn open_approved_run<'a>(&'a self, _: RunId, _: Option<RunId>, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_PLANS}")
+    }
+
+    fn list_run_approvals(&self, _: RunId) -> LedgerFuture<'_, Vec<KeptApproval>> {
+        unreachable!("{NO_PLANS}")
+    }
+}
+
+const NO_SCHEDULES: &str = "nothing is armed in a world";
+
+impl ScheduleStore for ProcessLedger {
+    fn activate_schedule(&self, _: ActiveSchedule) -> LedgerFuture<'_, ()> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn list_schedules(&self) -> LedgerFuture<'_, Vec<Result<ActiveSchedule, DamagedSchedule>>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn pause_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn resume_schedule<'a>(&'a self, _: &'a str, _: Timestamp) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn deactivate_schedule<'a>(&'a self, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn fire_occurrence<'a>(
+        &'a self,
+        _: &'a NewRun,
+        _: &'a OccurrenceKey,
+        _: Timestamp,
+    ) -> LedgerFuture<'a, Option<Run>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn skip_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn abandon_occurrence<'a>(&'a self, _: &'a OccurrenceKey, _: Timestamp, _: &'a str) -> LedgerFuture<'a, bool> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn list_occurrences<'a>(
+        &'a self,
+        _: &'a str,
+        _: Timestamp,
+        _: u32,
+    ) -> LedgerFuture<'a, Vec<Result<OccurrenceRecord, DamagedOccurrence>>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn find_run_occurrence(&self, _: RunId) -> LedgerFuture<'_, Option<OccurrenceRecord>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
+
+    fn find_occurrence<'a>(&'a self, _: &'a OccurrenceKey) -> LedgerFuture<'a, Option<OccurrenceOutcome>> {
+        unreachable!("{NO_SCHEDULES}")
+    }
 }

@@ -1,45 +1,44 @@
-//! Each mistake, handed to the same judge as the right implementation: it has to see it, and by the promise it breaks.
+//! Planted mistakes: the judge must find each by the promise that it breaks.
 //!
 //! Mistakes that no port can make are patches in `tests/mistakes`.
 
 use super::judge::Breach;
-use super::mistake::Mistake;
 use super::plan::{SharingPlan, WorldFault, WorldPlan};
 use super::play_world;
 
-/// So many worlds are enough for each mistake to show.
+/// This many worlds are enough for each mistake to show.
 const WORLDS: u64 = 600;
 
-/// The judge has to name one of these promises in some world, and only then is it of use.
+/// Asserts that the judge names one of these promises in some world.
 fn assert_caught(mistake: Mistake, promises: &[Breach]) {
     assert_caught_in(mistake, promises, |plan| WorldPlan { starts: 4, ..plan });
 }
 
-/// The same, in worlds that were changed so that nothing else hides the mistake.
+/// The same in changed worlds, in which nothing else hides the mistake.
 fn assert_caught_in(mistake: Mistake, promises: &[Breach], change: impl Fn(WorldPlan) -> WorldPlan) {
     let plan = |seed| change(WorldPlan::from_seed(seed));
     let seed = (0..WORLDS).find(|seed| {
         let broken = play_world(plan(*seed), Some(mistake)).broken;
         promises.iter().all(|promise| broken.contains_key(promise))
     });
-    let Some(seed) = seed else { panic!("{mistake:?} was seen in none of {WORLDS} worlds") };
+    let Some(seed) = seed else { panic!("no world of {WORLDS} showed {mistake:?}") };
     let right = play_world(plan(seed), None).broken;
     assert!(right.is_empty(), "the same world without the mistake, seed {seed}: {right:#?}");
 }
 
-/// Only the account's gate: the process's own would hide most of what the account's does wrong.
+/// Only the account's gate, because the gate of the process would hide most of its mistakes.
 fn account_only(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, rate: None, account_rate: Some(10.0), batch: 10, ..plan }
 }
 
-/// Several processes send the run, in small shares.
+/// Several workers send the run in small shards.
 fn share_plan(plan: WorldPlan) -> WorldPlan {
     WorldPlan { starts: 4, ..plan }.with_sharing(SharingPlan { size: 3, workers: 3 })
 }
 
 #[test]
 fn intent_for_a_lost_share_is_caught() {
-    // What is recorded so never leaves, and is tried again and again: at a pace that a test can wait for.
+    // Such operations never leave and are retried again and again, so the test needs a slow rate.
     let slow = |plan| WorldPlan { rate: Some(1.0), account_rate: Some(1.0), ..share_plan(plan) };
     assert_caught_in(Mistake::ShareEpochIgnored, &[Breach::Duplicated], slow);
 }
@@ -150,7 +149,7 @@ fn opt_out_ignored_in_flight_is_caught() {
 
 #[test]
 fn retry_without_asking_is_caught() {
-    // The ledger cannot know of a delivery that nobody told.
+    // The ledger cannot know of an unreported delivery.
     assert_caught_in(Mistake::RetryUnasked, &[Breach::Duplicated], |plan| WorldPlan {
         retry_rejected: true,
         starts: 1,
@@ -161,4 +160,55 @@ fn retry_without_asking_is_caught() {
 #[test]
 fn guard_that_forgets_doubt_is_caught() {
     assert_caught(Mistake::GuardForgetsDoubt, &[Breach::Unguarded, Breach::Duplicated]);
+}
+
+/// A planted mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    /// No intent is recorded.
+    NoIntent,
+    /// An intent is reported as recorded before it is.
+    IntentAfterSend,
+    /// An outcome is reported as recorded before it is.
+    ReportedBeforeCommit,
+    /// An intent is recorded without checking the owner of the run.
+    NoEpochCheck,
+    /// An envelope leaves without checking the owner of the run.
+    LeaseIgnored,
+    /// Messages that the previous owner had begun are resent.
+    DoubtResent,
+    /// A timeout counts as proof that nothing was sent.
+    SilenceIsNotSent,
+    /// An HTTP status other than 200 counts as proof that nothing was sent.
+    StatusIsNotSent,
+    /// Another start gives a row another identifier.
+    FreshIdentifier,
+    /// Answers are matched by position only.
+    ByPositionOnly,
+    /// One denial is enough to resend.
+    OneDenialIsEnough,
+    /// Answers are trusted although the gateway says the same about everything.
+    BlindStatusTrusted,
+    /// After a rest, the account's rate limit lets a whole second's operations through at once.
+    BurstingPace,
+    /// An unproven start continues whatever happens to its first messages.
+    NoCanary,
+    /// The guard skips only recipients whose message was certainly accepted.
+    GuardForgetsDoubt,
+    /// A webhook is acknowledged before its receipt is on the disk.
+    AcknowledgedBeforeCommit,
+    /// Receipts of webhooks are ignored.
+    ReceiptsForgotten,
+    /// An intent for rows of a shard is recorded without checking its owner.
+    ShareEpochIgnored,
+    /// An envelope of a shard leaves without checking its owner.
+    ShareLeaseIgnored,
+    /// The unfinished envelopes of dead workers are not in doubt.
+    ShareWithoutDoubt,
+    /// A worker of an earlier sharing draws from a later one.
+    SharingUnnumbered,
+    /// A recipient who opts out after planning gets the message.
+    OptOutIgnored,
+    /// A message that seems to have failed is resent without asking whether another channel delivered it.
+    RetryUnasked,
 }

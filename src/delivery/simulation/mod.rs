@@ -1,49 +1,32 @@
-//! Whole worlds from a seed: the real engine, the real reading of answers and the ledger's rules, against a platform
-//! and processes in which everything goes wrong that can, in virtual time.
+//! Simulation of whole worlds from a seed: the real engine, the real reading of answers and the ledger's rules, against
+//! a faulty platform and faulty processes, in virtual time.
 //!
-//! A world begins with faults and ends in health, and then every row must have come to an end that is true. What is
-//! true is known to the platform alone; [`judge`] holds it against the ledger. A seed that fails is printed;
-//! `SIMULATION_SEED=N cargo test --lib simulation` plays it alone.
+//! A world begins with faults and ends healthy; then every row must have a true final state. Only the platform knows
+//! the truth; [`judge`] compares it with the ledger. A failing seed is printed; `SIMULATION_SEED=N cargo test --lib
+//! simulation` plays it alone.
 
 mod agreement;
-mod anew;
-mod begin;
-mod chance;
 mod decisions;
-mod disk;
-mod fallback;
-mod forgetting;
 mod judge;
 mod ledger;
-mod life;
-mod line;
-mod mistake;
 mod mistakes;
-mod opting_out;
-mod pace;
-mod pace_kept;
-mod places;
 mod plan;
-mod plans;
 mod platform;
-mod schedules;
-mod sending;
+mod process;
+mod rates;
+mod receipts;
 mod shares;
-mod sighting;
-mod story;
-mod telling;
-mod turns;
-mod wire;
 mod workers;
+mod world;
 
 use std::collections::BTreeMap;
 
-use mistake::Mistake;
+use judge::{Sighting, WorldReport};
+use mistakes::Mistake;
 use plan::{StatusOracle, WorldFault, WorldPlan};
-use sighting::{Sighting, WorldReport};
-use story::play_plan;
+use world::play_plan;
 
-/// What a test has to have seen, besides every fault.
+/// The situations that a test must cover, besides every fault.
 const REQUIRED_SIGHTINGS: [Sighting; 29] = [
     Sighting::Oracle(StatusOracle::Sees),
     Sighting::Oracle(StatusOracle::KnowsAll),
@@ -76,13 +59,14 @@ const REQUIRED_SIGHTINGS: [Sighting; 29] = [
     Sighting::RetryLeftOut,
 ];
 
-/// Plays one world on a virtual clock of its own.
+/// Plays one world on its own virtual clock.
 fn play_world(plan: WorldPlan, mistake: Option<Mistake>) -> WorldReport {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(play_plan(plan, mistake))
 }
 
-/// Plays the worlds of these seeds on two threads; tells what was seen, and fails with the first seed that broke a promise.
+/// Plays the worlds of these seeds on two threads. Returns what occurred, and fails with the first seed that broke a
+/// promise.
 fn play_worlds(seeds: std::ops::Range<u64>) -> BTreeMap<Sighting, u64> {
     if let Ok(seed) = std::env::var("SIMULATION_SEED") {
         let seed = seed.parse().expect("SIMULATION_SEED is a number");
@@ -116,7 +100,7 @@ fn nothing_is_sent_twice_or_lost_whatever_fails() {
     let everything = WorldFault::ALL.map(Sighting::Fault).into_iter().chain(REQUIRED_SIGHTINGS);
     for what in everything.filter(|_| !seen.is_empty()) {
         let times = seen.get(&what).copied().unwrap_or(0);
-        assert!(times >= 50, "{what:?} was seen {times} times only: this proves nothing of it");
+        assert!(times >= 50, "{what:?} occurred only {times} times, which proves nothing");
     }
 }
 

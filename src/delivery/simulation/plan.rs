@@ -1,13 +1,12 @@
-//! What a seed decides: the campaign, its pace, the faults that may happen, and who decides about doubt.
+//! Plan of a world, decided by its seed: the campaign, its rates, the possible faults, and the decisions about doubt.
 
 use std::time::Duration;
 
-use super::chance::SimulationRandom;
-use super::life::wall_now;
+use super::process::wall_now;
 use crate::domain::{Endpoint, OperationKind, Row};
 use crate::ledger::{ExcludedRows, NewRun, SuppressionPolicy};
 
-/// Something that goes wrong between the engine and the platform.
+/// A fault between the engine and the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum WorldFault {
     NotConnected,
@@ -77,12 +76,12 @@ impl WorldFault {
     ];
 }
 
-/// What the platform answers when it is asked about messages.
+/// How the platform answers status queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusOracle {
     /// The truth, as late as each message's lag.
     Sees,
-    /// It says of every identifier that it is accepted.
+    /// It reports every identifier as accepted.
     KnowsAll,
     /// It denies every identifier.
     DeniesAll,
@@ -90,7 +89,7 @@ pub(super) enum StatusOracle {
     Mute,
 }
 
-/// What a person decides about rows that nothing more can be learnt about.
+/// A person's decision about rows that cannot be reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FinalDecision {
     AssumeSent,
@@ -99,7 +98,7 @@ pub(super) enum FinalDecision {
     SendAgain,
 }
 
-/// Everything that a seed decides beforehand.
+/// Everything that the seed decides in advance.
 #[derive(Clone, Debug)]
 pub(super) struct WorldPlan {
     pub(super) seed: u64,
@@ -112,31 +111,31 @@ pub(super) struct WorldPlan {
     pub(super) rate: Option<f64>,
     pub(super) account_rate: Option<f64>,
     pub(super) trust_status: Vec<u16>,
-    /// The faults that may happen in this world, and one in how many requests has one.
+    /// The possible faults of this world, and how often they occur: one in this many requests.
     pub(super) faults: Vec<WorldFault>,
     pub(super) fault_every: u64,
     pub(super) oracle: StatusOracle,
-    /// The longest time until the platform knows what it took.
+    /// The maximum delay until the platform knows a message.
     pub(super) lag: Duration,
-    /// How often a process is started while things go wrong.
+    /// The number of starts in the faulty phase.
     pub(super) starts: u64,
-    /// Whether a campaign allows that rows which are not found go out again.
+    /// Whether the campaign allows to resend rows that were not found.
     pub(super) resend_if_not_found: bool,
     pub(super) decision: FinalDecision,
     /// Whether rejected rows are sent again as new messages in the end.
     pub(super) retry_rejected: bool,
-    /// Rows that the platform's operator does not support, one in so many (code calls only).
+    /// One in this many rows has an unsupported operator (verification calls only).
     pub(super) unsupported: Option<u64>,
-    /// How the run is sent by several processes; nothing where one does alone.
+    /// How several workers send the run. `None` if one process sends alone.
     pub(super) sharing: Option<SharingPlan>,
 }
 
-/// How several processes send a run together.
+/// How several workers share a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SharingPlan {
-    /// How many rows a process draws at once.
+    /// The number of rows per draw.
     pub(super) size: u32,
-    /// How many workers there are at a time.
+    /// The number of concurrent workers.
     pub(super) workers: u64,
 }
 
@@ -204,7 +203,7 @@ impl WorldPlan {
         }
     }
 
-    /// The same, with several channels in half of the worlds. Drawn apart, so that nothing else of a world changes.
+    /// The same plan, with several channels in half of the worlds. Drawn separately, so that nothing else changes.
     fn with_fallback(self) -> Self {
         let mut chance = self.random_for(9);
         match self.kind {
@@ -216,23 +215,24 @@ impl WorldPlan {
         }
     }
 
-    /// Whether the platform leaves out which channel failed before the last one, so that it seems to be the message.
+    /// Whether the platform omits the channel that failed before the last one, so that the message seems to have
+    /// failed.
     pub(super) fn omits_failed_channel(&self) -> bool {
         self.random_for(10).once_in(4)
     }
 
-    /// The same, sent by several processes. Whoever has to wait for an hour would have all of them wait.
+    /// The same plan, sent by several workers. One that waits for an hour would make all of them wait.
     pub(super) fn with_sharing(mut self, sharing: SharingPlan) -> Self {
         self.faults.retain(|fault| *fault != WorldFault::ThrottledLong);
         Self { sharing: Some(sharing), ..self }
     }
 
-    /// Whether the platform tells by itself what became of messages; nothing is told of code calls.
+    /// Whether the platform sends webhooks. Verification calls have none.
     pub(super) fn sends_webhooks(&self) -> bool {
         self.kind != OperationKind::CallOtp && !self.random_for(4).once_in(2)
     }
 
-    /// The rows' chance is apart from the plan's, so that a plan can be changed by hand without changing the world.
+    /// A separate random generator, so that a plan can be changed by hand without changing the world.
     pub(super) fn random_for(&self, purpose: u64) -> SimulationRandom {
         SimulationRandom::new(self.seed.wrapping_mul(31).wrapping_add(purpose))
     }
@@ -258,5 +258,38 @@ impl WorldPlan {
             began_at: wall_now(),
             random,
         }
+    }
+}
+
+/// A small generator (splitmix64).
+#[derive(Clone, Debug)]
+pub(super) struct SimulationRandom(u64);
+
+impl SimulationRandom {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next_bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `end`.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        self.next_bits() % end.max(1)
+    }
+
+    /// Whether something happens that does so once in `times` times.
+    pub(super) fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A random element.
+    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
     }
 }

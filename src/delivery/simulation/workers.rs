@@ -1,4 +1,4 @@
-//! A run that several processes send: whoever begins it shares it out, and workers come, take part, and go.
+//! Shared runs: the first process shares a run out, and workers come, take part, and go.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,13 +10,12 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::judge::has_accepted;
+use super::judge::{Sighting, has_accepted};
 use super::ledger::ProcessLedger;
-use super::life::{ProcessLife, shift_wall_clock, wall_now};
-use super::line::SimulatedGateway;
 use super::plan::SharingPlan;
-use super::sighting::Sighting;
-use super::story::{ProcessTask, SimulatedWorld, load_run, run_end};
+use super::platform::SimulatedGateway;
+use super::process::{ProcessLife, shift_wall_clock, wall_now};
+use super::world::{ProcessTask, SimulatedWorld, load_run, run_end};
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
     DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShareDraw,
@@ -24,13 +23,13 @@ use crate::delivery::{
 };
 use crate::ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress};
 
-/// How often a worker looks for runs, and how long it leaves one alone.
+/// How often a worker looks for runs, and how long it ignores one afterwards.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_secs(30);
-/// How much longer than for an answer others are waited for that are to stop.
+/// The extra time to wait for other workers that must stop.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// What a process does by itself that sends a run together with others.
+/// The callbacks of a simulated worker.
 struct WorkerSender {
     world: Arc<SimulatedWorld>,
     process: usize,
@@ -38,7 +37,7 @@ struct WorkerSender {
     ledger: Arc<dyn Ledger>,
     line: Arc<SimulatedGateway>,
     interrupt: watch::Receiver<Interrupt>,
-    /// Since when it takes part.
+    /// The time since which it takes part.
     since: Timestamp,
 }
 
@@ -82,8 +81,8 @@ impl ShareSender for WorkerSender {
 }
 
 impl SimulatedWorld {
-    /// Has the wall clock set once, in some of the worlds with workers where nothing is told by itself: what the judge holds
-    /// receipts against goes by that clock.
+    /// Changes the wall clock once, in some worlds with workers and without webhooks, because the judge compares
+    /// receipts by that clock.
     pub(super) fn schedule_clock_change(self: &Arc<Self>) {
         if self.plan.sharing.is_none() || self.plan.sends_webhooks() || self.with_random(|chance| chance.once_in(2)) {
             return;
@@ -99,19 +98,19 @@ impl SimulatedWorld {
         });
     }
 
-    /// Whether a start shares a run out: always where somebody did before.
+    /// Whether a start shares the run out. Always if it was shared before.
     pub(super) fn is_sharing(&self, run: &Run) -> bool {
         self.plan.sharing.is_some() && (run.sharding.is_some() || self.with_random(|chance| !chance.once_in(4)))
     }
 
-    /// What a start does about a request to stop that nobody was there to hear.
+    /// Clears an old stop request that nobody handled.
     pub(super) async fn clear_old_stop(&self, ledger: &ProcessLedger) {
         if self.plan.sharing.is_some() {
             let _ = ledger.request_stop(self.current_run(), false).await;
         }
     }
 
-    /// Does this while workers come and go, in a world that has some.
+    /// Does the work while workers come and go, if the world has workers.
     pub(super) async fn run_beside_workers(
         self: &Arc<Self>,
         life: fn(&Self) -> Arc<ProcessLife>,
@@ -157,7 +156,7 @@ impl SimulatedWorld {
         WorkerSender { world, process, life, ledger, line, interrupt, since }
     }
 
-    /// What `worker` does: looks for a run that is shared out, and sends what it draws of it.
+    /// Like `worker`: looks for shared runs, and sends shards of them.
     pub(super) async fn run_worker(
         self: &Arc<Self>,
         process: usize,
@@ -187,7 +186,7 @@ impl SimulatedWorld {
         }
     }
 
-    /// What `run --shared` does from where it has the run.
+    /// Like `run --shared`, after taking the run.
     pub(super) async fn send_together(
         self: &Arc<Self>,
         (process, life): (usize, &Arc<ProcessLife>),

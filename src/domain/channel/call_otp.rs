@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValueIter, present_values};
+use super::field::{FieldValueIter, present_values};
 use super::{ChannelFacts, ChannelField, StageValues};
 use crate::domain::ExtraProperties;
 

@@ -1,90 +1,90 @@
-//! A key of a channel: what may stand behind it, what is accepted of it, and where operations carry it.
+//! Keys of a channel: allowed values, limits, and where operations carry them.
 //!
-//! The structure of campaign files, the refusal of what an operation cannot carry, the rules of the texts and the
-//! encoder all read these tables, so that a key is known to all of them or to none.
+//! The structure check, the refusal of keys that an operation cannot carry, the text rules and the encoder all read
+//! these tables, so that a key is known to all of them or to none.
 
-use super::TextLimit;
-use crate::domain::OperationKind;
+use super::{Card, TextLimit};
+use crate::domain::{ExtraProperties, OperationKind};
 
-/// Why a stage of a pipeline has no place for a lifetime or short links.
+/// Why a pipeline stage cannot have a lifetime or short links.
 const NO_SUCH_FIELD: &str = "its stages have no field for this key";
-/// Why a stage of a pipeline has no place for images and buttons.
+/// Why a pipeline stage cannot have images and buttons.
 pub(super) const TEXT_ALONE: &str = "its stages contain only a signature and a message";
 
 /// A key of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelField {
-    /// Its name in campaign files.
+    /// The name in campaign files.
     pub key: &'static str,
-    /// What may stand behind it.
+    /// The kind of value.
     pub kind: FieldKind,
-    /// A value as somebody would write it.
+    /// An example value.
     pub example: &'static str,
-    /// What it is for.
+    /// The purpose of the key.
     pub doc: &'static str,
-    /// What holds without it, as it would be written.
+    /// The default, as it would be written.
     pub default: Option<&'static str>,
-    /// Where it may not be left out.
+    /// Where the key is required.
     pub need: FieldRequirement,
-    /// What is accepted of its text.
+    /// The limit of the text.
     pub limit: TextLimit,
-    /// The most characters that every account allows, where some allow fewer than the limit.
+    /// The number of characters that every account allows, if some allow fewer than the limit.
     pub safe_length: Option<usize>,
-    /// How a person calls its text: `button`, `card's caption`.
+    /// The noun for the text: `button`, `card's caption`.
     pub noun: &'static str,
     flat: WirePlace,
     stage: WirePlace,
     nowhere: &'static [(OperationKind, &'static str)],
 }
 
-/// What may stand behind a key of a channel.
+/// The kind of value of a channel key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A text that is a template.
+    /// A template.
     Template,
     /// A template, or the text file that holds it.
     Message,
-    /// A template that becomes one of some words.
+    /// A template that must result in one of these words.
     Choice(&'static [&'static str]),
-    /// The form of the message, by its name.
+    /// The form of the message, by name.
     Form(&'static [&'static str]),
     /// One of these words.
     Word(&'static [&'static str]),
     /// Seconds.
     Seconds {
-        /// The fewest.
+        /// The minimum.
         least: u32,
-        /// The most.
+        /// The maximum.
         most: u32,
     },
     /// A whole number.
     Number {
-        /// The smallest.
+        /// The minimum.
         least: u32,
-        /// The largest.
+        /// The maximum.
         most: u32,
     },
     /// `true` or `false`.
     Flag,
     /// Cards.
     Cards {
-        /// The fewest.
+        /// The minimum.
         least: usize,
-        /// The most.
+        /// The maximum.
         most: usize,
     },
-    /// Extra properties, sent as they are.
+    /// Extra properties, sent unchanged.
     Extra,
 }
 
-/// Where a key may not be left out.
+/// Where a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldRequirement {
     /// Nowhere.
     Never,
     /// Everywhere.
     Always,
-    /// Outside of a pipeline, and why.
+    /// Outside a pipeline, and why.
     OutsidePipeline(&'static str),
     /// In a pipeline, and why.
     InPipeline(&'static str),
@@ -99,14 +99,14 @@ pub enum WirePlace {
     Within(&'static str, &'static str),
     /// Under this name, once for all channels of the operation.
     Shared(&'static str),
-    /// Nowhere, since it is ours and not for the gateway.
+    /// Not sent: only `campaign` uses it.
     LocalOnly,
-    /// Nowhere, and why; it is refused.
+    /// Not possible, and why; the key is refused.
     Nowhere(&'static str),
 }
 
 impl WirePlace {
-    /// The property of the operation or stage that it takes.
+    /// The property of the operation or stage that the key uses.
     #[must_use]
     pub fn property(self) -> Option<&'static str> {
         match self {
@@ -117,7 +117,7 @@ impl WirePlace {
 }
 
 impl ChannelField {
-    /// A key whose value stays with us.
+    /// A key whose value is not sent.
     pub(super) const fn new(key: &'static str, kind: FieldKind) -> Self {
         Self {
             key,
@@ -135,13 +135,13 @@ impl ChannelField {
         }
     }
 
-    /// The sender name, under this name outside of a pipeline.
+    /// The sender name, under this name outside a pipeline.
     pub(super) const fn signature(flat: &'static str) -> Self {
         let field = Self::new("signature", FieldKind::Template).with_docs("OlenaCo", "The sender name.").required();
         field.with_flat_place(WirePlace::Under(flat)).with_stage_place(WirePlace::Under("signature"))
     }
 
-    /// The text, under this name outside of a pipeline.
+    /// The text, under this name outside a pipeline.
     pub(super) const fn message(flat: &'static str) -> Self {
         Self::new("message", FieldKind::Message)
             .with_docs(
@@ -153,13 +153,13 @@ impl ChannelField {
             .with_stage_place(WirePlace::Under("message"))
     }
 
-    /// The address of the image, under this name; a pipeline has no place for it.
+    /// The address of the image, under this name; not possible in a pipeline.
     pub(super) const fn image(flat: WirePlace) -> Self {
         let doc = "The URL of the image.";
         Self::new("image", FieldKind::Template).with_docs("https://cdn.example/autumn.png", doc).with_flat_place(flat)
     }
 
-    /// The address that the button opens, under this name; a pipeline has no place for it.
+    /// The address that the button opens, under this name; not possible in a pipeline.
     pub(super) const fn link(flat: &'static str) -> Self {
         Self::new("link", FieldKind::Template)
             .with_docs("https://shop.example", "The URL that the button opens.")
@@ -167,7 +167,7 @@ impl ChannelField {
             .with_flat_place(WirePlace::Under(flat))
     }
 
-    /// The caption of the button, of at most so many characters; a pipeline has no place for it.
+    /// The caption of the button with this maximum length; not possible in a pipeline.
     pub(super) const fn button(flat: WirePlace, most: usize) -> Self {
         let doc = "The caption of the button.";
         Self::new("button", FieldKind::Template)
@@ -176,7 +176,7 @@ impl ChannelField {
             .with_flat_place(flat)
     }
 
-    /// The seconds for which delivery is tried, under this name; a pipeline has no place for it.
+    /// The seconds for which delivery is tried, under this name; not possible in a pipeline.
     pub(super) const fn lifetime(flat: &'static str, least: u32, most: u32) -> Self {
         Self::new("lifetime", FieldKind::Seconds { least, most })
             .with_docs("1h", "How long to keep trying to deliver the message on this channel.")
@@ -184,7 +184,7 @@ impl ChannelField {
             .with_stage_place(WirePlace::Nowhere(NO_SUCH_FIELD))
     }
 
-    /// Whether links are shortened; a pipeline has no place for it.
+    /// Whether links are shortened; not possible in a pipeline.
     pub(super) const fn short_link() -> Self {
         Self::new("short_link", FieldKind::Flag)
             .with_docs("true", "Shortens and tracks links, if your pricing plan includes this.")
@@ -223,7 +223,7 @@ impl ChannelField {
         self
     }
 
-    /// With so many characters that every account allows.
+    /// Sets the number of characters that every account allows.
     pub(super) const fn with_safe_length(mut self, characters: usize) -> Self {
         self.safe_length = Some(characters);
         self
@@ -234,25 +234,25 @@ impl ChannelField {
         self
     }
 
-    /// Where it stands outside of a pipeline.
+    /// Sets the place outside a pipeline.
     pub(super) const fn with_flat_place(mut self, place: WirePlace) -> Self {
         self.flat = place;
         self
     }
 
-    /// Where it stands in a stage of a pipeline.
+    /// Sets the place in a pipeline stage.
     pub(super) const fn with_stage_place(mut self, place: WirePlace) -> Self {
         self.stage = place;
         self
     }
 
-    /// Operations outside of a pipeline that have no place for it, and why.
+    /// Sets the operations outside a pipeline that cannot carry the key, and why.
     pub(super) const fn with_no_place_in(mut self, kinds: &'static [(OperationKind, &'static str)]) -> Self {
         self.nowhere = kinds;
         self
     }
 
-    /// Where an operation of `kind` carries it.
+    /// The place of the key in an operation of `kind`.
     #[must_use]
     pub fn place_in(&self, kind: OperationKind) -> WirePlace {
         if kind == OperationKind::Pipeline {
@@ -260,5 +260,145 @@ impl ChannelField {
         }
         let nowhere = self.nowhere.iter().find(|(without, _)| *without == kind);
         nowhere.map_or(self.flat, |(_, why)| WirePlace::Nowhere(why))
+    }
+}
+
+/// The value of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValue<T> {
+    /// A text.
+    Text(T),
+    /// One of the words that the key allows.
+    Word(&'static str),
+    /// Seconds, or another number.
+    Number(u32),
+    /// `true` or `false`.
+    Flag(bool),
+    /// Cards, each with its texts.
+    Cards(Vec<Card<T>>),
+}
+
+/// The maximum number of keys with values in a channel.
+const MAX_VALUES: usize = 9;
+
+/// The values of a stage with their keys, in the order in which they are sent.
+pub(super) type FieldValueIter<'s, T> =
+    std::iter::Flatten<std::array::IntoIter<Option<(&'static ChannelField, FieldValue<&'s T>)>, MAX_VALUES>>;
+
+/// The keys that have a value.
+pub(super) fn present_values<'s, T, const N: usize>(
+    values: [Option<(&'static ChannelField, FieldValue<&'s T>)>; N],
+) -> FieldValueIter<'s, T> {
+    const { assert!(N <= MAX_VALUES, "a channel with more keys needs more room") };
+    let mut given = values.into_iter();
+    std::array::from_fn(|_| given.next().flatten()).into_iter().flatten()
+}
+
+/// A required text.
+pub(super) fn text_value<'s, T>(
+    field: &'static ChannelField,
+    text: &'s T,
+) -> Option<(&'static ChannelField, FieldValue<&'s T>)> {
+    Some((field, FieldValue::Text(text)))
+}
+
+/// An optional text.
+pub(super) fn optional_text_value<'s, T>(
+    field: &'static ChannelField,
+    text: &'s Option<T>,
+) -> Option<(&'static ChannelField, FieldValue<&'s T>)> {
+    text.as_ref().map(|text| (field, FieldValue::Text(text)))
+}
+
+/// An optional number.
+pub(super) fn number_value<T>(
+    field: &'static ChannelField,
+    number: Option<u32>,
+) -> Option<(&'static ChannelField, FieldValue<T>)> {
+    number.map(|number| (field, FieldValue::Number(number)))
+}
+
+/// An optional word of the key.
+pub(super) fn word_value<T>(
+    field: &'static ChannelField,
+    word: Option<&'static str>,
+) -> Option<(&'static ChannelField, FieldValue<T>)> {
+    word.map(|word| (field, FieldValue::Word(word)))
+}
+
+/// An optional flag.
+pub(super) fn flag_value<T>(
+    field: &'static ChannelField,
+    flag: Option<bool>,
+) -> Option<(&'static ChannelField, FieldValue<T>)> {
+    flag.map(|flag| (field, FieldValue::Flag(flag)))
+}
+
+/// Converts an optional text by `f`.
+pub(super) fn try_map_optional<'s, T, U, E>(
+    text: &'s Option<T>,
+    f: &mut impl FnMut(&'s T) -> Result<U, E>,
+) -> Result<Option<U>, E> {
+    text.as_ref().map(f).transpose()
+}
+
+/// The values of a channel's keys, from which its stage is made.
+#[derive(Clone, Debug)]
+pub struct StageValues<T> {
+    values: Vec<(&'static str, FieldValue<T>)>,
+    /// Extra properties.
+    pub(super) fields: ExtraProperties,
+}
+
+impl<T> StageValues<T> {
+    /// Only extra properties, without values.
+    #[must_use]
+    pub fn new(fields: ExtraProperties) -> Self {
+        Self { values: Vec::new(), fields }
+    }
+
+    /// Sets the value of a key.
+    pub fn set_value(&mut self, field: &'static ChannelField, value: FieldValue<T>) {
+        self.values.push((field.key, value));
+    }
+
+    fn take_value(&mut self, field: &ChannelField) -> Option<FieldValue<T>> {
+        let at = self.values.iter().position(|(key, _)| *key == field.key)?;
+        Some(self.values.swap_remove(at).1)
+    }
+
+    pub(super) fn take_text(&mut self, field: &ChannelField) -> Option<T> {
+        match self.take_value(field)? {
+            FieldValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take_word(&mut self, field: &ChannelField) -> Option<&'static str> {
+        match self.take_value(field)? {
+            FieldValue::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take_number(&mut self, field: &ChannelField) -> Option<u32> {
+        match self.take_value(field)? {
+            FieldValue::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take_flag(&mut self, field: &ChannelField) -> Option<bool> {
+        match self.take_value(field)? {
+            FieldValue::Flag(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    pub(super) fn take_cards(&mut self, field: &ChannelField) -> Vec<Card<T>> {
+        match self.take_value(field) {
+            Some(FieldValue::Cards(cards)) => cards,
+            _ => Vec::new(),
+        }
     }
 }

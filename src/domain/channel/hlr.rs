@@ -1,8 +1,8 @@
-//! Lookups of numbers (HLR): they send nothing to anybody.
+//! Number lookups (HLR), which send no messages.
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValueIter, present_values};
+use super::field::{FieldValueIter, present_values};
 use super::{ChannelFacts, ChannelField, StageValues};
 use crate::domain::ExtraProperties;
 
@@ -16,7 +16,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A lookup of the number.
+/// A lookup of a number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hlr {
     /// Extra properties.

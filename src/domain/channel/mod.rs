@@ -1,8 +1,8 @@
-//! The channels: one list, and a file for each.
+//! Messaging channels: a list, and a file for each channel.
 //!
-//! A channel's file says everything about it that no format and no gateway decides otherwise: its keys and where
-//! operations carry them, the limits of its texts, whether it stands alone, whether a second message harms. What is the
-//! same for all channels is derived from the list.
+//! A channel's file defines its keys and where operations carry them, the limits of its texts, whether it can be
+//! combined with others, and whether a second message does harm. Everything common to all channels is derived from the
+//! list.
 
 mod call_otp;
 mod field;
@@ -11,7 +11,6 @@ mod rcs;
 mod sms;
 mod telegram;
 mod text_limit;
-mod value;
 mod viber;
 mod voice;
 mod whatsapp;
@@ -23,47 +22,47 @@ use serde::{Deserialize, Serialize};
 use super::ExtraProperties;
 
 pub use call_otp::CallOtp;
-pub use field::{ChannelField, FieldKind, FieldRequirement, WirePlace};
+pub use field::{ChannelField, FieldKind, FieldRequirement, FieldValue, StageValues, WirePlace};
 pub use hlr::Hlr;
 pub use rcs::Rcs;
 pub use sms::Sms;
 pub use telegram::Telegram;
 pub use text_limit::{TextLimit, TextViolation, find_text_violation};
-pub use value::{FieldValue, StageValues};
 pub use viber::{Card, Carousel, Viber, ViberKind};
 pub use voice::Voice;
 pub use whatsapp::Whatsapp;
 
-/// What is known of a channel.
+/// The properties of a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelFacts {
-    /// How a person calls it: `SMS`, `code call`.
+    /// The name for people: `SMS`, `code call`.
     pub title: &'static str,
-    /// Its keys as somebody would write them.
+    /// An example of its keys.
     pub example: &'static str,
-    /// What it is.
+    /// A description.
     pub doc: &'static str,
-    /// Its keys, in the order in which documents name them.
+    /// The keys, in the order of the documentation.
     pub fields: &'static [ChannelField],
-    /// The forms of its messages, the one that a pipeline carries first; empty where there is only one.
+    /// The forms of messages, starting with the one that a pipeline carries; empty if there is only one.
     pub forms: &'static [MessageForm],
-    /// Whether it is a service on a number: it stands alone, and its answer is a result of its own.
+    /// Whether it is a service for a number: it cannot be combined, and its answer has its own form.
     pub single: bool,
-    /// Whether a second message harms beyond being a second one: a repeated code or call confuses or costs a person.
+    /// Whether a second message does harm beyond being a duplicate: a repeated code or call confuses recipients or
+    /// costs them money.
     pub personal: bool,
-    /// Whether it reaches mobile phones alone.
+    /// Whether it reaches only mobile phones.
     pub mobile: bool,
-    /// Whether the provider has to enable it for an account before it carries anything.
+    /// Whether the provider must enable it for an account first.
     pub enabled_by_hand: bool,
-    /// Whether its sender names are in the list that the gateway tells.
+    /// Whether the gateway's list of sender names includes its sender names.
     pub senders_listed: bool,
-    /// Whether its price is that of a part, and not that of the message.
+    /// Whether the price is per part instead of per message.
     pub billed_by_part: bool,
-    /// What is said of an empty text.
+    /// The message about an empty text.
     pub empty: &'static str,
-    /// A price as somebody would write it.
+    /// An example price.
     pub price_example: &'static str,
-    /// What its price is.
+    /// A description of the price.
     pub price_doc: &'static str,
 }
 
@@ -72,15 +71,15 @@ pub struct ChannelFacts {
 pub struct MessageForm {
     /// Its name on the wire and in campaign files.
     pub name: &'static str,
-    /// The keys that it needs.
+    /// The required keys.
     pub required_keys: &'static [&'static str],
-    /// The keys that it may have besides.
+    /// The optional keys.
     pub optional_keys: &'static [&'static str],
 }
 
 impl ChannelFacts {
-    /// The form that the keys which are there make: the smallest that has room for all of them, else the last; nothing if
-    /// the channel has but one.
+    /// The form that follows from the given keys: the smallest that allows all of them, otherwise the last; `None` if
+    /// the channel has only one.
     #[must_use]
     pub fn find_form(&self, given: &[&str]) -> Option<&'static MessageForm> {
         let fits = |form: &&MessageForm| given.iter().all(|key| form.allows_key(key));
@@ -93,7 +92,7 @@ impl ChannelFacts {
         fields.iter().map(|field| field.key).filter(|key| forms.iter().any(|form| form.required_keys.contains(key)))
     }
 
-    /// A channel of which nothing special is to be said.
+    /// Defaults for a channel without special properties.
     const PLAIN: Self = Self {
         title: "",
         example: "{}",
@@ -113,24 +112,24 @@ impl ChannelFacts {
 }
 
 impl MessageForm {
-    /// Whether a message of this form may have that key.
+    /// Whether a message of this form can have the key.
     #[must_use]
     pub fn allows_key(&self, key: &str) -> bool {
         self.required_keys.contains(&key) || self.optional_keys.contains(&key)
     }
 }
 
-/// Makes from the list of channels whatever is the same for all of them.
+/// Generates everything that is the same for all channels.
 macro_rules! channels {
     ($($(#[$doc:meta])* $channel:ident($message:ty) = $name:literal, $facts:expr;)*) => {
-        /// One way to reach a recipient: a messaging channel or a service on a number (contract 1 and 4.3).
+        /// A way to reach a recipient: a messaging channel or a service for a number (contract 1 and 4.3).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Channel {
             $($(#[$doc])* #[serde(rename = $name)] $channel,)*
         }
 
         impl Channel {
-            /// Every channel, in the order in which documents name them.
+            /// Every channel, in the order of the documentation.
             pub const ALL: [Channel; [$($name),*].len()] = [$(Channel::$channel),*];
 
             /// The channel's name in campaign files and in a pipeline.
@@ -141,7 +140,7 @@ macro_rules! channels {
                 }
             }
 
-            /// What is known of it.
+            /// The properties of the channel.
             #[must_use]
             pub const fn facts(self) -> &'static ChannelFacts {
                 match self {
@@ -150,7 +149,7 @@ macro_rules! channels {
             }
         }
 
-        /// What is said on one channel.
+        /// The content for one channel.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "lowercase")]
         pub enum Stage<T> {
@@ -165,7 +164,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The stage of a channel whose keys have these values; nothing where one is missing that it cannot do without.
+            /// The stage of a channel with these values; `None` if a required one is missing.
             #[must_use]
             pub fn of(channel: Channel, values: StageValues<T>) -> Option<Self> {
                 match channel {
@@ -173,7 +172,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The keys that have a value, in the order in which they are sent; extra properties are not among them.
+            /// The keys with values in the order of sending, without extra properties.
             pub fn values(&self) -> impl Iterator<Item = (&'static ChannelField, FieldValue<&T>)> {
                 match self {
                     $(Stage::$channel(message) => message.values(),)*
@@ -187,7 +186,7 @@ macro_rules! channels {
                 }
             }
 
-            /// The same stage with each text turned into another form by `f`.
+            /// The same stage with each text converted by `f`.
             ///
             /// # Errors
             /// The first error of `f`.
@@ -211,16 +210,16 @@ channels! {
     Telegram(Telegram<T>) = "telegram", telegram::FACTS;
     /// A spoken message.
     Voice(Voice<T>) = "voice", voice::FACTS;
-    /// A WhatsApp message; only a stage of a pipeline.
+    /// A WhatsApp message; only as a stage of a pipeline.
     Whatsapp(Whatsapp<T>) = "whatsapp", whatsapp::FACTS;
-    /// A lookup of a number; sends nothing.
+    /// A number lookup; sends nothing.
     Hlr(Hlr) = "hlr", hlr::FACTS;
     /// A call whose last four digits are a one-time code.
     CallOtp(CallOtp) = "call/otp", call_otp::FACTS;
 }
 
 impl Channel {
-    /// The channel of that name.
+    /// The channel with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|channel| channel.name() == name)
@@ -234,7 +233,8 @@ impl fmt::Display for Channel {
 }
 
 impl<T> Stage<T> {
-    /// Each text of this stage with its key, in the order in which they are sent; those of cards stand where the cards do.
+    /// The texts of this stage with their keys, in the order of sending; the texts of cards are at the position of the
+    /// cards.
     pub fn texts(&self) -> impl Iterator<Item = (&'static ChannelField, &T)> {
         self.values().flat_map(|(field, value)| {
             let (text, cards) = match value {
@@ -251,7 +251,7 @@ impl<T> Stage<T> {
 mod tests {
     use super::*;
 
-    /// A stage whose every key has a value.
+    /// A stage with a value for every key.
     fn full_stage(channel: Channel) -> Stage<&'static str> {
         let mut values = StageValues::new(ExtraProperties::new());
         for field in channel.facts().fields {

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::TEXT_ALONE;
-use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::field::{
+    FieldValueIter, TEXT_ALONE, flag_value, number_value, optional_text_value, present_values, text_value,
+    try_map_optional,
+};
 use super::{ChannelFacts, ChannelField, FieldRequirement, StageValues, TextLimit, WirePlace};
 use crate::domain::ExtraProperties;
 
@@ -77,8 +79,8 @@ impl<T> Rcs<T> {
             optional_text_value(&IMAGE, &self.image),
             optional_text_value(&BUTTON, &self.button),
             optional_text_value(&LINK, &self.link),
-            value::number_value(&LIFETIME, self.lifetime),
-            value::flag_value(&SHORT_LINK, self.short_link),
+            number_value(&LIFETIME, self.lifetime),
+            flag_value(&SHORT_LINK, self.short_link),
         ])
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValueIter, present_values, text_value};
+use super::field::{FieldValueIter, flag_value, number_value, present_values, text_value, word_value};
 use super::{ChannelFacts, ChannelField, FieldKind, Stage, StageValues, TextLimit};
 use crate::domain::{ExtraProperties, OperationKind, PlainMode};
 
@@ -51,9 +51,9 @@ pub struct Sms<T> {
     pub lifetime: Option<u32>,
     /// Whether links are shortened and tracked.
     pub short_link: Option<bool>,
-    /// The most billed parts that the author allows; not sent.
+    /// The maximum number of billed parts; not sent.
     pub max_parts: u32,
-    /// What is replaced in the text; of a rendered message, what was.
+    /// The replacement mode; in a rendered message, the one that was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<PlainMode>,
     /// Extra properties.
@@ -77,10 +77,10 @@ impl<T> Sms<T> {
         present_values([
             text_value(&SIGNATURE, &self.signature),
             text_value(&MESSAGE, &self.message),
-            value::number_value(&LIFETIME, self.lifetime),
-            value::flag_value(&SHORT_LINK, self.short_link),
-            value::number_value(&MAX_PARTS, Some(self.max_parts)),
-            value::word_value(&PLAIN, self.plain.map(PlainMode::name)),
+            number_value(&LIFETIME, self.lifetime),
+            flag_value(&SHORT_LINK, self.short_link),
+            number_value(&MAX_PARTS, Some(self.max_parts)),
+            word_value(&PLAIN, self.plain.map(PlainMode::name)),
         ])
     }
 
@@ -98,7 +98,7 @@ impl<T> Sms<T> {
 }
 
 impl<T> Stage<T> {
-    /// The most billed parts that the author allows, where parts are billed.
+    /// The maximum number of billed parts, if parts are billed.
     pub(super) fn max_parts(&self) -> Option<u32> {
         match self {
             Stage::Sms(sms) => Some(sms.max_parts),
@@ -106,7 +106,7 @@ impl<T> Stage<T> {
         }
     }
 
-    /// The text that is billed by its parts, where one is.
+    /// The text that is billed by parts, if any.
     pub fn billed_text(&self) -> Option<&T> {
         match self {
             Stage::Sms(sms) => Some(&sms.message),
@@ -114,7 +114,7 @@ impl<T> Stage<T> {
         }
     }
 
-    /// A text under that key as it leaves.
+    /// The text of the key as it is sent.
     #[must_use]
     pub fn outgoing_text<'t>(&self, field: &ChannelField, text: &'t str) -> Cow<'t, str> {
         let plain = match self {
@@ -126,7 +126,7 @@ impl<T> Stage<T> {
 }
 
 impl Stage<Cow<'_, str>> {
-    /// Replaces what its author wants replaced, and keeps whether anything was.
+    /// Replaces characters as the author requested, and records whether any changed.
     pub fn make_plain(&mut self) {
         if let Stage::Sms(sms) = self
             && let Some(plain) = sms.plain.take()

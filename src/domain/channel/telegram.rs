@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValueIter, present_values, text_value};
+use super::field::{FieldValueIter, number_value, present_values, text_value};
 use super::{ChannelFacts, ChannelField, StageValues, TextLimit};
 use crate::domain::ExtraProperties;
 
@@ -40,7 +40,7 @@ impl<T> Telegram<T> {
     }
 
     pub(super) fn values(&self) -> FieldValueIter<'_, T> {
-        present_values([text_value(&MESSAGE, &self.message), value::number_value(&LIFETIME, self.lifetime)])
+        present_values([text_value(&MESSAGE, &self.message), number_value(&LIFETIME, self.lifetime)])
     }
 
     pub(super) fn try_map<'a, U, E>(&'a self, f: &mut impl FnMut(&'a T) -> Result<U, E>) -> Result<Telegram<U>, E> {

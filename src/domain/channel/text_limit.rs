@@ -1,25 +1,25 @@
-//! What the channels accept of a text that is ready to be sent.
+//! Text limits of the channels.
 //!
-//! The gateway takes, charges and then drops texts that no phone will show, so a text is judged
-//! here first: constant texts before anything is sent, the others row by row. A violation names
-//! no text and no number, so it may be shown and kept anywhere.
+//! The gateway accepts, charges and then drops texts that no phone can show, so texts are checked here first: constant
+//! texts before sending, the others row by row. A violation contains neither texts nor numbers, so it can be shown and
+//! stored.
 //!
-//! The contract shows no limits (contract 8); these are the platform's and are deliberately the
-//! widest of those known: a button of Viber may have 30 characters although some accounts allow 19.
+//! The contract has no limits (contract 8). These are the platform's, and deliberately the widest known: a Viber button
+//! can have 30 characters although some accounts allow 19.
 
 use std::fmt;
 
 use super::{Channel, ChannelField, Stage};
 use crate::domain::{SmsEncoding, SmsSize, format_count, measure_sms};
 
-/// What a channel accepts of a text; an empty one none.
+/// The limit of a text; an empty text is never allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextLimit {
-    /// Anything that is not empty.
+    /// Not empty.
     NotEmpty,
-    /// At most so many characters.
+    /// At most this many characters.
     AtMost(usize),
-    /// At most as many billed parts as the author allows.
+    /// At most the number of billed parts that the author allows.
     Parts,
     /// A sender name of Latin letters.
     AlphaName,
@@ -38,7 +38,7 @@ pub enum TextLimit {
     OneOf(&'static [&'static str]),
 }
 
-/// Why a channel would not take a text; `Display` gives the reason in plain words.
+/// Why a channel does not accept a text; `Display` explains the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextViolation {
     /// The channel whose rule is broken.
@@ -62,9 +62,9 @@ enum ViolationReason {
     NotOneOf(&'static [&'static str]),
 }
 
-/// The rule that `text` breaks as the text of that key of `stage`, if any.
+/// The limit that `text` violates as the text of this key of `stage`, if any.
 ///
-/// The stage's own texts do not matter, so a stage of templates will do for a constant text.
+/// The stage's own texts do not matter, so a stage of templates works for a constant text.
 #[must_use]
 pub fn find_text_violation<T>(stage: &Stage<T>, field: &'static ChannelField, text: &str) -> Option<TextViolation> {
     let broken = || field.limit.find_broken_rule(text, stage.max_parts());
@@ -91,7 +91,8 @@ impl TextLimit {
 }
 
 fn check_part_count(text: &str, max: u32) -> Option<ViolationReason> {
-    // A part holds at least so many UTF-16 units, and bytes are at least as many, so most texts need no counting.
+    // A part holds at least this many UTF-16 units, and a text has at least as many bytes, so most texts need no
+    // counting.
     if text.len() <= 66 * max as usize {
         return None;
     }
@@ -129,7 +130,7 @@ fn is_web_address(text: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host = authority.rsplit('@').next().unwrap_or("");
     let name = host.split(':').next().unwrap_or("");
-    // An IPv6 host begins with a bracket and a colon may follow at once.
+    // An IPv6 host begins with a bracket, and a colon can follow at once.
     let named = host.starts_with('[') || name.chars().any(char::is_alphanumeric);
     named && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
@@ -139,7 +140,7 @@ fn after_scheme(text: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
 }
 
-/// Judges the format by the extension in the path; an address without one may be any image.
+/// Checks the format by the extension in the path; an address without one can be any image.
 fn check_image(address: &str, formats: &'static [&'static str]) -> Option<ViolationReason> {
     let path = after_scheme(address)?.split(['?', '#']).next()?.split_once('/')?.1;
     let (_, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
@@ -203,7 +204,7 @@ fn join_choices<'w>(words: impl DoubleEndedIterator<Item = &'w str>) -> String {
     words.fold(format!("{before} or {last}"), |listed, word| format!("{word}, {listed}"))
 }
 
-/// The text of a violation as a person calls it: `the SMS text`, `the Viber button`.
+/// The noun for the text of a violation: `the SMS text`, `the Viber button`.
 struct Noun<'a>(&'a TextViolation);
 
 impl fmt::Display for Noun<'_> {
@@ -270,7 +271,7 @@ mod tests {
         Stage::Whatsapp(Whatsapp { signature: (), message: (), fields: ExtraProperties::new() })
     }
 
-    /// The key of that name; the keys of cards are called by `carousel`.
+    /// The key with this name; keys of cards follow from `carousel`.
     fn find_field(stage: &Stage<()>, key: &str) -> &'static ChannelField {
         let card = key.strip_prefix("carousel.").map(|key| (CARD.as_slice(), key));
         let (fields, key) = card.unwrap_or((stage.channel().facts().fields, key));

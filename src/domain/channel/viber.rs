@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::field::TEXT_ALONE;
-use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::field::{
+    FieldValueIter, TEXT_ALONE, flag_value, number_value, optional_text_value, present_values, text_value,
+    try_map_optional,
+};
 use super::{
     ChannelFacts, ChannelField, FieldKind, FieldRequirement, FieldValue, MessageForm, StageValues, TextLimit, WirePlace,
 };
 use crate::domain::{ExtraProperties, OperationKind};
 
-/// The widest limit that is known.
+/// The widest known limit.
 const BUTTON_CHARACTERS: usize = 30;
-/// What every account allows.
+/// The limit that every account allows.
 const SAFE_BUTTON: usize = 19;
 const CHARACTERS: TextLimit = TextLimit::AtMost(1000);
 /// Image formats that Viber shows.
@@ -140,14 +142,14 @@ impl ViberKind {
         }
     }
 
-    /// The form of that name.
+    /// The form with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A Viber message; which texts are present follows from `kind`.
+/// A Viber message; `kind` defines which texts are present.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Viber<T> {
     /// The form of the message.
@@ -214,8 +216,8 @@ impl<T> Viber<T> {
             optional_text_value(&LINK, &self.link),
             optional_text_value(&BUTTON, &self.button),
             (!self.carousel.is_empty()).then(|| (&CAROUSEL, cards())),
-            value::number_value(&LIFETIME, self.lifetime),
-            value::flag_value(&SHORT_LINK, self.short_link),
+            number_value(&LIFETIME, self.lifetime),
+            flag_value(&SHORT_LINK, self.short_link),
         ])
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{self, FieldValueIter, optional_text_value, present_values, text_value, try_map_optional};
+use super::field::{FieldValueIter, flag_value, optional_text_value, present_values, text_value, try_map_optional};
 use super::{ChannelFacts, ChannelField, FieldKind, FieldRequirement, StageValues, TextLimit, WirePlace};
 use crate::domain::ExtraProperties;
 
@@ -32,7 +32,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// Who speaks: an object of its own, but in a pipeline beside the text.
+/// A property of the voice: an object outside a pipeline, beside the text in one.
 const fn speaker_field(key: &'static str, kind: FieldKind) -> ChannelField {
     ChannelField::new(key, kind)
         .with_requirement(FieldRequirement::OutsidePipeline("a voice message needs a speaker"))
@@ -75,7 +75,7 @@ impl<T> Voice<T> {
             optional_text_value(&GENDER, &self.gender),
             optional_text_value(&LANGUAGE, &self.language),
             optional_text_value(&NAME, &self.name),
-            value::flag_value(&DTMF, self.dtmf),
+            flag_value(&DTMF, self.dtmf),
         ])
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::value::{FieldValueIter, present_values, text_value};
+use super::field::{FieldValueIter, present_values, text_value};
 use super::{ChannelFacts, ChannelField, StageValues, TextLimit};
 use crate::domain::ExtraProperties;
 
@@ -22,7 +22,7 @@ pub(super) const FACTS: ChannelFacts = ChannelFacts {
     ..ChannelFacts::PLAIN
 };
 
-/// A WhatsApp message. An empty one is charged and arrives empty, so both texts are required here.
+/// A WhatsApp message. An empty one is charged and arrives empty, so both texts are required.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Whatsapp<T> {
     /// The sender name.

@@ -1,4 +1,4 @@
-//! The reader of replies against the labelled corpus of `tests/opt_outs/replies`.
+//! The reply reader against the labelled corpus in `tests/opt_outs/replies`.
 
 use sha2::{Digest as _, Sha256};
 
@@ -7,9 +7,9 @@ use crate::domain::Purpose;
 
 const CORPUS: &str = include_str!("../../../tests/opt_outs/replies/corpus.csv");
 
-/// The least part of the clear opt-outs that is found, in percent.
+/// The minimum percentage of clear opt-outs that must be found.
 const MIN_RECALL: [(&str, usize); 2] = [("known", 97), ("held_out", 95)];
-/// The least part of the ambiguous replies that a person is shown, in percent.
+/// The minimum percentage of ambiguous replies that a person must see.
 const MIN_SHOWN: usize = 90;
 
 /// A reply of the corpus to a message with one purpose.
@@ -73,7 +73,7 @@ fn clear_opt_outs_are_read_for_every_purpose() {
     }
 }
 
-/// The replies of a set with a label, and those of them that a condition holds for.
+/// The replies of a set with a label, and those of them that meet a condition.
 fn filter_replies<'c>(
     corpus: &'c [LabelledReply],
     set: &str,
@@ -89,7 +89,7 @@ fn opts_out(labelled: &LabelledReply) -> bool {
     read_labelled(labelled).into_opt_out().is_some()
 }
 
-/// The replies of the known set; those that are held out are not shown.
+/// The replies of the known set; held-out replies are not shown.
 fn list_replies(set: &str, replies: &[&LabelledReply]) -> String {
     let replies = replies.iter().map(|labelled| format!("{:?} ({})", labelled.reply, labelled.purpose.name()));
     if set == "known" { replies.collect::<Vec<_>>().join("\n") } else { String::new() }

@@ -1,4 +1,4 @@
-//! Which replies are opt-outs: every word of a reply has to belong to a phrase of an opt-out, or be a word that changes nothing.
+//! Grammar of opt-out replies: every word of a reply must belong to an opt-out phrase or be neutral.
 //!
 //! One unknown word is enough to leave the decision to a person, so "stop" opts out and "bus stop" does not.
 
@@ -6,50 +6,49 @@ use std::sync::LazyLock;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use strsim::osa_distance;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
 
-use super::english::ENGLISH;
-use super::europe::EUROPE;
-use super::tokens::{ReplyToken, normalize_table_word, split_tokens};
-use super::ukrainian_russian::UKRAINIAN_RUSSIAN;
+use super::phrases::{ENGLISH, EUROPE, UKRAINIAN_RUSSIAN};
 
-/// The most parts of a reply that can be an opt-out.
+/// The maximum number of tokens in an opt-out.
 const MAX_TOKENS: usize = 40;
-/// How many of the first letters of a word with a typing error must be right.
+/// How many first letters of a misspelt word must be correct.
 const FIRST_LETTERS: usize = 3;
 
-/// The words and phrases of opt-outs in some languages.
+/// The opt-out words and phrases of some languages.
 ///
-/// A phrase is words in their order; `{name}` is any word of a class, and `,` and `?` are punctuation.
+/// A phrase is a sequence of words; `{name}` is any word of a class, and `,` and `?` are punctuation.
 pub(super) struct PhraseTable {
-    /// Words with the same part in phrases, by name.
+    /// Classes of words that are interchangeable in phrases, by name.
     pub(super) classes: &'static [(&'static str, &'static str)],
     /// Phrases that are clear opt-outs.
     pub(super) opt_outs: &'static [&'static str],
-    /// Phrases that are opt-outs in replies to marketing, and can mean an order in replies to service messages.
+    /// Phrases that are opt-outs in replies to marketing, but can be about an order in replies to service messages.
     pub(super) marketing_opt_outs: &'static [&'static str],
-    /// Such phrases that are no opt-outs beside a word about the person, the sender or the messages: "cancel my …".
+    /// Such phrases that are not opt-outs beside a word about the person, the sender or the messages: "cancel my …".
     pub(super) marketing_words: &'static [&'static str],
-    /// Phrases that are no opt-outs, and do not change one beside them.
+    /// Phrases that are not opt-outs and do not change one beside them.
     pub(super) neutral: &'static [&'static str],
-    /// Phrases with which a question is a request.
+    /// Phrases that turn a question into a request.
     pub(super) requests: &'static [&'static str],
     /// Words that can stand anywhere: politeness, anger, emphasis.
     pub(super) polite: &'static str,
     /// Words about the person, the sender and the messages, which can stand beside clear opt-outs.
     pub(super) about: &'static str,
-    /// Phrases that look like an opt-out and are none.
+    /// Phrases that look like an opt-out but are not.
     pub(super) exceptions: &'static [&'static str],
-    /// Opt-outs of one long word that are known with one typing error.
+    /// One-word opt-outs that are recognized with one typing error.
     pub(super) misspelt: &'static str,
-    /// Words that look like such an error and are none.
+    /// Words that look like such an error but are not.
     pub(super) near_misses: &'static str,
-    /// Phrases that a person should read wherever they stand.
+    /// Phrases that a person must read anywhere in a reply.
     pub(super) review: &'static [&'static str],
-    /// The first letters of words that a person should read.
+    /// The first letters of words that a person must read.
     pub(super) review_stems: &'static str,
 }
 
-/// What the built-in words make of a reply.
+/// The verdict of the built-in words on a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReplyVerdict {
     /// An opt-out by this phrase, as the tables write it.
@@ -67,15 +66,15 @@ const BREAK: WordId = 0;
 const QUESTION: WordId = 1;
 const UNKNOWN: WordId = 2;
 
-/// One or several words in their order, each one of some.
+/// A sequence of words, each one of some alternatives.
 struct Phrase(Vec<Vec<WordId>>);
 
 /// All languages together.
 pub(super) struct Grammar {
     ids: FxHashMap<String, WordId>,
-    /// Each word as the tables write it.
+    /// The spelling of each word in the tables.
     written: Vec<String>,
-    /// The phrases of opt-outs: those that are clear, then those in replies to marketing, at last those that stand alone.
+    /// The opt-out phrases: first clear ones, then those in replies to marketing, then those that must be alone.
     phrases: Vec<Phrase>,
     clear: usize,
     beside_words: usize,
@@ -155,7 +154,7 @@ impl Grammar {
         }
     }
 
-    /// The built-in opt-out of one word that a text is.
+    /// The built-in one-word opt-out that the text is, if any.
     pub(super) fn find_command(&self, text: &str) -> Option<&str> {
         match split_tokens(text, MAX_TOKENS, |_| false).as_slice() {
             [ReplyToken::Word(word)] if self.commands.contains(word) => {
@@ -171,7 +170,7 @@ impl Grammar {
         self.commands.iter().map(String::as_str).filter(|word| word.contains(char::is_alphanumeric))
     }
 
-    /// What a reply is.
+    /// Classifies a reply.
     pub(super) fn judge_reply(&self, reply: &str) -> ReplyVerdict {
         let tokens = split_tokens(reply, MAX_TOKENS, |word| self.commands.contains(word) || self.has_stem(word));
         let words: Vec<WordId> = tokens.iter().map(|token| self.read_token(token)).collect();
@@ -212,7 +211,7 @@ impl Grammar {
         }
     }
 
-    /// The opt-out of one word that this word is with one typing error.
+    /// The one-word opt-out that this word is with one typing error, if any.
     fn find_misspelt(&self, word: &str) -> Option<&str> {
         if self.near_misses.contains(word) {
             return None;
@@ -229,13 +228,13 @@ impl Grammar {
         words.iter().copied().filter(|word| !asks || *word != QUESTION).collect()
     }
 
-    /// Whether a phrase stands anywhere in a reply.
+    /// Whether a reply contains a phrase.
     fn contains_phrase(&self, phrase: &Phrase, words: &[WordId], about: bool) -> bool {
         let words = &words[..words.len().min(MAX_TOKENS + 1)];
         (0..words.len()).any(|begin| self.find_phrase_ends(phrase, words, begin, about) != 0)
     }
 
-    /// Where a phrase that begins at a word can end, as bits; words that change nothing can stand within it.
+    /// The possible ends of a phrase that begins at a word, as bits; neutral words can be within it.
     fn find_phrase_ends(&self, phrase: &Phrase, words: &[WordId], begin: usize, about: bool) -> u64 {
         let begins = words.get(begin).zip(phrase.0.first()).is_some_and(|(word, first)| first.contains(word));
         let mut places = u64::from(begins) << begin;
@@ -257,7 +256,7 @@ impl Grammar {
         places
     }
 
-    /// The words of a phrase that begins at the first of these words, as the tables write them.
+    /// The words of a phrase that begins at the first of these words, in the spelling of the tables.
     fn write_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
         let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
@@ -269,18 +268,19 @@ impl Grammar {
     }
 }
 
-/// A reply that phrases and neutral words may cover.
+/// Covers a reply with phrases and neutral words.
 struct PhraseCover<'g> {
     grammar: &'g Grammar,
     words: &'g [WordId],
 }
 
 impl PhraseCover<'_> {
-    /// The first of these phrases in a cover of the whole reply, as the tables write it; nothing if there is no cover with one.
+    /// The first of these phrases in a cover of the whole reply, in the spelling of the tables; `None` if no cover
+    /// contains one.
     fn find_first_phrase(&self, phrases: usize, about: bool) -> Option<String> {
         let Self { grammar, words } = self;
-        // For each place: whether the words before it are covered without a phrase, and the first phrase of a cover with
-        // one, with the place where it begins.
+        // For each position: whether the words before it are covered without a phrase, and the first phrase of a cover
+        // with one, with its start.
         let mut plain = vec![false; words.len() + 1];
         let mut with_phrase: Vec<Option<(usize, usize)>> = vec![None; words.len() + 1];
         plain[0] = true;
@@ -308,7 +308,7 @@ impl PhraseCover<'_> {
     }
 }
 
-/// The places whose bits are set.
+/// The positions of the set bits.
 fn set_bits(bits: u64) -> impl Iterator<Item = usize> {
     (0..64).filter(move |place| bits & (1 << place) != 0)
 }
@@ -327,7 +327,7 @@ fn sort_letters(word: &str) -> Vec<char> {
 /// The words of the tables, numbered.
 struct WordTable {
     ids: FxHashMap<String, WordId>,
-    /// Each word as it is written first.
+    /// The first spelling of each word.
     written: Vec<String>,
 }
 
@@ -359,6 +359,141 @@ impl WordTable {
             words.push(alternatives.map(|word| self.word_id(word)).collect());
         }
         Phrase(words)
+    }
+}
+
+/// The maximum number of letters that are compared; no word of a table is longer.
+const MAX_WORD_LETTERS: usize = 64;
+/// Emoji that are read as words.
+const SIGNS: [char; 7] = ['🛑', '⛔', '🚫', '✋', '🔕', '❌', '🙅'];
+
+/// A token of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ReplyToken {
+    Word(String),
+    /// The end of a line, sentence or clause.
+    Break,
+    Question,
+}
+
+/// The words of a text for a comparison with the words of a file: an apostrophe separates words, a repeated letter
+/// counts.
+pub(super) fn split_plain_words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|character: char| !character.is_alphanumeric() && !is_invisible(character));
+    words.map(normalize_letters).filter(|word| !word.is_empty())
+}
+
+/// The tokens of a reply. Separate letters (`S T O P`) are one word if `is_word` knows it.
+pub(super) fn split_tokens(text: &str, most: usize, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
+    let (mut tokens, mut word) = (Vec::new(), String::new());
+    let end_word = |tokens: &mut Vec<ReplyToken>, word: &mut String| {
+        let plain = collapse_repeated_letters(&normalize_letters(&std::mem::take(word)));
+        // Marks without a letter, such as the variation selector of an emoji, are not a word.
+        tokens.extend((!plain.is_empty()).then_some(ReplyToken::Word(plain)));
+    };
+    for character in text.chars().map(replace_lunate_sigma).nfkc() {
+        match character {
+            '\'' | '’' | '‘' | 'ʼ' | '`' => continue,
+            letter if letter.is_alphanumeric() || is_invisible(letter) => {
+                word.push(letter);
+                continue;
+            }
+            _ => end_word(&mut tokens, &mut word),
+        }
+        match character {
+            '?' => tokens.push(ReplyToken::Question),
+            '\n' | '.' | ',' | '!' | ';' | ':' | '…' | '–' | '—' => tokens.push(ReplyToken::Break),
+            sign if SIGNS.contains(&sign) => tokens.push(ReplyToken::Word(sign.to_string())),
+            _ => {}
+        }
+        if tokens.len() > most {
+            return tokens;
+        }
+    }
+    end_word(&mut tokens, &mut word);
+    join_letters(tokens, is_word)
+}
+
+/// A word of a table in the form of words in replies.
+pub(super) fn normalize_table_word(word: &str) -> String {
+    collapse_repeated_letters(&normalize_letters(
+        &word.chars().filter(|character| *character != '\'').collect::<String>(),
+    ))
+}
+
+/// Joins separate letters into a word, if there are three or more and it is known.
+fn join_letters(tokens: Vec<ReplyToken>, is_word: impl Fn(&str) -> bool) -> Vec<ReplyToken> {
+    let letter = |token: &ReplyToken| matches!(token, ReplyToken::Word(word) if word.chars().count() == 1 && word.chars().all(char::is_alphabetic));
+    let (mut joined, mut rest) = (Vec::new(), tokens.as_slice());
+    while let Some(first) = rest.first() {
+        let mut end = rest.iter().position(|token| !letter(token) && *token != ReplyToken::Break).unwrap_or(rest.len());
+        while end > 0 && rest[end - 1] == ReplyToken::Break {
+            end -= 1;
+        }
+        let letters: Vec<&str> = rest[..end]
+            .iter()
+            .filter_map(|token| match token {
+                ReplyToken::Word(word) => Some(word.as_str()),
+                _ => None,
+            })
+            .collect();
+        let word = collapse_repeated_letters(&letters.concat());
+        if letter(first) && letters.len() >= 3 && is_word(&word) {
+            joined.push(ReplyToken::Word(word));
+            rest = &rest[end..];
+        } else {
+            joined.push(first.clone());
+            rest = &rest[1..];
+        }
+    }
+    joined
+}
+
+/// A word with each repeated letter once: `STOOOP` and `STOPP` are `STOP`.
+fn collapse_repeated_letters(word: &str) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    letters.dedup();
+    letters.into_iter().collect()
+}
+
+/// Replaces a Greek letter that looks like C and that normalization would change to another letter.
+fn replace_lunate_sigma(character: char) -> char {
+    if matches!(character, 'Ϲ' | 'ϲ') { 'C' } else { character }
+}
+
+fn normalize_letters(word: &str) -> String {
+    let seen = word.chars().map(replace_lunate_sigma).nfkd().filter(|character| !is_invisible(*character));
+    seen.flat_map(char::to_uppercase).map(latin_lookalike).take(MAX_WORD_LETTERS).collect()
+}
+
+/// Whether the character is invisible: combining marks, joiners and zero-width separators.
+fn is_invisible(character: char) -> bool {
+    is_combining_mark(character)
+        || matches!(character, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{fe0e}' | '\u{fe0f}' | '\u{feff}')
+}
+
+/// The Latin capital that looks like a Cyrillic or Greek one; the character itself if there is none.
+pub(super) fn latin_lookalike(capital: char) -> char {
+    match capital {
+        'А' | 'Α' => 'A',
+        'В' | 'Β' => 'B',
+        'С' => 'C',
+        'Е' | 'Ё' | 'Ε' => 'E',
+        'Н' | 'Η' => 'H',
+        'І' | 'Ї' | 'Ӏ' | 'Ι' => 'I',
+        'Ј' => 'J',
+        'К' | 'Κ' => 'K',
+        'М' | 'Μ' => 'M',
+        'Ν' => 'N',
+        'О' | 'Ο' | '0' | 'Ø' => 'O',
+        'Р' | 'Ρ' => 'P',
+        'Ѕ' => 'S',
+        'Т' | 'Τ' => 'T',
+        'У' | 'Υ' => 'Y',
+        'Х' | 'Χ' => 'X',
+        'Ζ' => 'Z',
+        'Ł' => 'L',
+        other => other,
     }
 }
 

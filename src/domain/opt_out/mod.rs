@@ -1,38 +1,37 @@
-//! Replies by which people opt out. Pure.
+//! Opt-outs in replies of recipients. Pure.
 //!
-//! A built-in opt-out counts only if the whole reply consists of it, politeness and words about the messages: "Please stop
-//! sending me sms" opts out, "stop by tomorrow" does not. A person has to read what only looks like an opt-out.
+//! A built-in opt-out counts only if the reply consists of it, politeness and words about the messages: "Please stop
+//! sending me sms" opts out, "stop by tomorrow" does not. A person must read replies that only look like an opt-out.
 
+mod column;
 #[cfg(test)]
 mod corpus_tests;
-mod english;
-mod europe;
 mod grammar;
-mod tokens;
-mod ukrainian_russian;
+mod phrases;
 
 use std::borrow::Cow;
 
-use self::grammar::{GRAMMAR, ReplyVerdict};
-use self::tokens::split_plain_words;
 use super::Purpose;
+use grammar::{GRAMMAR, ReplyVerdict, split_plain_words};
 
-/// The most words of a reply that only begins with a further word, and of such a word.
+pub use column::{OptOutColumn, OptOutState, is_date, read_opt_out_state};
+
+/// The maximum number of words in a further word, and in a reply that only begins with one.
 pub const MAX_OPT_OUT_WORDS: usize = 3;
 
-/// The opt-outs that a receiver of replies knows: the built-in ones, and further words.
+/// The known opt-outs: the built-in ones and further words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptOutWords {
-    /// Each further word as it is written, and as its words are compared.
+    /// Each further word as written, and as its words are compared.
     further: Vec<(String, Vec<String>)>,
 }
 
-/// What a reply is.
+/// The meaning of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyReading<'w> {
-    /// An opt-out, with the word or phrase as the tables write it.
+    /// An opt-out, with the word or phrase in the spelling of the tables.
     OptOut(Cow<'w, str>),
-    /// It looks like an opt-out and can mean something else.
+    /// It looks like an opt-out but can mean something else.
     Unclear,
     /// Anything else.
     Other,
@@ -50,7 +49,7 @@ impl<'w> ReplyReading<'w> {
 }
 
 impl OptOutWords {
-    /// The same with these words; a word without a letter or a digit is left out.
+    /// The same with these further words; words without a letter or digit are ignored.
     #[must_use]
     pub fn with_words(mut self, words: impl IntoIterator<Item = String>) -> Self {
         let compared = words.into_iter().map(|word| (split_plain_words(&word).collect::<Vec<_>>(), word));
@@ -58,13 +57,13 @@ impl OptOutWords {
         self
     }
 
-    /// The number of words of a text, as further words are compared.
+    /// The number of words in a text, counted as for further words.
     #[must_use]
     pub fn count_words(text: &str) -> usize {
         split_plain_words(text).count()
     }
 
-    /// What a reply is to a message with this purpose.
+    /// Classifies a reply to a message with this purpose.
     ///
     /// Some opt-outs, such as CANCEL, can mean an order or an appointment in replies to service messages.
     #[must_use]
@@ -80,13 +79,13 @@ impl OptOutWords {
         }
     }
 
-    /// The word that makes another further word needless: one of those, or a built-in opt-out of one word.
+    /// The word that makes another further word redundant: a further word or a built-in one-word opt-out.
     #[must_use]
     pub fn find_covering_word(&self, word: &str) -> Option<&str> {
         self.find_further_word(word).or_else(|| GRAMMAR.find_command(word))
     }
 
-    /// The further word that a reply is, or that it begins with if it is short.
+    /// The further word that a reply is, or begins with if it is short.
     fn find_further_word(&self, reply: &str) -> Option<&str> {
         let longest = self.further.iter().map(|(_, words)| words.len()).max()?;
         let reply: Vec<String> = split_plain_words(reply).take(longest.max(MAX_OPT_OUT_WORDS) + 1).collect();
@@ -100,7 +99,7 @@ impl OptOutWords {
 mod tests {
     use proptest::prelude::*;
 
-    use super::tokens::latin_lookalike;
+    use super::grammar::latin_lookalike;
     use super::*;
 
     fn is_opt_out(reply: &str) -> bool {
@@ -207,7 +206,7 @@ mod tests {
         );
     }
 
-    /// A letter as it is, in the other case, or as one that looks the same.
+    /// A letter unchanged, in the other case, or as a look-alike.
     fn disguise_word(letter: char) -> Vec<char> {
         let same = (' '..='\u{52f}')
             .filter(|other| latin_lookalike(*other) == latin_lookalike(letter) && other.is_alphabetic());

@@ -3,6 +3,7 @@
 use super::{Rule, RuleText};
 
 rules! {
+    LIST:
     error RECIPIENTS_UNREADABLE = "recipients-unreadable" {
         cause: "The list cannot be read completely. Messages are never sent to an incomplete list.",
         example: ["list.csv is on a network drive that was disconnected"],

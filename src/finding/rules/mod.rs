@@ -1,8 +1,8 @@
-//! Rules for what is read: files, keys, texts, lists. Rules that compare several files are in `check::rules`.
+//! Rules for files, keys, texts and lists. Rules that compare several files are in `check::rules`.
 
-/// Defines rules, and the list of them.
+/// Defines rules and a list of them.
 macro_rules! rules {
-    ($($severity:ident $rule:ident = $id:literal {
+    ($list:ident: $($severity:ident $rule:ident = $id:literal {
         cause: $cause:literal,
         example: [$($example:literal),+ $(,)?],
         fix: $fix:literal,
@@ -13,41 +13,31 @@ macro_rules! rules {
                 Rule::$severity($id, RuleText { cause: $cause, example: &[$($example),+], fix: $fix });
         )*
 
-        pub(super) static ALL: &[&Rule] = &[$(&$rule),*];
+        pub(super) static $list: &[&Rule] = &[$(&$rule),*];
     };
 }
 
 mod campaign;
 mod commands;
 mod files;
-mod keys;
 mod list;
-mod profile;
-mod scenario;
-mod text;
-mod yaml;
 
 use super::{Rule, RuleText};
 
 pub use campaign::*;
 pub use commands::*;
 pub use files::*;
-pub use keys::*;
 pub use list::*;
-pub use profile::*;
-pub use scenario::*;
-pub use text::*;
-pub use yaml::*;
 
 /// All rules of this folder, in groups.
 pub static GROUPS: &[(&str, &[&Rule])] = &[
-    ("Files", files::ALL),
-    ("YAML", yaml::ALL),
-    ("Keys and values", keys::ALL),
-    ("Campaign files", campaign::ALL),
-    ("Message templates", text::ALL),
-    ("Recipient lists", list::ALL),
-    ("Gateway profiles", profile::ALL),
-    ("Sandbox scenarios", scenario::ALL),
-    ("Commands", commands::ALL),
+    ("Files", files::FILES),
+    ("YAML", files::YAML),
+    ("Keys and values", files::KEYS),
+    ("Campaign files", campaign::CAMPAIGN),
+    ("Message templates", campaign::TEMPLATES),
+    ("Recipient lists", list::LIST),
+    ("Gateway profiles", commands::PROFILE),
+    ("Sandbox scenarios", commands::SCENARIO),
+    ("Commands", commands::COMMANDS),
 ];

@@ -1,40 +1,43 @@
-//! The HTTP side of the JSON API: one POST, once, to one host.
+//! HTTP client of the JSON API: one POST, once, to one host.
 //!
-//! Nothing here repeats a request, follows a redirect, or takes a proxy from the environment.
+//! It never repeats a request, follows a redirect, or uses a proxy from the environment.
 
 use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::RedactingReader;
-use super::conceal::{conceal_key, conceal_numbers};
-use super::exchange::HttpExchange;
-use super::held_body::GuardedBody;
-use super::read::{AnswerRules, read_reply};
-use super::{encode, status_answer};
+use super::inquiry::status;
+use super::members::{conceal_key, conceal_numbers};
+use super::reply::{AnswerRules, read_reply};
+use super::{RedactingReader, encode};
 use crate::domain::{Endpoint, MessageId};
 use crate::gateway::{BoxFuture, Envelope, Gateway, GatewayReply, MayLeave, StatusAnswer};
 use crate::http_client;
 
-/// The largest answer that is read, in bytes.
+/// The maximum size of an answer in bytes.
 const MAX_ANSWER: usize = 8 << 20;
-/// A connection that was idle for longer is not used again: the other side may be closing it.
+/// A connection that was idle for longer is not reused: the server may be closing it.
 const MAX_IDLE: Duration = Duration::from_secs(1);
 
-/// Where a gateway is and how it is reached.
+/// The addresses of a gateway.
 #[derive(Clone, Debug)]
 pub struct GatewayAddress {
-    /// Base address of the synchronous endpoint (contract 4.1), without a slash at its end.
+    /// Base URL of the synchronous endpoint (contract 4.1), without a trailing slash.
     pub base_url: String,
-    /// Base address of the asynchronous endpoint (contract 4.2), without a slash at its end.
+    /// Base URL of the asynchronous endpoint (contract 4.2), without a trailing slash.
     pub async_url: String,
-    /// The only proxy that is used.
+    /// The only proxy.
     pub proxy: Option<String>,
-    /// The longest time that one request may take.
+    /// The timeout of a request.
     pub timeout: Duration,
     /// Whether it is the sandbox in this process.
     pub embedded: bool,
@@ -52,7 +55,7 @@ impl GatewayAddress {
 /// Why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonApiError {
-    /// The system's certificates cannot be read, or it has no handle for them.
+    /// The system certificates cannot be read, or no file handles are left.
     #[error(
         "cannot create an HTTP client: {reason}; install certificates (`ca-certificates`) or raise `ulimit -n`; nothing was \
          sent",
@@ -74,10 +77,10 @@ pub struct JsonApi {
 }
 
 impl JsonApi {
-    /// A client that sends to one endpoint.
+    /// A client for one endpoint.
     ///
     /// # Errors
-    /// When the proxy's address is no address, or the system's certificates cannot be read.
+    /// The proxy's address is invalid, or the system certificates cannot be read.
     pub fn new(
         address: &GatewayAddress,
         endpoint: Endpoint,
@@ -111,7 +114,7 @@ impl JsonApi {
         })
     }
 
-    /// The same client for whoever has this key.
+    /// The same client with another key.
     #[must_use]
     pub fn with_key(&self, key: SecretString) -> Self {
         Self {
@@ -137,7 +140,7 @@ impl JsonApi {
         exchange
     }
 
-    /// Posts an envelope, unless it may not leave any more when the connection takes its first byte.
+    /// Posts an envelope, unless it may no longer leave when its first byte would be sent.
     async fn post_envelope(&self, url: &str, envelope: &Envelope, may_leave: MayLeave) -> Option<HttpExchange> {
         let operations = envelope.operations().iter().map(|operation| operation.json.as_slice());
         let body = encode::build_body(self.key.expose_secret(), operations);
@@ -174,7 +177,7 @@ impl JsonApi {
         }
     }
 
-    /// Sorts an error of the client library by what it proves.
+    /// Classifies an error of the HTTP library by what it proves.
     fn classify_error(&self, error: &reqwest::Error) -> HttpExchange {
         if !error.is_connect() {
             return if error.is_timeout() {
@@ -215,15 +218,15 @@ impl Gateway for JsonApi {
 
     fn ask_statuses<'a>(&'a self, ids: &'a [MessageId]) -> BoxFuture<'a, Vec<StatusAnswer>> {
         Box::pin(async move {
-            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status_answer::status_operation(id)).collect();
-            // The asynchronous endpoint answers with a `request_id` alone, so questions go to the other one.
+            let questions: Vec<Vec<u8>> = ids.iter().map(|&id| status::status_operation(id)).collect();
+            // The asynchronous endpoint returns only a `request_id`, so queries go to the synchronous one.
             let exchange = self.post_operations(&self.sync_url, questions.iter().map(Vec::as_slice)).await;
-            status_answer::read_status_answers(ids, &exchange, &RedactingReader::new(self.key.expose_secret()))
+            status::read_status_answers(ids, &exchange, &RedactingReader::new(self.key.expose_secret()))
         })
     }
 }
 
-/// Logs a request in figures alone: what was sent and answered stays out of the log.
+/// Logs a request in numbers only, without contents.
 fn log_exchange(exchange: &HttpExchange, bytes: usize, operations: usize, began: Instant) {
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     match exchange {
@@ -249,19 +252,19 @@ fn parse_retry_after(value: &str) -> Option<Duration> {
     Some(Duration::try_from(date.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
 
-/// The time for making a connection: always shorter than the whole, so that its end proves that nothing was sent.
+/// The timeout for connecting, which is always shorter than the total: if it expires, nothing was sent.
 fn connect_timeout(total: Duration) -> Duration {
     (total / 3).min(Duration::from_secs(10))
 }
 
 /// Whether the TLS handshake failed.
 pub(in crate::gateway) fn is_handshake(error: &reqwest::Error) -> bool {
-    // The connector knows three steps: the name, the TCP connection, the handshake.
+    // The connector has three steps: name, TCP connection, handshake.
     let reached = !error.is_timeout() && !error.is_dns() && !error_chain(error).any(|step| step == "tcp connect error");
     error.is_connect() && reached && error.url().is_some_and(|url| url.scheme() == "https")
 }
 
-/// Whether the other machine refused the connection.
+/// Whether the host refused the connection.
 fn is_refused(error: &reqwest::Error) -> bool {
     let mut sources = std::iter::successors(error.source(), |&error| error.source());
     sources
@@ -285,6 +288,81 @@ fn error_chain(error: &reqwest::Error) -> impl Iterator<Item = String> {
     std::iter::successors(error.source(), |&error| error.source()).map(ToString::to_string)
 }
 
+/// The result of an HTTP exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HttpExchange {
+    /// No connection: refused, unknown host name, or connect timeout. Nothing was sent.
+    NotConnected(String),
+    /// The TLS handshake failed. No byte of the request was sent.
+    Handshake(String),
+    /// The exchange timed out; its progress is unknown.
+    TimedOut(Duration),
+    /// The connection broke before the whole answer was read.
+    Broken(String),
+    /// An answer with a body over the limit.
+    TooLong {
+        /// The HTTP status.
+        status: u16,
+    },
+    /// A complete answer.
+    Answer {
+        /// The HTTP status.
+        status: u16,
+        /// The header `Retry-After`, when it is a number of seconds.
+        retry_after: Option<Duration>,
+        /// The body.
+        body: Vec<u8>,
+    },
+}
+
+/// A request body that aborts the request if it may no longer leave when the connection asks for it.
+///
+/// Connecting can take seconds, in which the process can be suspended.
+pub(super) struct GuardedBody {
+    bytes: Option<Bytes>,
+    may_leave: MayLeave,
+    withheld: WithheldFlag,
+}
+
+/// Whether a body was withheld.
+#[derive(Clone, Default)]
+pub(super) struct WithheldFlag(Arc<AtomicBool>);
+
+impl WithheldFlag {
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl GuardedBody {
+    pub(super) fn new(bytes: Vec<u8>, may_leave: MayLeave) -> (Self, WithheldFlag) {
+        let withheld = WithheldFlag::default();
+        (Self { bytes: Some(bytes.into()), may_leave, withheld: withheld.clone() }, withheld)
+    }
+}
+
+impl Body for GuardedBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
+        if (self.may_leave)() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        self.withheld.0.store(true, Ordering::Release);
+        Poll::Ready(Some(Err(io::Error::other("it is too late to send the request"))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,5 +382,29 @@ mod tests {
             let total = Duration::from_secs(seconds);
             assert!(connect_timeout(total) < total);
         }
+    }
+}
+
+#[cfg(test)]
+mod guarded_body_tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    fn poll_body(may_leave: bool) -> (Poll<Option<io::Result<Bytes>>>, bool) {
+        let (body, withheld) = GuardedBody::new(b"[1]".to_vec(), Arc::new(move || may_leave));
+        let mut body = Box::pin(body);
+        assert_eq!(body.size_hint().exact(), Some(3));
+        let frame = body.as_mut().poll_frame(&mut Context::from_waker(Waker::noop()));
+        assert!(body.is_end_stream());
+        (frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.into_data().unwrap()))), withheld.is_set())
+    }
+
+    #[test]
+    fn body_is_sent_whole_or_not_at_all() {
+        let (frame, withheld) = poll_body(true);
+        assert!(matches!(frame, Poll::Ready(Some(Ok(bytes))) if bytes == "[1]".as_bytes()) && !withheld);
+        let (frame, withheld) = poll_body(false);
+        assert!(matches!(frame, Poll::Ready(Some(Err(_)))) && withheld);
     }
 }

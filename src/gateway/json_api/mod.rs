@@ -2,39 +2,29 @@
 
 #[cfg(test)]
 mod answer_tests;
-mod conceal;
-mod cut;
 mod encode;
-mod exchange;
-mod held_body;
 mod http;
 mod inquiry;
-mod loose;
 mod members;
-mod read;
-mod read_items;
 #[cfg(test)]
 mod read_tests;
 mod receipt;
-mod search;
-mod status_answer;
-mod words;
+mod reply;
 
-pub use encode::encode_operation;
-pub(in crate::gateway) use encode::write_operation;
+pub use encode::{OperationForm, encode_operation};
 #[cfg(test)]
-pub(crate) use exchange::HttpExchange;
+pub(crate) use http::HttpExchange;
 pub use http::{GatewayAddress, JsonApi, JsonApiError};
 pub(super) use http::{innermost_cause, is_handshake};
+#[cfg(test)]
+pub(crate) use inquiry::status::read_status_answers;
 pub use inquiry::{
     AskBalance, AskSenders, AskStatus, Balance, CheckKey, CreateSmsTemplate, CreateViberTemplate, DeleteSmsTemplate,
     DeleteViberTemplate, FailureCause, Inquiry, InquiryFailure, ListSmsTemplates, ListViberTemplates, MessageRecord,
     SenderName, SmsTemplate, ViberTemplate,
 };
-pub use read::AnswerRules;
-#[cfg(test)]
-pub(crate) use read::read_reply;
+pub use members::RedactingReader;
 pub use receipt::{IdentifiedReceipt, UnreadableReceipt, read_receipts};
+pub use reply::AnswerRules;
 #[cfg(test)]
-pub(crate) use status_answer::read_status_answers;
-pub use words::RedactingReader;
+pub(crate) use reply::read_reply;

@@ -1,9 +1,9 @@
-//! One test per line of what an answer proves.
+//! Tests of what an answer proves, one per rule.
 
 use std::time::Duration;
 
-use super::exchange::HttpExchange;
-use super::read::{AnswerRules, read_reply};
+use super::http::HttpExchange;
+use super::reply::{AnswerRules, read_reply};
 use crate::domain::{Endpoint, GatewayMessageId, MessageId, OperationKind, OperationOutcome, Phone, Row};
 use crate::gateway::{EncodedOperation, Envelope, GatewayReply, Signal, StopCause};
 

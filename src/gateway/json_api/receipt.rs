@@ -1,7 +1,7 @@
-//! The reading of delivery-status webhooks (contract 2.4).
+//! Delivery receipts from webhooks (contract 2.4).
 //!
-//! The contract shows one JSON object. Gateways of its kind also send a list of them, alone or under `data`, and forms
-//! with the same names (`data[0][id]=…`); all of that is read. A member of a wrong type hides no other.
+//! The contract shows one JSON object. Similar gateways also send a list of them, alone or in `data`, or form data with
+//! the same names (`data[0][id]=…`); all of these are read. A member of a wrong type hides no other.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,22 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::loose::{SuccessFlag, read_msg_id, read_text, read_timestamp, read_whole_number};
-use super::members::read_object;
+use super::members::{SuccessFlag, read_msg_id, read_object, read_text, read_timestamp, read_whole_number};
 use crate::domain::{GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Status};
 
-/// The most receipts of one webhook.
+/// The maximum number of receipts in a webhook.
 const MAX_RECEIPTS: usize = 1_000;
 
-/// A receipt with the message that it names.
+/// A receipt with the identifier of its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdentifiedReceipt {
-    /// The client's identifier, if it is named as a whole number; `Some(None)` for anything else.
+    /// The client's identifier if it is a whole number; `Some(None)` for other values.
     pub id: Option<Option<u64>>,
-    /// What is told.
+    /// The receipt.
     pub receipt: Receipt,
 }
 
-/// A body that is no webhook.
+/// A body that is not a receipt.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the body is not a delivery status: {0}")]
 pub struct UnreadableReceipt(&'static str);
@@ -78,17 +77,17 @@ struct WireMedia<'a> {
     filesize: Option<&'a RawValue>,
 }
 
-/// Receipts under one name.
+/// Receipts in a `data` member.
 #[derive(Deserialize)]
 struct WrappedReceipts<'a> {
     #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
-/// The receipts in the body of a webhook; one at least.
+/// The receipts in the body of a webhook, at least one.
 ///
 /// # Errors
-/// When it holds none.
+/// The body contains no receipt.
 pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
@@ -131,7 +130,7 @@ fn read_receipt(json: &str) -> Result<IdentifiedReceipt, UnreadableReceipt> {
     };
     let status = match (named, success) {
         (Some(word), _) => Status::from_name(&word),
-        // It says only that it was delivered or read (contract 2.4), and of the two that is the lesser.
+        // Success means delivered or read (contract 2.4), so the weaker of the two is recorded.
         (None, SuccessFlag::True) => Status::Delivered,
         (None, SuccessFlag::False) if error.is_some() => Status::Rejected,
         (None, SuccessFlag::False) => Status::Unknown,
@@ -174,7 +173,7 @@ fn read_reply(json: &str) -> Option<RecipientReply> {
     (!reply.text.is_empty() || reply.media.is_some()).then_some(reply)
 }
 
-/// A form as the JSON that it stands for: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`; nothing for what is none.
+/// Form data as the JSON that it represents: `id=1&status=READ`, `data[0][id]=1`, or `data={…}`. `None` for other text.
 fn from_form(body: &str) -> Option<String> {
     let mut whole = Map::new();
     let mut items: BTreeMap<u32, Map<String, Value>> = BTreeMap::new();
@@ -191,7 +190,7 @@ fn from_form(body: &str) -> Option<String> {
             "replies" => serde_json::from_str(&value).unwrap_or(Value::Null),
             _ => Value::String(value.into_owned()),
         };
-        // What is named twice contradicts itself.
+        // A repeated name is a contradiction.
         if members.insert(name.to_owned(), value).is_some() {
             return None;
         }
@@ -202,7 +201,7 @@ fn from_form(body: &str) -> Option<String> {
     Some(Value::Array(items.into_values().map(Value::Object).collect()).to_string())
 }
 
-/// Which item a key of a form is of, and its name in it: `data[0][id]`, `data[id]`, `id`.
+/// The item and the member name of a form key: `data[0][id]`, `data[id]`, `id`.
 fn parse_member(key: &str) -> Option<(Option<u32>, &str)> {
     let Some(path) = key.strip_prefix("data[") else { return Some((None, key)) };
     let path = path.strip_suffix(']')?;

@@ -1,4 +1,4 @@
-//! Blocks: drawn from a shared run by processes that do not wait for one another, and lost one by one.
+//! Blocks: processes draw them from a shared run independently and lose them separately.
 
 use super::scene::*;
 use crate::domain::{IdRange, MessageId, OperationOutcome, Purpose, Row};
@@ -25,7 +25,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.begin_envelope(single_intent(lease, row)).await.unwrap()
     }
 
-    /// The outcomes of a run's envelopes, as they are recorded.
+    /// The recorded outcomes of a run's envelopes.
     async fn block_outcome_states(&self, block: &RowBlock) -> Vec<Option<RowState>> {
         let records = self.ledger.load_envelopes(block.run.key, 1..=100).await.unwrap();
         let outcome = |settled: &Option<(jiff::Timestamp, Vec<OperationOutcome>)>| {
@@ -41,8 +41,8 @@ pub(super) async fn processes_never_draw_the_same_row_of_a_shared_run<L: Ledger>
     assert_eq!((one.lease.rows, two.lease.rows), (rows(2, 4), rows(5, 5)));
     drop(one);
     let (run, third) = (two.run.key, scene.draw_block(2).await);
-    assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of who has ended are not drawn again");
-    // The same place, through another profile of the account, and back.
+    assert_eq!((third.run.key, third.lease.rows), (run, rows(6, 7)), "rows of an ended process are not drawn again");
+    // The same place, through another profile of the account and back.
     drop(two);
     let other = SharedRun { gateway: "other".into(), ..shared_run() };
     let elsewhere = scene.draw_from(&other, BlockRequest::for_rows(1)).await.into_block().expect("a block");
@@ -58,7 +58,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
     for block in &blocks {
         for row in (block.lease.rows.first.get()..=block.lease.rows.last.get()).map(Row::new) {
             let id = run.message_id(row, None).expect("an identifier");
-            assert_eq!(block.run.message_id(row, None), Some(id), "whoever drew it knows it");
+            assert_eq!(block.run.message_id(row, None), Some(id), "the caller knows the identifier");
             assert!(given.insert(id), "given twice");
             assert_eq!(scene.ledger.find_message(id).await.unwrap(), Some(MessageOrigin { run: run.key, row }));
             let wanted = RunFilter { ids: Some(IdRange { first: id.get(), len: 1 }), ..RunFilter::all() };
@@ -66,7 +66,7 @@ pub(super) async fn block_identifiers_are_unique_and_lead_back_to_their_rows<L: 
         }
     }
     assert_eq!((given.len(), run.message_id(Row::new(8), None), run.message_id(Row::HEADER, None)), (6, None, None));
-    // By the run's own range alone a copy that is put back would give them once more.
+    // A restored ledger would repeat the run's own range.
     assert!(given.iter().all(|id| run.ids.row_for_id(*id).is_none()));
 }
 
@@ -91,7 +91,7 @@ pub(super) async fn shared_run_is_listed_and_finished_for_unclaimed_rows<L: Ledg
 pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: Scene<L>) {
     let most = scene.draw_block(SharedRun::ROWS - 1).await;
     let last = scene.draw_block(5).await;
-    assert_eq!((last.run.key, last.lease.rows.first), (most.run.key, last.lease.rows.last), "what is left of it");
+    assert_eq!((last.run.key, last.lease.rows.first), (most.run.key, last.lease.rows.last), "the remaining rows");
     assert_eq!(last.lease.rows.last, most.run.last_row());
     let next = scene.draw_block(5).await;
     assert_eq!((next.run.name(), next.lease.rows), ("gateway.test@2".to_owned(), rows(2, 6)));
@@ -100,7 +100,7 @@ pub(super) async fn full_shared_run_is_followed_by_a_new_one<L: Ledger>(scene: S
     };
     assert!(ids(&next).0.is_some() && ids(&next) != ids(&most) && ids(&next) != ids(&last));
     drop((most, last));
-    // The places of before are free, and their blocks were in the run that is full.
+    // The earlier places are free, and their blocks belong to the full run.
     assert_eq!(scene.draw_block(1).await.lease.rows, rows(7, 7));
 }
 
@@ -113,7 +113,7 @@ pub(super) async fn ended_process_leaves_only_its_block_in_doubt<L: Ledger>(scen
     scene.ledger.settle_envelope(settled).await.unwrap();
     let lost = one.lease;
     drop(one);
-    // Whoever comes to its place finds what it left.
+    // The next process at its place finds its open intents.
     let three = scene.draw_block(1).await;
     assert_eq!(scene.block_outcome_states(&two).await, [Some(RowState::InDoubt), None, Some(RowState::Accepted)]);
     assert_eq!(scene.begin_row(lost, 2).await, Permit::Lost);
@@ -140,18 +140,18 @@ pub(super) async fn claim_of_a_shared_run_keeps_blocks_in_use<L: Ledger>(scene: 
         .acquire_campaign_lock(&run.campaign, &run.account)
         .await
         .unwrap()
-        .expect("blocks are another matter");
+        .expect("blocks are independent of the claim");
     let claim = scene.ledger.claim_run(&hold, run.key).await.unwrap();
     assert_eq!(claim.in_doubt, 1);
     assert_eq!(scene.block_outcome_states(&living).await, [None, Some(RowState::InDoubt)]);
     scene.record_events(claim.lease, vec![event(3, 2, not_sent_after_all())]).await;
     scene.ledger.end_run(claim.lease, run_end()).await.unwrap();
     let now = scene.ledger.list_runs(RunFilter::with_key(run.key)).await.unwrap().remove(0);
-    assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "others go on with it");
+    assert_eq!((now.counts, now.ended_at, now.epoch), (None, None, None), "other processes continue the run");
     let settled = Settlement { run: run.key, envelope: 1, outcomes: vec![accepted()], evidence: None };
     scene.ledger.settle_envelope(settled).await.unwrap();
     assert_eq!(scene.block_outcome_states(&living).await, [Some(RowState::Accepted), Some(RowState::InDoubt)]);
-    assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "whoever took it shut out the dead");
+    assert_eq!(scene.begin_row(lost, 3).await, Permit::Lost, "the claim ended the lease of the ended process");
 }
 
 pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
@@ -162,7 +162,7 @@ pub(super) async fn shared_runs_differ_by_edition<L: Ledger>(scene: Scene<L>) {
     };
     assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 2));
     assert_eq!(drawn("2026-11-23").await, ("gateway.test@2".into(), "2026-11-23".into(), 2));
-    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "a late one");
+    assert_eq!(drawn("2026-11-22").await, ("gateway.test@1".into(), "2026-11-22".into(), 3), "late");
 }
 
 pub(super) async fn given_identifier_is_used_for_one_message<L: Ledger>(scene: Scene<L>) {
@@ -203,13 +203,12 @@ pub(super) async fn hourly_limit_bounds_drawn_rows<L: Ledger>(scene: Scene<L>) {
     let refusals = scene.ledger.list_draw_refusals(&shared_run(), taken).await.unwrap();
     assert!(matches!(refusals[..], [DrawRefusal::IdTaken, DrawRefusal::TooMany(_)]), "{refusals:?}");
     let three = BlockRequest::for_message(None, Some(3));
-    assert_eq!(
-        scene.ledger.list_draw_refusals(&shared_run(), three).await.unwrap(),
-        [],
-        "nothing was drawn by looking"
-    );
+    assert_eq!(scene.ledger.list_draw_refusals(&shared_run(), three).await.unwrap(), [], "the check draws nothing");
     let elsewhere = SharedRun { gateway: "other".into(), ..shared_run() };
-    assert!(matches!(scene.draw_from(&elsewhere, wanted).await, DrawOutcome::Block(_)), "each profile has its own");
+    assert!(
+        matches!(scene.draw_from(&elsewhere, wanted).await, DrawOutcome::Block(_)),
+        "each profile has a separate limit"
+    );
     let uncounted = scene.draw_block(1).await;
     scene.ledger.uncount_block(uncounted.lease).await.unwrap();
     let counted = BlockRequest::for_message(None, Some(3));
@@ -238,7 +237,7 @@ pub(super) async fn opted_out_number_gets_no_single_marketing_message<L: Ledger>
         let block = scene.draw_from(shared, BlockRequest::for_rows(3)).await.into_block().expect("a block");
         let mut refused = Vec::new();
         for last in [2, 3, 4] {
-            // The number of a row is its own here.
+            // In this test, the envelope's number is the row's.
             match scene.begin_row(block.lease, block.lease.rows.first.get() + last - 2).await {
                 Permit::OptedOut(_) => refused.push(last),
                 permit => assert!(matches!(permit, Permit::Granted { .. }), "{permit:?}"),

@@ -1,4 +1,4 @@
-//! How often a number gets a message, from whichever campaign.
+//! Frequency caps across campaigns.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +19,18 @@ fn cap(messages: u32, period: Duration) -> FrequencyCap {
     FrequencyCap { messages, period }
 }
 
-/// An intent for the rows of an envelope within these caps.
+/// Begins an envelope within these caps.
 async fn begin_capped<L: Ledger>(scene: &Scene<L>, envelope: u32, caps: &[FrequencyCap]) -> Permit {
     let bounds = (!caps.is_empty()).then(|| Arc::new(Bounds { caps: caps.to_vec(), ..Bounds::default() }));
     scene.ledger.begin_envelope(Intent { bounds, ..scene.new_intent(envelope, scene.mine) }).await.unwrap()
 }
 
-/// The rows, of 2 to 9, whose numbers caps hold back at the planning.
+/// The rows of 2 to 9 whose numbers caps suppress at planning time.
 async fn list_capped_rows<L: Ledger>(scene: &Scene<L>, caps: &[FrequencyCap], loopback: bool) -> Vec<u32> {
     let numbers = scene.ledger.load_capped_numbers(caps, loopback).await.unwrap();
     for row in 2..=9 {
         let is_capped = scene.ledger.is_number_capped(phone(row), caps, loopback).await.unwrap();
-        assert_eq!(is_capped, numbers.contains(phone(row)), "one number is asked as all are");
+        assert_eq!(is_capped, numbers.contains(phone(row)), "a single number gives the same answer");
     }
     (2..=9).filter(|row| numbers.contains(phone(*row))).collect()
 }
@@ -45,24 +45,28 @@ fn other_campaign(campaign: &str, random: u64) -> NewRun {
 
 pub(super) async fn capped_number_is_skipped_in_every_campaign<L: Ledger>(scene: Scene<L>) {
     let (once, twice) = (cap(1, DAY), cap(2, DAY));
-    // Nobody said a cap yet, and it counts all the same.
+    // Messages count even without a cap.
     assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1));
     assert_eq!(list_capped_rows(&scene, &[once], false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &[twice], false).await, [0; 0]);
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
     assert_eq!(begin_capped(&scene, 1, &[once]).await, capped_permit(&[2, 3]));
     assert!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().is_empty(), "no intent");
-    let left_out = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
-    assert_eq!(left_out.find_reason(Row::new(3)), Some((RowState::Skipped, CAPPED)));
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(3)), Some((RowState::Skipped, CAPPED)));
     assert_eq!(begin_capped(&scene, 1, &[twice]).await, granted(1));
-    assert_eq!(begin_capped(&scene, 1, &[cap(9, DAY), twice]).await, capped_permit(&[2, 3]), "each cap holds");
-    assert_eq!(begin_capped(&scene, 1, &[cap(1, Duration::from_micros(1))]).await, granted(2), "it was longer ago");
+    assert_eq!(begin_capped(&scene, 1, &[cap(9, DAY), twice]).await, capped_permit(&[2, 3]), "each cap applies");
+    assert_eq!(
+        begin_capped(&scene, 1, &[cap(1, Duration::from_micros(1))]).await,
+        granted(2),
+        "the message is older than the period"
+    );
     assert_eq!(list_capped_rows(&scene, &[cap(3, DAY)], false).await, [2, 3]);
     assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [0; 0]);
     let scene = with_second_run(scene, other_campaign("third", 8)).await;
-    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap nobody is held back");
-    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "and it counts");
-    // A number that stands in an envelope twice gets no more.
+    assert_eq!(begin_capped(&scene, 1, &[]).await, granted(1), "without a cap, no number is suppressed");
+    assert_eq!(list_capped_rows(&scene, &[cap(4, DAY)], false).await, [2, 3], "it counts");
+    // A number that occurs twice in an envelope does not exceed the cap.
     let mut intent = scene.new_intent(3, scene.mine);
     intent.rows.push(SentRow { row: Row::new(9), ..intent.rows[0] });
     intent.bounds = Some(Arc::new(Bounds { caps: vec![once], ..Bounds::default() }));
@@ -76,52 +80,52 @@ pub(super) async fn cap_counts_doubt_but_not_unsent_messages<L: Ledger>(scene: S
     scene.settle_envelope(1, [doubt(), not_sent()]).await;
     scene.settle_envelope(2, [rejected(), accepted()]).await;
     let scene = with_second_run(scene, other_campaign("second", 7)).await;
-    // Before anybody kept it, and after.
+    // Before the key for hashes exists, and after.
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
     assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5]);
     assert_eq!(begin_capped(&scene, 3, &once).await, granted(1));
     assert_eq!(begin_capped(&scene, 4, &once).await, granted(2));
-    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 7, 8, 9], "what is on its way counts");
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 7, 8, 9], "open messages count");
     scene.settle_envelope(1, [not_sent(), doubt()]).await;
     scene.settle_envelope(2, [accepted(), rejected()]).await;
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 7, 8]);
     let mut again = scene.new_intent(3, scene.mine);
     again.rows.truncate(1);
     again.bounds = Some(Arc::new(Bounds { caps: once.to_vec(), ..Bounds::default() }));
-    assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(3), "what was not sent is tried again");
+    assert_eq!(scene.ledger.begin_envelope(again).await.unwrap(), granted(3), "unsent messages are tried again");
     scene.record_events(scene.mine, vec![event(7, 1, not_sent_after_all())]).await;
-    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "as a person decided");
-    // Whoever takes the run finds doubt.
+    assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 5, 6, 8], "by a person's decision");
+    // The next owner finds doubt.
     let scene = Scene { mine: scene.claim_again().await, ..scene };
     assert_eq!(begin_capped(&scene, 3, &once).await, capped_permit(&[6]));
 }
 
 pub(super) async fn cap_counts_live_campaigns_and_loopback_separately<L: Ledger>(scene: Scene<L>) {
     let once = [cap(1, DAY)];
-    let heed = |loopback, purpose| SuppressionPolicy { loopback, purpose, ..SuppressionPolicy::default() };
+    let policy = |loopback, purpose| SuppressionPolicy { loopback, purpose, ..SuppressionPolicy::default() };
     let mut scene = scene;
     let uncounted = [
         NewRun { live: false, ..other_campaign("rehearsal", 31) },
-        NewRun { suppression: heed(false, Purpose::Service), ..other_campaign("orders", 32) },
+        NewRun { suppression: policy(false, Purpose::Service), ..other_campaign("orders", 32) },
         NewRun { kind: OperationKind::Hlr, ..other_campaign("lookups", 33) },
     ];
     for new in uncounted {
         let name = new.campaign.clone();
         scene = with_second_run(scene, new).await;
         assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "{name}");
-        assert_eq!(begin_capped(&scene, 1, &once).await, granted(2), "{name} is not held back");
+        assert_eq!(begin_capped(&scene, 1, &once).await, granted(2), "{name} is not suppressed");
         assert_eq!(list_capped_rows(&scene, &once, false).await, [0; 0], "{name}");
     }
     scene =
-        with_second_run(scene, NewRun { suppression: heed(true, Purpose::Marketing), ..other_campaign("local", 34) })
+        with_second_run(scene, NewRun { suppression: policy(true, Purpose::Marketing), ..other_campaign("local", 34) })
             .await;
     assert_eq!(begin_capped(&scene, 1, &once).await, granted(1));
     assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
     let (local, remote) = (list_capped_rows(&scene, &once, true).await, list_capped_rows(&scene, &once, false).await);
     assert_eq!((local, remote), (vec![2, 3], vec![]));
     scene = with_second_run(scene, other_campaign("people", 35)).await;
-    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "what went through loopback does not count");
+    assert_eq!(begin_capped(&scene, 1, &once).await, granted(1), "messages through loopback do not count");
     assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2, 3]));
 }
 
@@ -140,8 +144,8 @@ pub(super) async fn cap_counts_messages_to_a_forgotten_number<L: Ledger>(scene: 
 pub(super) async fn cap_counts_assistant_messages_but_not_tests<L: Ledger>(scene: Scene<L>) {
     let once = [cap(1, DAY)];
     let single = async |campaign: &str, to: u32, caps: &[FrequencyCap]| {
-        let (kind, heed) = (OperationKind::Pipeline, SuppressionPolicy::default());
-        let shared = SharedRun { campaign: campaign.into(), kind, suppression: heed, ..shared_run() };
+        let (kind, policy) = (OperationKind::Pipeline, SuppressionPolicy::default());
+        let shared = SharedRun { campaign: campaign.into(), kind, suppression: policy, ..shared_run() };
         let block = scene.ledger.draw_block(&shared, BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
         let mut intent = Intent { kind, ..single_intent(block.lease, block.lease.rows.first.get()) };
         intent.rows[0].to = phone(to).into();
@@ -154,8 +158,8 @@ pub(super) async fn cap_counts_assistant_messages_but_not_tests<L: Ledger>(scene
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
     assert_eq!(begin_capped(&scene, 1, &once).await, capped_permit(&[2]));
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2]);
-    assert!(!single(assistant, 2, &once).await, "an assistant is held back by its own message");
-    assert!(single(test, 2, &once).await, "a test is held back by none");
+    assert!(!single(assistant, 2, &once).await, "an assistant's message counts for the assistant");
+    assert!(single(test, 2, &once).await, "tests are never suppressed");
     assert!(single(assistant, 4, &once).await && single(test, 7, &once).await);
     assert_eq!(list_capped_rows(&scene, &once, false).await, [2, 4]);
     assert_eq!(begin_capped(&scene, 2, &once).await, capped_permit(&[4]));

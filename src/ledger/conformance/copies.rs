@@ -1,15 +1,15 @@
-//! Copies: what a run is sent from comes back as it was given, and nothing of a start that never began.
+//! Frozen copies: they read back unchanged, and interrupted starts leave nothing.
 
 use std::io::Read as _;
 
 use super::scene::*;
 use crate::ledger::{CampaignLock, Copies, Ledger, LedgerError, Run, RunId, StrayCopies};
 
-/// Freezes these as the copies of a run of what is held.
+/// Freezes copies for a run of the locked campaign.
 async fn freeze_copies<L: Ledger>(scene: &Scene<L>, hold: &CampaignLock, run: &Run, [inputs, list]: [&str; 2]) {
     let mut copies = scene.ledger.prepare_copies(hold).await.unwrap();
     let mut writer = copies.list_writer().unwrap();
-    // In pieces, as a list is read.
+    // In pieces, as during the reading of a list.
     list.as_bytes().chunks(3).for_each(|piece| writer.write_all(piece).unwrap());
     writer.flush().unwrap();
     drop(writer);
@@ -32,7 +32,7 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
         assert_eq!(read_copies(&scene.ledger.load_copies(&scene.run).await.unwrap()), [inputs, "phone\nforgotten\n"]);
     }
     assert_eq!(before.inputs(), b"before");
-    // One that never began changes nothing.
+    // Abandoned copies change nothing.
     let mut none = scene.ledger.prepare_replacement_copies(&scene.run).await.unwrap();
     none.list_writer().unwrap().write_all(b"phone\n").unwrap();
     drop(none);
@@ -40,7 +40,7 @@ pub(super) async fn copies_can_be_replaced_repeatedly<L: Ledger>(scene: Scene<L>
     assert_eq!(scene.ledger.list_stray_copies().await.unwrap(), []);
 }
 
-/// A run that the ledger knows nothing of.
+/// A run that is missing in the ledger.
 fn unknown_run<L>(scene: &Scene<L>) -> Run {
     Run { key: RunId(99), number: 99, ..scene.run.clone() }
 }
@@ -53,7 +53,7 @@ pub(super) async fn copies_read_back_byte_for_byte_each_time<L: Ledger>(scene: S
     let mut begun = [0; 4];
     let mut first = copies.open_list().unwrap();
     first.read_exact(&mut begun).unwrap();
-    assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each from its beginning");
+    assert_eq!(read_copies(&copies), ["{\r\n\u{feff}}", "phone\r\n1\n\n"], "each reader starts at the beginning");
     let mut rest = String::new();
     first.read_to_string(&mut rest).unwrap();
     assert_eq!((&begun, rest.as_str()), (b"phon", "e\r\n1\n\n"));
@@ -67,10 +67,10 @@ pub(super) async fn missing_copies_are_reported_with_their_location<L: Ledger>(s
 }
 
 pub(super) async fn abandoned_start_leaves_only_the_copies_of_others<L: Ledger>(scene: Scene<L>) {
-    let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("nobody has it");
+    let other = scene.ledger.acquire_campaign_lock("sale", "other").await.unwrap().expect("the campaign is not locked");
     let mut theirs = scene.ledger.prepare_copies(&other).await.unwrap();
     theirs.list_writer().unwrap().write_all(b"theirs").unwrap();
-    // One that was refused, and one whose process was killed.
+    // A refused start, and a killed one.
     for killed in [false, true] {
         let mut left = scene.ledger.prepare_copies(&scene.hold).await.unwrap();
         left.list_writer().unwrap().write_all(b"a much longer list").unwrap();
@@ -105,7 +105,7 @@ pub(super) async fn stray_copies_are_listed_until_set_aside<L: Ledger>(scene: Sc
 }
 
 pub(super) async fn run_has_its_own_copies_despite_strays_of_its_name<L: Ledger>(scene: Scene<L>) {
-    // A ledger that was lost gives a run the same name again.
+    // A ledger that was lost repeats the names of runs.
     for inputs in ["before", "now"] {
         freeze_copies(&scene, &scene.hold, &scene.run, [inputs, "phone\n"]).await;
     }

@@ -1,4 +1,4 @@
-//! Envelopes: numbered by the ledger, begun by whoever has the run, settled by anybody, in doubt when their process ended.
+//! Envelopes: numbered by the ledger, begun under a lease, settled by anyone, in doubt after their process ended.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(super) async fn late_answer_counts_unless_it_proves_nothing_was_sent<L: Ledg
     scene.settle_envelope(1, [accepted(), not_sent()]).await;
     assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt]);
     scene.settle_envelope(1, [rejected(), doubt()]).await;
-    assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt], "what is proven stays");
+    assert_eq!(scene.outcome_states(1).await, [RowState::Accepted, RowState::InDoubt], "proven outcomes stay");
 }
 
 pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>(scene: Scene<L>) {
@@ -51,10 +51,10 @@ pub(super) async fn rate_limit_delays_the_next_envelope_of_any_sender<L: Ledger>
         panic!("refused")
     };
     assert!(wait > Duration::from_secs(3) && wait <= Duration::from_secs(4), "two operations at 0.5/s: {wait:?}");
-    let told = scene.ledger.list_rate_limits().await.unwrap();
-    let (name, pace) = &told[0];
+    let reported = scene.ledger.list_rate_limits().await.unwrap();
+    let (name, pace) = &reported[0];
     assert_eq!(
-        (told.len(), name.as_str(), pace.rate, pace.taken),
+        (reported.len(), name.as_str(), pace.rate, pace.taken),
         (1, "account", Some(0.5), 4),
         "two envelopes of two"
     );
@@ -67,16 +67,17 @@ pub(super) async fn questions_leave_the_account_rate_to_messages<L: Ledger>(scen
     let ask = async |account: &Allowance| scene.ledger.reserve_question(account, longest).await.unwrap();
     scene.ledger.reserve_rate(&account, 1).await.unwrap();
     let QuestionPermit::Granted { wait, next } = ask(&account).await else { panic!("no room") };
-    assert!(wait.time <= Duration::from_secs(2), "{wait:?} behind one message");
+    assert!(wait.time <= Duration::from_secs(2), "{wait:?} after one message");
     assert_eq!(next, Duration::from_secs(20), "a tenth of 0.5/s");
     let QuestionPermit::Later(wait) = ask(&account).await else { panic!("a second question") };
     assert!(wait > Duration::from_secs(10) && wait <= next, "{wait:?}");
-    assert!(
-        scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4),
-        "one question is ahead"
+    assert!(scene.ledger.reserve_rate(&account, 1).await.unwrap().time <= Duration::from_secs(4), "after one question");
+    let reported = scene.ledger.list_rate_limits().await.unwrap();
+    assert_eq!(
+        (reported.len(), reported[0].0.as_str(), reported[0].1.taken),
+        (1, "account", 3),
+        "the name of questions is not an account"
     );
-    let told = scene.ledger.list_rate_limits().await.unwrap();
-    assert_eq!((told.len(), told[0].0.as_str(), told[0].1.taken), (1, "account", 3), "questions are no account");
     let idle = Allowance::new("idle", Some(1_000.0));
     let turn = ask(&idle).await;
     assert!(matches!(turn, QuestionPermit::Granted { next, .. } if next == Duration::from_millis(1)), "{turn:?}");
@@ -106,7 +107,7 @@ pub(super) async fn answer_body_is_kept_until_a_later_answer_has_one<L: Ledger>(
         settle(body).await;
         assert_eq!(evidence().await.as_deref(), Some(kept));
     }
-    // What a gateway says can be anything.
+    // The gateway's answer can contain anything.
     settle(Some("a\0b\u{1f600}")).await;
     assert!(evidence().await.is_some_and(|kept| kept.starts_with('a') && kept.ends_with("b\u{1f600}")));
 }
@@ -115,7 +116,7 @@ pub(super) async fn answer_after_the_end_of_a_run_is_counted<L: Ledger>(scene: S
     scene.begin_envelope(1, scene.mine).await;
     let next = scene.claim_again().await;
     scene.settle_envelope(1, [doubt(), doubt()]).await;
-    assert_eq!(scene.reload_run().await.counts, None, "as long as somebody has it nothing is counted");
+    assert_eq!(scene.reload_run().await.counts, None, "a run with an owner has no counts");
     scene.ledger.end_run(next, run_end()).await.unwrap();
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let (counts, parts) = scene.reload_run().await.counts.unwrap();
@@ -133,7 +134,7 @@ pub(super) async fn envelope_numbers_are_unique_across_senders<L: Ledger>(scene:
         assert_eq!(
             scene.begin_envelope(envelope, scene.forged_lease()).await,
             Permit::Lost,
-            "what is refused takes no number"
+            "a refused envelope takes no number"
         );
         let Permit::Granted { envelope, .. } = scene.begin_envelope(envelope, lease).await else { panic!("refused") };
         numbers.push(envelope);
@@ -163,8 +164,8 @@ pub(super) async fn pipeline_channels_are_recorded_by_row<L: Ledger>(scene: Scen
     let kept = scene.ledger.load_envelopes(scene.run.key, 1..=9).await.unwrap();
     let kept: Vec<Vec<Chain>> =
         kept.iter().map(|envelope| envelope.rows.iter().map(|sent| envelope.chain(sent)).collect()).collect();
-    assert_eq!(kept[3], [one, one], "the type names them");
-    // Tables of the version before have no column for them.
+    assert_eq!(kept[3], [one, one], "the operation type names the channels");
+    // Tables of the previous version have no column for channels.
     if kept[0] != [Chain::UNKNOWN; 2] {
         assert_eq!(kept[..3], chains);
     }
@@ -176,7 +177,7 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(s
         let account = Allowance::new("account", rate);
         scene.ledger.begin_envelope(Intent { account, leave_by, ..scene.new_intent(envelope, scene.mine) })
     };
-    assert!(matches!(by(1, 0, None).await.unwrap(), Permit::TooLate(_)), "its time is over");
+    assert!(matches!(by(1, 0, None).await.unwrap(), Permit::TooLate(_)), "the deadline has passed");
     assert!(
         matches!(by(1, 100, Some(0.1)).await.unwrap(), Permit::Granted { envelope: 1, wait } if wait == SlotWait::NONE)
     );
@@ -184,19 +185,19 @@ pub(super) async fn late_envelope_is_not_recorded_and_takes_no_slot<L: Ledger>(s
     let soon = Timestamp::now() + SignedDuration::from_secs(15);
     for _ in 0..3 {
         let Permit::TooLate(at) = by(2, 10, Some(0.1)).await.unwrap() else { panic!("it would leave too late") };
-        assert!(at > soon && at < soon + SignedDuration::from_secs(20), "nobody took the slot: {at}");
+        assert!(at > soon && at < soon + SignedDuration::from_secs(20), "the slot is still free: {at}");
     }
     let Permit::Granted { envelope: 2, wait } = by(2, 100, Some(0.1)).await.unwrap() else { panic!("it may leave") };
     assert!(wait.time > Duration::from_secs(15));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 2);
 }
 
-/// Envelopes of a run whose calls reach the ledger together, as those of an engine do.
+/// Concurrent calls, as an engine makes them.
 pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(scene: Scene<L>) {
-    // Twice as many are asked for at once, and all find room with what writes: so they come in their order.
+    // Twice as many are requested at once, and all fit into one batch, so they keep their order.
     const ENVELOPES: u32 = 32;
     let begin = |envelope: u32, lease| scene.ledger.begin_envelope(scene.new_intent(envelope, lease));
-    // Who has not the run gets nothing, whoever asks beside them.
+    // A forged lease gets nothing, also between valid ones.
     let some_without = (1..=ENVELOPES).flat_map(|n| [begin(n, scene.mine), begin(ENVELOPES + n, scene.forged_lease())]);
     let permits = join_all(some_without).await;
     let mut numbers = Vec::new();
@@ -207,7 +208,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         }
     }
     let expected: Vec<u32> = (1..=ENVELOPES).collect();
-    assert_eq!(numbers, expected, "each has a number of its own, in the order in which they came");
+    assert_eq!(numbers, expected, "numbers are unique and in order of arrival");
     for (record, number) in load_all_envelopes(&scene).await.iter().zip(1..) {
         assert_eq!(
             (record.envelope, record.rows[0].row.get(), record.rows[1].row.get()),
@@ -215,7 +216,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         );
         assert_eq!((record.kind, &record.settled), (OperationKind::ViberSms, &None));
     }
-    // Those of who had it before are in doubt, and late answers about them are evidence.
+    // Envelopes of the previous owner are in doubt, and late answers are evidence.
     let claim = scene.ledger.claim_run(&scene.hold, scene.run.key).await.unwrap();
     assert_eq!(claim.in_doubt, ENVELOPES as usize);
     let lost = join_all((81..=90).map(|n| begin(n, scene.mine))).await;
@@ -232,7 +233,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         let settlement = Settlement { run: scene.run.key, envelope: n, outcomes: outcomes(n), evidence };
         scene.ledger.settle_envelope(settlement)
     };
-    // One comes twice.
+    // One envelope is settled twice.
     let settled = join_all((1..=2 * ENVELOPES).chain([7]).map(settle)).await;
     assert!(settled.iter().all(Result::is_ok), "{settled:?}");
     for record in load_all_envelopes(&scene).await {
@@ -244,7 +245,7 @@ pub(super) async fn concurrent_envelopes_match_sequential_envelopes<L: Ledger>(s
         let expected: Vec<RowState> = outcomes(number)
             .iter()
             .map(|outcome| match RowState::from_outcome(outcome) {
-                // What is only said not to have been sent proves nothing once it was in doubt.
+                // An answer that nothing was sent proves nothing after doubt.
                 RowState::Planned if late => RowState::InDoubt,
                 state => state,
             })

@@ -1,4 +1,4 @@
-//! Forgetting: the number goes out of every record, what stays holds guard and opt-outs, and nothing else changes.
+//! Forgetting: the number leaves every record, its hash keeps guard and opt-outs, and other records stay unchanged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,14 +48,14 @@ fn reply_receipt(row: u32, run: RunId) -> NewReceipt {
 pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.begin_envelope(2, scene.mine).await;
-    let told = |row: u32| format!("no route to {}", phone(row));
+    let reported = |row: u32| format!("no route to {}", phone(row));
     let outcomes = vec![
         OperationOutcome::Accepted {
             msg_id: Some(GatewayMessageId::Number(5)),
             parts: Some(2),
             answer: Some("{\"imsi\":1}".into()),
         },
-        OperationOutcome::Rejected { error: told(3) },
+        OperationOutcome::Rejected { error: reported(3) },
     ];
     let evidence = Some(format!("[{}, {}]", phone(2), phone(3)));
     scene.ledger.settle_envelope(Settlement { run: scene.run.key, envelope: 1, outcomes, evidence }).await.unwrap();
@@ -69,16 +69,16 @@ pub(super) async fn forgotten_number_leaves_every_record_and_no_other_does<L: Le
     assert_eq!((kept.to, kept.digest), (phone(3).into(), [3; 8]));
     let (_, outcomes) = envelopes[0].settled.clone().unwrap();
     let taken = OperationOutcome::Accepted { msg_id: Some(GatewayMessageId::Number(5)), parts: Some(2), answer: None };
-    assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: told(3) }]);
+    assert_eq!(outcomes, [taken, OperationOutcome::Rejected { error: reported(3) }]);
     let evidence = scene.ledger.load_evidence(scene.run.key, 1).await.unwrap().unwrap();
     assert!(!evidence.contains(&phone(2).to_string()) && evidence.contains(&phone(3).to_string()), "{evidence}");
     let receipts = scene.ledger.load_receipts(scene.run.key, 2..4).await.unwrap();
-    let told: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
-    assert!(told[0].replies.is_empty() && told[0].digit.is_none() && told[0].error.is_none());
-    assert_eq!((told[0].status.clone(), told[1].replies.len()), (Status::Delivered, 1));
-    assert_eq!(scene.row_states().await, states, "what became of them is what it was");
+    let reported: Vec<_> = receipts.iter().map(|(_, kept)| &kept[0].receipt).collect();
+    assert!(reported[0].replies.is_empty() && reported[0].digit.is_none() && reported[0].error.is_none());
+    assert_eq!((reported[0].status.clone(), reported[1].replies.len()), (Status::Delivered, 1));
+    assert_eq!(scene.row_states().await, states, "other outcomes are unchanged");
     assert_eq!(scene.ledger.find_addressee(scene.run.key, Row::new(2)).await.unwrap(), Some(gone.to));
-    // What is told of it later is not kept either.
+    // Later receipts are stored without texts, too.
     let mut later = reply_receipt(2, scene.run.key);
     later.receipt.status = Status::Read;
     scene.ledger.store_receipts(vec![later]).await.unwrap();
@@ -91,40 +91,40 @@ pub(super) async fn forgotten_number_is_guarded_and_suppressed_by_its_hash<L: Le
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     forget_row(&scene, 2).await;
     forget_row(&scene, 3).await;
-    assert_eq!(scene.guarded_rows().await, [2], "who was refused has nothing");
+    assert_eq!(scene.guarded_rows().await, [2], "rejected rows have no message");
     let held = scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers;
     assert!([2, 3].iter().all(|row| held.contains(phone(*row))) && !held.contains(phone(4)));
     let listed = scene.ledger.find_opt_outs(phone(2)).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(listed[0].who, Addressee::Forgotten(_)), "{listed:?}");
-    // Somebody who is known by what stays comes onto the list no second time, and by no number.
+    // A forgotten number is not added twice, and not by its number.
     let again = scene.ledger.add_opt_outs(vec![opt_out(phone(2))]).await.unwrap();
     assert_eq!((again.added, again.known), (0, listed.clone()));
     let removal = OptOutRemoval { phone: phone(2), scope: None, by: "olena".into(), why: None };
     assert_eq!(scene.ledger.remove_opt_outs(removal).await.unwrap(), listed);
     assert!(!scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.contains(phone(2)));
-    assert_eq!(scene.guarded_rows().await, [2], "it has its message all the same");
+    assert_eq!(scene.guarded_rows().await, [2], "the row still has its message");
 }
 
 pub(super) async fn forgotten_number_stays_on_the_list_by_its_hash<L: Ledger>(scene: Scene<L>) {
-    let told = OptOut { reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
-    scene.ledger.add_opt_outs(vec![told.clone(), opt_out(phone(3))]).await.unwrap();
+    let reported = OptOut { reason: format!("{} called", phone(2)).into(), ..opt_out(phone(2)) };
+    scene.ledger.add_opt_outs(vec![reported.clone(), opt_out(phone(3))]).await.unwrap();
     scene.ledger.forget_number(forget_order(2, Vec::new())).await.unwrap();
     let listed = scene.ledger.list_opt_outs(None, 9).await.unwrap().entries;
     assert_eq!((listed.len(), &listed[1]), (2, &opt_out(phone(3))));
     assert!(listed[0].who.phone().is_none() && !listed[0].reason.contains(&phone(2).to_string()), "{listed:?}");
-    assert_eq!(listed[0].at, told.at);
-    // An envelope that was rendered before is held back, too.
+    assert_eq!(listed[0].at, reported.at);
+    // An envelope that was rendered before is refused, too.
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2), Row::new(3)]));
 }
 
 pub(super) async fn planned_rows_of_a_forgotten_number_are_skipped_once<L: Ledger>(scene: Scene<L>) {
     let rows = RoaringBitmap::from([7, 9]);
     scene.ledger.forget_number(forget_order(7, vec![(scene.run.key, rows)])).await.unwrap();
-    let left_out = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
-    assert_eq!(left_out.find_reason(Row::new(7)), Some((RowState::Skipped, OPTED_OUT)));
-    assert_eq!(left_out.find_reason(Row::new(9)), Some((RowState::Invalid, "too short")), "as it was left out before");
-    assert_eq!((left_out.count_rows(RowState::Skipped), left_out.count_rows(RowState::Invalid)), (1, 1));
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(7)), Some((RowState::Skipped, OPTED_OUT)));
+    assert_eq!(excluded.find_reason(Row::new(9)), Some((RowState::Invalid, "too short")), "with the earlier reason");
+    assert_eq!((excluded.count_rows(RowState::Skipped), excluded.count_rows(RowState::Invalid)), (1, 1));
 }
 
 pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L: Ledger>(scene: Scene<L>) {
@@ -140,7 +140,7 @@ pub(super) async fn forgotten_rows_wait_until_removal_from_copies_is_recorded<L:
     assert_eq!(scene.ledger.list_rows_to_forget().await.unwrap(), [(scene.run.key, RoaringBitmap::from([6]))]);
 }
 
-/// What its rows came to, for the tests.
+/// The final counts of the run.
 fn final_counts() -> StateCounts {
     let mut counts = StateCounts::default();
     counts.add(RowState::Accepted, 3);
@@ -148,7 +148,7 @@ fn final_counts() -> StateCounts {
     counts
 }
 
-/// Ends the scene's run, with two envelopes sent to the rows 2 to 5 of which row 3 was refused, and purges it.
+/// Ends and purges the scene's run, after two envelopes to the rows 2 to 5 with one rejection (row 3).
 async fn purge_run<L: Ledger>(scene: &Scene<L>) -> Run {
     scene.begin_envelope(1, scene.mine).await;
     scene.settle_envelope(1, [accepted(), rejected()]).await;
@@ -180,7 +180,7 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Sc
     let found = ledger.find_message(id).await.unwrap().expect("an identifier leads to its run");
     assert_eq!((found.run, found.row), (key, Row::new(2)));
     assert!(matches!(ledger.load_copies(&scene.reload_run().await).await, Err(LedgerError::Purged { .. })));
-    // What is told of it later is not kept, and makes nothing old.
+    // Later receipts are not stored and do not outdate the counts.
     assert_eq!(ledger.store_receipts(vec![reply_receipt(4, key)]).await.unwrap(), [ReceiptOutcome::Known]);
     assert!(ledger.load_receipts(key, 0..99).await.unwrap().is_empty());
     assert!(scene.reload_run().await.current_counts().is_some());
@@ -189,13 +189,13 @@ pub(super) async fn purged_run_keeps_its_counts_but_no_rows<L: Ledger>(scene: Sc
 pub(super) async fn numbers_of_a_purged_run_stay_guarded_and_capped<L: Ledger>(scene: Scene<L>) {
     let month = FrequencyCap { messages: 1, period: Duration::from_secs(30 * 86_400) };
     purge_run(&scene).await;
-    assert_eq!(scene.guarded_rows().await, [2, 4, 5], "who was refused has nothing");
+    assert_eq!(scene.guarded_rows().await, [2, 4, 5], "rejected rows have no message");
     let held = scene.ledger.load_capped_numbers(&[month], false).await.unwrap();
     assert_eq!([2, 3, 4, 5].map(|row| held.contains(phone(row))), [true, false, true, true]);
-    // So is who is forgotten afterwards.
+    // So are numbers that are forgotten later.
     forget_row(&scene, 4).await;
     assert_eq!(scene.guarded_rows().await, [2, 4, 5]);
-    // What the run used of its edition's budget is used.
+    // The spending of the run still counts.
     let scene = with_second_run(scene, new_run(7)).await;
     let budget = Budget { recipients: Some(4), ..Budget::default() };
     let bounds = Some(Arc::new(Bounds { budget, ..Bounds::default() }));

@@ -1,6 +1,6 @@
-//! What every ledger promises, through its port: one suite, and each adapter goes through all of it.
+//! The conformance suite of the ledger's port. Every adapter must pass all of it.
 //!
-//! A new adapter gets a line in `promises`, a factory here, and nothing else.
+//! A new adapter needs a line in `promises` and a factory here.
 
 mod blocks;
 mod bounds;
@@ -10,17 +10,15 @@ mod caps;
 pub(in crate::ledger) mod cluster;
 mod copies;
 mod envelopes;
-mod events;
 mod forgetting;
 mod guard;
 mod notifications;
 mod plans;
 mod receipts;
-mod repeats;
 mod runs;
 pub(in crate::ledger) mod scene;
 mod schedules;
-mod shares;
+mod shards;
 mod suppression;
 
 use jiff::Timestamp;
@@ -32,29 +30,29 @@ use super::memory::{LedgerContents, MemoryLedger};
 use super::postgres::{PostgresAddress, PostgresLedger};
 use super::sqlite::SqliteLedger;
 
-/// A new ledger in memory; it needs no folder.
+/// A new ledger in memory, which needs no folder.
 async fn memory(_: &TempDir) -> Option<MemoryLedger> {
     Some(MemoryLedger::new(LedgerContents::default(), Timestamp::now))
 }
 
-/// A new ledger in a file of this folder.
+/// A new ledger in a file in this folder.
 async fn sqlite(folder: &TempDir) -> Option<SqliteLedger> {
     Some(SqliteLedger::open(&folder.path().join("ledger"), Timestamp::now).await.expect("a ledger"))
 }
 
-/// A new ledger in a database of a server of its own; nothing where no server can be started.
+/// A new ledger in a database of a separate server. `None` if no server can be started.
 async fn postgres(folder: &TempDir) -> Option<PostgresLedger> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
     Some(PostgresLedger::open(&address, folder.path()).await.expect("a ledger"))
 }
 
-/// The same with the tables of the version before, as long as not all machines have this one.
+/// The same with the tables of the previous version, as long as some machines still use it.
 async fn postgres_of_the_version_before(folder: &TempDir) -> Option<PostgresLedger> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).expect("an address");
     Some(PostgresLedger::open_previous_version(&address, folder.path()).await.expect("a ledger"))
 }
 
-/// Has each adapter keep each promise, as a test of its own.
+/// Runs each promise as a separate test for each adapter.
 macro_rules! promises {
     ($($file:ident: $($promise:ident),+;)+) => {
         promises!(@ memory_keeps, memory; $($($file $promise)+)+);
@@ -65,7 +63,7 @@ macro_rules! promises {
     (@ $name:ident, $adapter:ident; $($file:ident $promise:ident)+) => {
         mod $name {
             $(
-                // The lists of some ledgers are written and read by threads that wait for others.
+                // Some ledgers write and read lists on blocking threads.
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $promise() {
                     let folder = tempfile::tempdir().expect("a folder");
@@ -126,10 +124,7 @@ promises! {
         given_identifier_is_used_for_one_message,
         hourly_limit_bounds_drawn_rows,
         opted_out_number_gets_no_single_marketing_message;
-    repeats:
-        repeat_place_blocks_a_message_until_it_is_released,
-        repeat_place_goes_to_one_of_many_callers;
-    shares:
+    shards:
         shards_are_drawn_in_order_and_no_row_twice,
         one_worker_draws_until_the_gateway_accepted_a_message,
         shards_of_a_lost_worker_are_taken_over_in_doubt,
@@ -139,11 +134,6 @@ promises! {
         unclaimed_rows_are_drawn_again_after_resharding,
         halted_run_has_a_reason_and_no_more_shards,
         shard_holders_are_listed_while_they_are_alive;
-    events:
-        events_need_the_lease_and_keep_their_order,
-        run_with_rows_to_send_again_is_open,
-        retry_order_has_unique_identifiers,
-        asked_rows_are_kept_by_row;
     receipts:
         receipts_are_kept_by_row_in_order_without_duplicates,
         opt_out_is_recorded_even_if_its_receipt_is_not_stored,
@@ -152,7 +142,11 @@ promises! {
         figures_of_a_run_are_the_last_ones_kept,
         receipt_before_the_answer_overrides_doubt,
         answer_after_the_end_is_counted_with_the_receipts,
-        number_with_a_delivery_receipt_is_guarded;
+        number_with_a_delivery_receipt_is_guarded,
+        events_need_the_lease_and_keep_their_order,
+        run_with_rows_to_send_again_is_open,
+        retry_order_has_unique_identifiers,
+        asked_rows_are_kept_by_row;
     notifications:
         taken_notification_returns_until_it_was_sent,
         related_notifications_are_taken_together_and_spaced,
@@ -186,7 +180,9 @@ promises! {
         guard_covers_every_number_that_may_have_a_message,
         guard_follows_events_and_decisions,
         guard_covers_late_answers_and_all_named_runs,
-        send_again_order_keeps_the_guard_until_sent;
+        send_again_order_keeps_the_guard_until_sent,
+        repeat_place_blocks_a_message_until_it_is_released,
+        repeat_place_goes_to_one_of_many_callers;
     suppression:
         opt_out_is_listed_once_with_reason_source_and_time,
         number_added_twice_is_listed_once,

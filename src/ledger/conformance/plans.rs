@@ -1,4 +1,4 @@
-//! Plans and approvals: what is kept how long, and that one approval is good for one use.
+//! Plans and approvals: how long they are kept, and that an approval is used once.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
@@ -46,7 +46,7 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
     let (one, other) = join(ledger.use_approval("t1", None), ledger.use_approval("t1", None)).await;
     assert_ne!(one.unwrap(), other.unwrap());
     assert!(!ledger.use_approval("t1", Some(scene.run.key)).await.unwrap());
-    assert!(!ledger.keep_approval(approval("t1", "ab01")).await.unwrap(), "brought again it is the same one");
+    assert!(!ledger.keep_approval(approval("t1", "ab01")).await.unwrap(), "storing it again changes nothing");
     assert!(!ledger.use_approval("t1", None).await.unwrap());
     assert!(!ledger.use_approval("unknown", None).await.unwrap());
     assert!(ledger.list_run_approvals(scene.run.key).await.unwrap().is_empty());
@@ -55,7 +55,7 @@ pub(super) async fn approval_is_used_once_by_concurrent_callers<L: Ledger>(scene
     assert_eq!(kept.iter().map(|kept| &kept.approval.token).collect::<Vec<_>>(), ["t1", "t2"]);
     assert_eq!(kept.iter().map(|kept| kept.is_valid(days_ago(0))).collect::<Vec<_>>(), [false, true]);
     assert_eq!(kept[1].approval.up_to, 12);
-    assert!(ledger.list_approvals("ab").await.unwrap().is_empty(), "a digest is meant, not its beginning");
+    assert!(ledger.list_approvals("ab").await.unwrap().is_empty(), "prefixes of a digest do not match");
 }
 
 pub(super) async fn approval_expires_and_a_standing_one_is_reusable<L: Ledger>(scene: Scene<L>) {

@@ -1,4 +1,4 @@
-//! Runs: created, opened, replaced, taken, ended.
+//! Runs: created, opened, replaced, claimed and ended.
 
 use std::time::Duration;
 
@@ -23,17 +23,13 @@ pub(super) async fn stop_request_outlives_a_claim_until_withdrawn<L: Ledger>(sce
 pub(super) async fn runs_are_numbered_and_their_identifiers_never_overlap<L: Ledger>(scene: Scene<L>) {
     let mut ranges = vec![scene.run.ids];
     for number in 2..=20 {
-        // The same random number again and again: the ledger has to find other room.
+        // The same random number each time, so the ledger has to find other ranges.
         let run = scene.ledger.create_run(&new_run(1)).await.unwrap();
         assert_eq!(run.name(), format!("sale@{number}"));
         assert!(ranges.iter().all(|range| !range.overlaps(run.ids)), "{ranges:?} {:?}", run.ids);
         ranges.push(run.ids);
     }
-    assert_eq!(
-        scene.ledger.list_runs(RunFilter::all()).await.unwrap().len(),
-        1,
-        "a run that was not opened does not show"
-    );
+    assert_eq!(scene.ledger.list_runs(RunFilter::all()).await.unwrap().len(), 1, "an unopened run is not listed");
 }
 
 pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
@@ -45,7 +41,7 @@ pub(super) async fn run_reads_back_as_written<L: Ledger>(scene: Scene<L>) {
     assert_eq!(
         scene.ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress,
         RunProgress::Open,
-        "only who has a run ends it"
+        "only the lease holder ends a run"
     );
     scene.ledger.end_run(scene.mine, end).await.unwrap();
     let run = &scene.ledger.list_runs(RunFilter::all()).await.unwrap()[0];
@@ -75,8 +71,8 @@ pub(super) async fn profile_keeps_its_first_host_until_another_is_trusted<L: Led
 pub(super) async fn profile_keeps_loopback_from_its_first_run<L: Ledger>(scene: Scene<L>) {
     let known = async |host: &str| scene.ledger.remember_host("local", host).await.unwrap();
     assert_eq!(known(LOOPBACK).await, LOOPBACK);
-    let heed = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
-    let new = NewRun { gateway: "local".into(), live: true, suppression: heed, ..new_run(2) };
+    let policy = SuppressionPolicy { loopback: true, ..SuppressionPolicy::default() };
+    let new = NewRun { gateway: "local".into(), live: true, suppression: policy, ..new_run(2) };
     scene.ledger.create_run(&new).await.unwrap();
     assert_eq!(known("a.example").await, LOOPBACK);
     scene.ledger.trust_host("local", "a.example").await.unwrap();
@@ -98,7 +94,7 @@ pub(super) async fn approval_rules_keep_their_order<L: Ledger>(scene: Scene<L>) 
         scene.ledger.keep_approval_rule(rule.clone()).await.unwrap();
     }
     let found = scene.ledger.list_approval_rules().await.unwrap();
-    // Tables of the version before have no place for rules.
+    // Tables of the previous version have no place for rules.
     assert!(found.is_empty() || found == rules, "{found:?}");
 }
 
@@ -125,17 +121,13 @@ pub(super) async fn claim_clears_the_previous_end_of_a_run<L: Ledger>(scene: Sce
         (Some(mine.epoch), Some(Duration::from_secs(7)), Some("results.csv"))
     );
     scene.ledger.end_run(mine, run_end()).await.unwrap();
-    assert_eq!(
-        scene.reload_run().await.lag,
-        Some(Duration::from_secs(7)),
-        "what was seen once of the gateway stays seen"
-    );
+    assert_eq!(scene.reload_run().await.lag, Some(Duration::from_secs(7)), "an observed delay is kept");
 }
 
 pub(super) async fn message_identifier_leads_to_its_run_and_row<L: Ledger>(scene: Scene<L>) {
     let other = scene.ledger.create_run(&new_run(2)).await.unwrap();
     let find = async |id: Option<MessageId>| scene.ledger.find_message(id.unwrap()).await.unwrap();
-    assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "a run that was not opened gave nothing");
+    assert_eq!(find(other.ids.id_for_row(Row::new(2))).await, None, "an unopened run is not found");
     scene.ledger.open_run(other.key, None).await.unwrap();
     let order = RetryOrder { rows: vec![RetriedRow { row: Row::new(3), envelope: 1 }], by: by(), random: 5 };
     scene.ledger.retry_rows(scene.mine, order).await.unwrap();
@@ -159,14 +151,15 @@ pub(super) async fn campaign_lock_has_one_owner_until_it_is_dropped<L: Ledger>(s
     assert!(!is_held().await);
     let hold = take("main/1").await;
     assert!(hold.is_some() && is_held().await && take("main/1").await.is_none());
-    assert!(take("sandbox").await.is_some(), "another account is another hold");
+    assert!(take("sandbox").await.is_some(), "another account has a separate lock");
     drop(hold);
     assert!(!is_held().await && take("main/1").await.is_some());
 }
 
 pub(super) async fn run_cannot_be_claimed_without_its_campaign_lock<L: Ledger>(scene: Scene<L>) {
     for (campaign, account) in [("other", "account"), ("sale", "other")] {
-        let hold = scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("nobody has it");
+        let hold =
+            scene.ledger.acquire_campaign_lock(campaign, account).await.unwrap().expect("the campaign is not locked");
         let refused = scene.ledger.claim_run(&hold, scene.run.key).await;
         assert!(matches!(refused, Err(LedgerError::CampaignNotLocked { .. })), "{refused:?}");
     }
@@ -205,5 +198,5 @@ pub(super) async fn runs_are_filtered_and_listed_oldest_first<L: Ledger>(scene: 
     ledger.retry_rows(mine, order).await.unwrap();
     let ordered = Some(scene.reload_run().await.orders[0]);
     let runs = ledger.list_runs(RunFilter { ids: ordered, ..all() }).await.unwrap();
-    assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "and by the identifiers of an order");
+    assert_eq!(runs.iter().map(|run| run.key).collect::<Vec<_>>(), [first], "by the identifiers of an order");
 }

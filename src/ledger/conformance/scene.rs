@@ -1,4 +1,4 @@
-//! A ledger with one open run, and what can be done with it.
+//! A test scene: a ledger with one open run, and operations on it.
 
 use jiff::Timestamp;
 
@@ -11,41 +11,45 @@ use crate::ledger::{
     RunFilter, RunProgress, SentRow, Settlement, SharedRun, SlotWait, StateCounts, StopKind, SuppressionPolicy,
 };
 
-/// A ledger with one open run that this process has.
+/// A ledger with one open run that this process owns.
 pub(in crate::ledger) struct Scene<L> {
     pub(in crate::ledger) ledger: L,
     pub(in crate::ledger) run: Run,
     pub(in crate::ledger) hold: CampaignLock,
-    /// The right to the run, until it is taken again.
+    /// The lease on the run, until it is claimed again.
     pub(in crate::ledger) mine: Lease,
 }
 
 impl<L: Ledger> Scene<L> {
-    /// The scene on a ledger that is empty.
+    /// A scene on an empty ledger.
     pub(in crate::ledger) async fn new(ledger: L) -> Self {
         Self::with_run(ledger, &new_run(1)).await
     }
 
-    /// The scene on a ledger that has other runs.
+    /// A scene with another run of a ledger.
     pub(in crate::ledger) async fn with_run(ledger: L, new: &NewRun) -> Self {
         let run = ledger.create_run(new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
-        let hold = ledger.acquire_campaign_lock(&run.campaign, &run.account).await.unwrap().expect("nobody has it");
+        let hold = ledger
+            .acquire_campaign_lock(&run.campaign, &run.account)
+            .await
+            .unwrap()
+            .expect("the campaign is not locked");
         let mine = ledger.claim_run(&hold, run.key).await.unwrap().lease;
         Self { ledger, run, hold, mine }
     }
 
-    /// Takes the run again: what was had before is lost.
+    /// Claims the run again, which ends the earlier lease.
     pub(in crate::ledger) async fn claim_again(&self) -> Lease {
         self.ledger.claim_run(&self.hold, self.run.key).await.unwrap().lease
     }
 
-    /// A right to the run that nobody was given.
+    /// A lease that the ledger never granted.
     pub(in crate::ledger) fn forged_lease(&self) -> Lease {
         Lease { epoch: Epoch(self.mine.epoch.0.wrapping_add(1)), ..self.mine }
     }
 
-    /// Begins an envelope of two rows: of the first the rows 2 and 3, and so on.
+    /// Begins an envelope of two rows: the first has the rows 2 and 3, and so on.
     pub(in crate::ledger) async fn begin_envelope(&self, envelope: u32, lease: Lease) -> Permit {
         self.ledger.begin_envelope(self.new_intent(envelope, lease)).await.unwrap()
     }
@@ -76,7 +80,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.record_events(lease, events).await.unwrap()
     }
 
-    /// Receives a receipt about the run's own message of a row.
+    /// Stores a receipt for the run's own message of a row.
     pub(in crate::ledger) async fn store_receipt(&self, row: u32, status: Status) -> ReceiptOutcome {
         let receipt = Receipt::new(ReceiptSource::Webhook, status);
         let new = NewReceipt { run: self.run.key, row: Row::new(row), order: None, receipt, opt_out: None };
@@ -87,7 +91,7 @@ impl<L: Ledger> Scene<L> {
         self.ledger.load_events(self.run.key).await.unwrap()
     }
 
-    /// The run as it stands.
+    /// The current record of the run.
     pub(in crate::ledger) async fn reload_run(&self) -> Run {
         self.ledger.list_runs(RunFilter::all()).await.unwrap().into_iter().find(|run| run.key == self.run.key).unwrap()
     }
@@ -98,20 +102,20 @@ impl<L: Ledger> Scene<L> {
         (2..=5).map(|row| states.recorded_state(Row::new(row))).collect()
     }
 
-    /// How many of its rows are in each state.
+    /// The number of rows in each state.
     pub(in crate::ledger) async fn count_states(&self) -> StateCounts {
-        let left_out = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
-        self.fold_states().await.count_states(self.run.recipients, &left_out)
+        let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
+        self.fold_states().await.count_states(self.run.recipients, &excluded)
     }
 
-    /// The rows that are left out.
+    /// The excluded rows.
     pub(in crate::ledger) async fn excluded_rows(&self) -> Vec<u32> {
         self.ledger.load_excluded_rows(self.run.key).await.unwrap().rows().iter().collect()
     }
 
     async fn fold_states(&self) -> RowStates {
-        let left_out = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
-        let events = RowEvents::from(self.load_events().await).with_excluded_rows(&left_out);
+        let excluded = self.ledger.load_excluded_rows(self.run.key).await.unwrap();
+        let events = RowEvents::from(self.load_events().await).with_excluded_rows(&excluded);
         let mut states = RowStates::new(RunActivity::Idle, events);
         for envelope in self.ledger.load_envelopes(self.run.key, 1..=10).await.unwrap() {
             states.add_envelope(&envelope);
@@ -122,7 +126,7 @@ impl<L: Ledger> Scene<L> {
         states
     }
 
-    /// The rows, of 2 to 5, whose numbers the guard skips.
+    /// The rows of 2 to 5 with guarded numbers.
     pub(in crate::ledger) async fn guarded_rows(&self) -> Vec<u32> {
         let numbers = self.ledger.load_sent_numbers(&[self.run.key]).await.unwrap();
         (2..=5).filter(|&row| numbers.contains(phone(row))).collect()
@@ -138,8 +142,8 @@ pub(in crate::ledger) fn phone(row: u32) -> Phone {
 }
 
 pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
-    let mut left_out = ExcludedRows::default();
-    left_out.insert(Row::new(9), RowState::Invalid, "too short");
+    let mut excluded = ExcludedRows::default();
+    excluded.insert(Row::new(9), RowState::Invalid, "too short");
     NewRun {
         campaign: "sale".into(),
         edition: String::new(),
@@ -151,7 +155,7 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
         round: 1,
         recipients: 10,
         last_row: Row::new(11),
-        excluded: left_out,
+        excluded,
         suppression: SuppressionPolicy::default(),
         file: Some("/campaigns/sale.yaml".to_owned()),
         began_at: Timestamp::now(),
@@ -159,7 +163,7 @@ pub(in crate::ledger) fn new_run(random: u64) -> NewRun {
     }
 }
 
-/// What single messages share a run by.
+/// The common properties of single messages.
 pub(in crate::ledger) fn shared_run() -> SharedRun {
     SharedRun {
         campaign: "gateway.test".into(),

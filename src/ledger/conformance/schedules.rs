@@ -1,4 +1,4 @@
-//! What runs by itself: what is armed, and that an occurrence fires at most once.
+//! Schedules: activation, and occurrences that fire at most once.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,7 +35,7 @@ fn key(schedule: &str, day: u32) -> OccurrenceKey {
     OccurrenceKey { schedule: schedule.to_owned(), nominal, zone: "Europe/Kyiv".to_owned() }
 }
 
-/// The moment of the occurrence of a day in December.
+/// The moment of an occurrence in December.
 fn moment(day: u32) -> Timestamp {
     "2026-11-30T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_hours(24 * i64::from(day))
 }
@@ -64,11 +64,11 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     let (ledger, first) = (&scene.ledger, key("sale", 1));
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
     assert_eq!(ledger.find_occurrence(&first).await.unwrap(), None);
-    let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("nobody fired it");
+    let run = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
     ledger.open_run(run.key, None).await.unwrap();
     assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
     assert_eq!(ledger.find_run_occurrence(run.key).await.unwrap().map(|record| record.key), Some(first.clone()));
-    assert_eq!(ledger.find_run_occurrence(scene.run.key).await.unwrap(), None, "a run that was begun by hand");
+    assert_eq!(ledger.find_run_occurrence(scene.run.key).await.unwrap(), None, "a manual run");
     assert!(ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().is_none());
     assert!(!ledger.skip_occurrence(&first, moment(1), "too late").await.unwrap());
     ledger.retire_run(run.key).await.unwrap();
@@ -76,13 +76,13 @@ pub(super) async fn occurrence_fires_at_most_once<L: Ledger>(scene: Scene<L>) {
     ledger.activate_schedule(active_schedule("sale")).await.unwrap();
     assert!(
         ledger.fire_occurrence(&new_run(4), &first, moment(1)).await.unwrap().is_none(),
-        "neither replaced nor armed anew"
+        "neither replaced nor activated again"
     );
     assert_eq!(ledger.list_runs(RunFilter::all()).await.unwrap().len(), 2, "no run was left behind");
     for other in [key("sale", 2), key("daily", 1), OccurrenceKey { zone: "UTC".to_owned(), ..first }] {
         assert!(
             ledger.fire_occurrence(&new_run(5), &other, moment(1)).await.unwrap().is_some(),
-            "{other:?} is another one"
+            "{other:?} is another occurrence"
         );
     }
 }
@@ -97,17 +97,17 @@ pub(super) async fn skipped_occurrence_never_fires<L: Ledger>(scene: Scene<L>) {
 
 pub(super) async fn occurrence_with_an_unopened_run_may_fire_again<L: Ledger>(scene: Scene<L>) {
     let (ledger, first) = (&scene.ledger, key("sale", 1));
-    // The process died before the copies were in place: nothing of that run can have been sent.
-    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("nobody fired it");
-    let run = ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().expect("nothing was sent of it");
+    // The process died before the copies were in place, so the run sent nothing.
+    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    let run = ledger.fire_occurrence(&new_run(3), &first, moment(1)).await.unwrap().expect("the run sent nothing");
     assert_ne!(lost.key, run.key);
     assert_eq!(ledger.find_occurrence(&first).await.unwrap(), Some(OccurrenceOutcome::Fired(run.key)));
 }
 
 pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledger>(scene: Scene<L>) {
     let (ledger, [first, second, third]) = (&scene.ledger, [1, 2, 3].map(|day| key("sale", day)));
-    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("nobody fired it");
-    let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("nobody fired it");
+    let lost = ledger.fire_occurrence(&new_run(2), &first, moment(1)).await.unwrap().expect("it is not recorded");
+    let sent = ledger.fire_occurrence(&new_run(3), &second, moment(2)).await.unwrap().expect("it is not recorded");
     ledger.open_run(sent.key, None).await.unwrap();
     for (key, day, given_up) in [(&first, 1, true), (&first, 1, false), (&second, 2, false), (&third, 3, false)] {
         assert_eq!(ledger.abandon_occurrence(key, moment(day), "missed").await.unwrap(), given_up, "{key:?}");
@@ -127,15 +127,15 @@ pub(super) async fn only_an_occurrence_with_an_unopened_run_is_abandoned<L: Ledg
 pub(super) async fn latest_occurrences_are_listed_until_a_moment<L: Ledger>(scene: Scene<L>) {
     let ledger = &scene.ledger;
     for day in [3, 1, 2, 9] {
-        ledger.skip_occurrence(&key("sale", day), moment(day), "told").await.unwrap();
+        ledger.skip_occurrence(&key("sale", day), moment(day), "reported").await.unwrap();
     }
     ledger.skip_occurrence(&key("daily", 4), moment(4), "another's").await.unwrap();
-    let told = |day| OccurrenceRecord {
+    let reported = |day| OccurrenceRecord {
         key: key("sale", day),
         at: moment(day),
-        outcome: OccurrenceOutcome::Skipped("told".to_owned()),
+        outcome: OccurrenceOutcome::Skipped("reported".to_owned()),
     };
-    assert_eq!(list_latest(ledger, ("sale", moment(8)), 2).await, [told(3), told(2)]);
-    assert_eq!(list_latest(ledger, ("sale", moment(2)), 5).await, [told(2), told(1)]);
+    assert_eq!(list_latest(ledger, ("sale", moment(8)), 2).await, [reported(3), reported(2)]);
+    assert_eq!(list_latest(ledger, ("sale", moment(2)), 5).await, [reported(2), reported(1)]);
     assert!(ledger.list_occurrences("none", moment(8), 5).await.unwrap().is_empty());
 }

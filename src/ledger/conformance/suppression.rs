@@ -1,4 +1,4 @@
-//! The suppression list: who is on it, whom it holds back, and that an opt-out wins over whatever was rendered before.
+//! The suppression list: its entries, the numbers it suppresses, and opt-outs between planning and sending.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ledger::{
     Ownership, Permit, RowState, StateCounts, SuppressionPolicy, import_source,
 };
 
-/// Somebody who opted out of everything.
+/// An opt-out from everything.
 pub(super) fn opt_out(row: u32) -> OptOut {
     OptOut {
         who: phone(row).into(),
@@ -40,17 +40,17 @@ async fn list_entries<L: Ledger>(scene: &Scene<L>) -> Vec<OptOut> {
     scene.ledger.list_opt_outs(None, 100).await.unwrap().entries
 }
 
-/// The rows, of 2 to 5, that are held back, and the version of the list.
+/// The suppressed rows of 2 to 5, and the version of the list.
 async fn suppressed_rows<L: Ledger>(scene: &Scene<L>, campaign: &str, loopback: bool) -> (Vec<u32>, u64) {
     let opted_out = scene.ledger.load_suppressed_numbers(campaign, loopback).await.unwrap();
     ((2..=5).filter(|row| opted_out.numbers.contains(phone(*row))).collect(), opted_out.version)
 }
 
-/// A scene whose run heeds the list so.
-async fn with_policy<L: Ledger>(scene: Scene<L>, heed: SuppressionPolicy) -> Scene<L> {
+/// A scene whose run has this policy.
+async fn with_policy<L: Ledger>(scene: Scene<L>, policy: SuppressionPolicy) -> Scene<L> {
     let Scene { ledger, hold, .. } = scene;
     drop(hold);
-    Scene::with_run(ledger, &NewRun { suppression: heed, campaign: "other".into(), ..new_run(7) }).await
+    Scene::with_run(ledger, &NewRun { suppression: policy, campaign: "other".into(), ..new_run(7) }).await
 }
 
 pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger>(scene: Scene<L>) {
@@ -59,7 +59,7 @@ pub(super) async fn opt_out_is_listed_once_with_reason_source_and_time<L: Ledger
     assert_eq!(added, Additions { added: 3, ..Additions::default() });
     let again = OptOut { reason: "a complaint".into(), at: Timestamp::now(), ..opt_out(2) };
     let added = scene.ledger.add_opt_outs(vec![again, opt_out(4)]).await.unwrap();
-    assert_eq!(added, Additions { added: 1, already: 1, known: vec![opt_out(2)] }, "it stands as it did");
+    assert_eq!(added, Additions { added: 1, already: 1, known: vec![opt_out(2)] }, "the entry is unchanged");
     assert_eq!(list_entries(&scene).await, [first, vec![opt_out(4)]].concat());
     let part = scene.ledger.list_opt_outs(None, 3).await.unwrap();
     assert_eq!((part.entries.len(), part.next.is_some()), (3, true));
@@ -110,25 +110,17 @@ pub(super) async fn numbers_are_suppressed_by_campaign_and_gateway<L: Ledger>(sc
 pub(super) async fn opt_out_before_the_intent_skips_the_row<L: Ledger>(scene: Scene<L>) {
     scene.begin_envelope(1, scene.mine).await;
     scene.ledger.add_opt_outs(vec![opt_out(3), opt_out(4)]).await.unwrap();
-    assert_eq!(
-        scene.begin_envelope(2, scene.forged_lease()).await,
-        Permit::Lost,
-        "who has lost the run leaves nobody out"
-    );
+    assert_eq!(scene.begin_envelope(2, scene.forged_lease()).await, Permit::Lost, "a lost lease skips no rows");
     assert_eq!(scene.excluded_rows().await, [9]);
     assert_eq!(scene.begin_envelope(2, scene.mine).await, Permit::OptedOut(vec![Row::new(4)]));
     assert_eq!(scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap().len(), 1, "no intent");
     assert_eq!(scene.excluded_rows().await, [4, 9]);
-    let left_out = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
-    assert_eq!(left_out.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
     let mut rest = scene.new_intent(2, scene.mine);
     rest.rows.retain(|sent| sent.row != Row::new(4));
     assert_eq!(scene.ledger.begin_envelope(rest).await.unwrap(), granted(2));
-    assert_eq!(
-        scene.begin_envelope(3, scene.mine).await,
-        granted(3),
-        "the list changed, and nobody of this envelope is on it"
-    );
+    assert_eq!(scene.begin_envelope(3, scene.mine).await, granted(3), "the list changed, but not for this envelope");
     scene.ledger.add_opt_outs(vec![opt_out(13)]).await.unwrap();
     let at_once = join_all((4..=9).map(|n| scene.ledger.begin_envelope(scene.new_intent(n, scene.mine)))).await;
     let expected = [granted(4), granted(5), Permit::OptedOut(vec![Row::new(13)]), granted(6), granted(7), granted(8)];
@@ -142,13 +134,13 @@ pub(super) async fn rows_are_skipped_with_a_reason_by_the_lease_holder<L: Ledger
     assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[4]), OPTED_OUT).await.unwrap(), Ownership::Held);
     assert_eq!(scene.ledger.skip_rows(scene.mine, rows(&[2]), EXPIRED).await.unwrap(), Ownership::Held);
     assert_eq!(scene.excluded_rows().await, [2, 4, 9]);
-    let left_out = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
-    assert_eq!(left_out.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
-    assert_eq!(left_out.find_reason(Row::new(2)), Some((RowState::Skipped, EXPIRED)));
+    let excluded = scene.ledger.load_excluded_rows(scene.run.key).await.unwrap();
+    assert_eq!(excluded.find_reason(Row::new(4)), Some((RowState::Skipped, OPTED_OUT)));
+    assert_eq!(excluded.find_reason(Row::new(2)), Some((RowState::Skipped, EXPIRED)));
     assert_eq!(
         scene.ledger.load_suppressed_numbers("sale", false).await.unwrap().numbers.len(),
         0,
-        "the ledger's own list is as it was"
+        "the ledger's list is unchanged"
     );
 }
 
@@ -172,7 +164,7 @@ pub(super) async fn run_with_the_current_list_version_is_not_checked_again<L: Le
     let (_, version) = suppressed_rows(&scene, "other", false).await;
     let scene = with_policy(scene, SuppressionPolicy { version, ..SuppressionPolicy::default() }).await;
     assert_eq!(scene.reload_run().await.suppression.version, version);
-    // Whoever planned it left them out, so that an envelope with one of them shows that nobody looked.
+    // The plan skipped them, so an envelope with one of them shows that the list is not read again.
     assert_eq!(scene.begin_envelope(1, scene.mine).await, granted(1));
     scene.ledger.add_opt_outs(vec![opt_out(9)]).await.unwrap();
     assert_eq!(scene.begin_envelope(1, scene.mine).await, Permit::OptedOut(vec![Row::new(2)]));
@@ -189,20 +181,20 @@ pub(super) async fn opt_out_between_attempts_skips_the_row_and_keeps_doubt<L: Le
     let mut intent = scene.new_intent(1, scene.mine);
     intent.rows.extend(scene.new_intent(2, scene.mine).rows.drain(..1));
     assert_eq!(scene.ledger.begin_envelope(intent).await.unwrap(), Permit::OptedOut([2, 3, 4].map(Row::new).to_vec()));
-    let told = [RowState::Skipped, RowState::InDoubt, RowState::InDoubt, RowState::Accepted];
-    assert_eq!(scene.row_states().await, told.map(Some));
-    // What is proven later counts, whoever opted out meanwhile.
+    let reported = [RowState::Skipped, RowState::InDoubt, RowState::InDoubt, RowState::Accepted];
+    assert_eq!(scene.row_states().await, reported.map(Some));
+    // Later proof counts despite an opt-out.
     scene.record_events(scene.mine, vec![event(4, 2, found("DELIVERED"))]).await;
     assert_eq!(scene.row_states().await[2], Some(RowState::Accepted));
     let mut expected = StateCounts::default();
-    for state in told.into_iter().take(2).chain([RowState::Accepted; 2]).chain([RowState::Invalid]) {
+    for state in reported.into_iter().take(2).chain([RowState::Accepted; 2]).chain([RowState::Invalid]) {
         expected.add(state, 1);
     }
     expected.add(RowState::Planned, 5);
     assert_eq!(scene.count_states().await, expected, "each row is counted once");
 }
 
-/// Somebody whom an import of this file opted out.
+/// An opt-out that was imported from this file.
 fn imported(row: u32, file: &str) -> OptOut {
     OptOut { source: import_source(file, "olena", Timestamp::UNIX_EPOCH).into(), ..opt_out(row) }
 }
@@ -214,11 +206,11 @@ pub(super) async fn own_opt_out_replaces_an_imported_one<L: Ledger>(scene: Scene
     let news = [reply.clone(), imported(3, "b.csv"), opt_out(5), opt_out(5)];
     let expected = Additions { added: 2, already: 2, known: Vec::new() };
     assert_eq!(scene.ledger.preview_additions(&news).await.unwrap(), expected);
-    assert_eq!(list_entries(&scene).await, import, "looking changes nothing");
+    assert_eq!(list_entries(&scene).await, import, "the preview changes nothing");
     let added = scene.ledger.add_opt_outs(news.to_vec()).await.unwrap();
     assert_eq!((added.added, added.already), (2, 2));
     assert_eq!(list_entries(&scene).await, [imported(3, "a.csv"), imported(4, "a.csv"), reply, opt_out(5)]);
-    // The reply is the older news from here on: an import does not take its place.
+    // The reply is older from here on. An import does not replace it.
     scene.ledger.add_opt_outs(vec![imported(2, "b.csv")]).await.unwrap();
     assert_eq!(suppressed_rows(&scene, "sale", false).await.0, [2, 3, 4, 5]);
 }

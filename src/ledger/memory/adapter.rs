@@ -1,4 +1,4 @@
-//! The port over what is held in memory.
+//! The in-memory adapter of the ledger's port.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -18,48 +18,48 @@ use crate::ledger::{
     DrawRefusal, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
     LedgerMaintenance, MessageOrigin, NewCopies, NewNotification, NewRowEvent, NewRun, Notification,
     NotificationOutcome, NotificationQueue, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, hold,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
 };
 
 /// The ledger in memory.
 pub(crate) struct MemoryLedger {
     contents: Mutex<LedgerContents>,
-    /// The campaigns on accounts that somebody has.
+    /// The names of held locks.
     held: Arc<Mutex<HashSet<String>>>,
     copies: CopyStore,
-    /// The numbers of the envelopes that were read, call by call.
+    /// The envelope numbers of each read.
     read: Mutex<Vec<RangeInclusive<u32>>>,
     clock: fn() -> Timestamp,
-    /// Whether another process has the turn to write.
+    /// Whether another process has the write lock.
     busy: AtomicBool,
 }
 
 impl MemoryLedger {
-    /// One that holds this.
+    /// A ledger with these contents.
     pub(crate) fn new(contents: LedgerContents, clock: fn() -> Timestamp) -> Self {
         let (contents, held, copies) = (Mutex::new(contents), Arc::default(), CopyStore::default());
         Self { contents, held, copies, read: Mutex::default(), clock, busy: AtomicBool::default() }
     }
 
-    /// Has another process take the turn to write, or give it back.
+    /// Simulates another process that has the write lock, or its release.
     pub(crate) fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Relaxed);
     }
 
-    /// Which envelopes were read since this was last asked, call by call.
+    /// The envelope numbers of each read since the last call.
     pub(crate) fn take_envelope_reads(&self) -> Vec<RangeInclusive<u32>> {
         std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes what has this name; nothing where somebody has it.
+    /// Locks a name. `None` if it is locked.
     fn take_name(&self, name: String) -> Option<HeldName> {
         let free = self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone());
         free.then(|| HeldName { held: Arc::clone(&self.held), name })
     }
 
-    /// The first place where nobody is, taken.
+    /// Locks the first free place.
     pub(super) fn take_free_place(&self, campaign: &str, account: &str) -> (u32, HeldName) {
-        let free = (0..).find_map(|place| Some((place, self.take_name(hold::place_name(campaign, account, place))?)));
+        let free = (0..).find_map(|place| Some((place, self.take_name(run::place_name(campaign, account, place))?)));
         free.expect("there is always another place")
     }
 
@@ -67,9 +67,9 @@ impl MemoryLedger {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
-    /// Whether somebody is at this place of a run.
+    /// Whether a place of a run is locked.
     pub(super) fn is_place_taken(&self, run: &Run, place: u32) -> bool {
-        self.is_name_taken(&hold::place_name(&run.campaign, &run.account, place))
+        self.is_name_taken(&run::place_name(&run.campaign, &run.account, place))
     }
 
     pub(super) fn copy_store(&self) -> &CopyStore {
@@ -103,7 +103,7 @@ impl MemoryLedger {
     }
 }
 
-/// A campaign on an account that is given back when this is dropped.
+/// A locked name, released on drop.
 pub(super) struct HeldName {
     held: Arc<Mutex<HashSet<String>>>,
     name: String,
@@ -157,8 +157,8 @@ impl NotificationQueue for MemoryLedger {
         self.write_contents(move |contents, now| contents.take_notifications(now, apart, held))
     }
 
-    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
-        self.write_contents(move |contents, now| contents.record_notification_outcome(now, &keys, told))
+    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        self.write_contents(move |contents, now| contents.record_notification_outcome(now, &keys, outcome))
     }
 }
 
@@ -197,13 +197,13 @@ impl Ledger for MemoryLedger {
         account: &'a str,
     ) -> LedgerFuture<'a, Option<CampaignLock>> {
         Box::pin(async move {
-            let kept = self.take_name(hold::lock_name(campaign, account));
+            let kept = self.take_name(run::lock_name(campaign, account));
             Ok(kept.map(|kept| CampaignLock::new(campaign, account, kept)))
         })
     }
 
     fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { Ok(self.is_name_taken(&hold::lock_name(campaign, account))) })
+        Box::pin(async move { Ok(self.is_name_taken(&run::lock_name(campaign, account))) })
     }
 
     fn prepare_copies<'a>(&'a self, _: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -219,7 +219,7 @@ impl Ledger for MemoryLedger {
 
     fn list_stray_copies(&self) -> LedgerFuture<'_, Vec<StrayCopies>> {
         self.read_contents(|contents| {
-            let known: Vec<String> = contents.stored_runs().map(|book| book.run.name()).collect();
+            let known: Vec<String> = contents.stored_runs().map(|stored| stored.run.name()).collect();
             self.copies.list_stray_copies(&known)
         })
     }
@@ -255,8 +255,8 @@ impl Ledger for MemoryLedger {
 
     fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         self.read_contents(move |contents| {
-            let Ok(book) = contents.stored_run(run) else { return RoaringBitmap::new() };
-            RowSpan::union(&contents.list_blocks(run, |place| self.is_place_taken(&book.run, place)))
+            let Ok(stored) = contents.stored_run(run) else { return RoaringBitmap::new() };
+            RowSpan::union(&contents.list_blocks(run, |place| self.is_place_taken(&stored.run, place)))
         })
     }
 
@@ -277,7 +277,7 @@ impl Ledger for MemoryLedger {
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        self.write_contents(move |contents, _| contents.stored_run(run).map(|book| book.run.stop_requested))
+        self.write_contents(move |contents, _| contents.stored_run(run).map(|stored| stored.run.stop_requested))
     }
 
     fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
@@ -298,7 +298,7 @@ impl Ledger for MemoryLedger {
 
     fn list_envelope_summaries(&self, run: RunId) -> LedgerFuture<'_, Vec<EnvelopeSummary>> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).map_or_else(|_| Vec::new(), |book| book.envelope_summaries())
+            contents.stored_run(run).map_or_else(|_| Vec::new(), |stored| stored.envelope_summaries())
         })
     }
 
@@ -309,13 +309,13 @@ impl Ledger for MemoryLedger {
 
     fn load_evidence(&self, run: RunId, envelope: u32) -> LedgerFuture<'_, Option<String>> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).ok().and_then(|book| book.evidence.get(&envelope).cloned())
+            contents.stored_run(run).ok().and_then(|stored| stored.evidence.get(&envelope).cloned())
         })
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).map(|book| book.excluded.clone()).unwrap_or_default()
+            contents.stored_run(run).map(|stored| stored.excluded.clone()).unwrap_or_default()
         })
     }
 
@@ -324,7 +324,9 @@ impl Ledger for MemoryLedger {
     }
 
     fn load_sent_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
-        self.read_contents(move |contents| contents.stored_run(run).map(|book| book.sent_rows()).unwrap_or_default())
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.sent_rows()).unwrap_or_default()
+        })
     }
 
     fn record_events(&self, lease: Lease, events: Vec<NewRowEvent>) -> LedgerFuture<'_, Ownership> {
@@ -336,7 +338,9 @@ impl Ledger for MemoryLedger {
     }
 
     fn load_events(&self, run: RunId) -> LedgerFuture<'_, Vec<RowEvent>> {
-        self.read_contents(move |contents| contents.stored_run(run).map(|book| book.events.clone()).unwrap_or_default())
+        self.read_contents(move |contents| {
+            contents.stored_run(run).map(|stored| stored.events.clone()).unwrap_or_default()
+        })
     }
 
     fn keep_asked_rows(&self, run: RunId, questions: Vec<AskedRow>) -> LedgerFuture<'_, ()> {
@@ -345,7 +349,7 @@ impl Ledger for MemoryLedger {
 
     fn load_asked_rows(&self, run: RunId) -> LedgerFuture<'_, Vec<AskedRow>> {
         self.read_contents(move |contents| {
-            contents.stored_run(run).map(|book| book.questions.values().cloned().collect()).unwrap_or_default()
+            contents.stored_run(run).map(|stored| stored.questions.values().cloned().collect()).unwrap_or_default()
         })
     }
 

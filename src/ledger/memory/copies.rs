@@ -1,4 +1,4 @@
-//! The copies of runs in memory.
+//! Frozen copies in memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ledger::{Copies, LedgerError, LedgerFuture, NewCopies, Run, StrayCopies};
 
-/// The copies of every run that has some, by its name.
+/// The copies of all runs, by run name.
 #[derive(Clone, Default)]
 pub(super) struct CopyStore(Arc<Mutex<BTreeMap<String, StoredCopies>>>);
 
@@ -18,7 +18,7 @@ struct StoredCopies {
 }
 
 impl CopyStore {
-    /// Copies that are not on it yet.
+    /// Prepares copies that are not stored yet.
     pub(super) fn prepare(&self) -> Box<dyn NewCopies> {
         Box::new(NewMemoryCopies { shelf: self.clone(), list: SharedBuffer::default() })
     }
@@ -32,7 +32,7 @@ impl CopyStore {
         }
     }
 
-    /// The copies of runs that are not among these.
+    /// The copies of unknown runs.
     pub(super) fn list_stray_copies(&self, known: &[String]) -> Vec<StrayCopies> {
         let stray = |(run, stored): (&String, &StoredCopies)| StrayCopies {
             run: run.clone(),
@@ -42,7 +42,7 @@ impl CopyStore {
         self.with_stored(|stored| stored.iter().filter(|(run, _)| !known.contains(run)).map(stray).collect())
     }
 
-    /// Forgets the copies of a run that the ledger does not have.
+    /// Discards the copies of a run that is missing in the ledger.
     pub(super) fn set_aside(&self, run: &str) -> String {
         self.with_stored(|stored| stored.remove(run));
         "nowhere".to_owned()

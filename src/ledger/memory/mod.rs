@@ -1,23 +1,18 @@
-//! The ledger in memory: the whole port, and nothing survives it.
+//! The in-memory ledger: a complete adapter without persistence.
 //!
-//! Only tests use it: the conformance suite, which holds it to what SQLite keeps, and the simulation, whose processes die
-//! while what they had on this disk stays. So it is compiled for tests alone.
+//! It is compiled only for tests: the conformance suite, which ensures that it behaves like SQLite, and the simulation,
+//! whose processes die while their stored data survives.
 
 mod adapter;
-mod book;
-mod bounds;
 mod contents;
 mod copies;
-mod forgetting;
 mod notifications;
-mod pace;
-mod plans;
 mod receipts;
-mod repeat_guard;
 mod schedules;
-mod shares;
+mod shards;
+mod stored_run;
 mod suppression;
 
 pub(crate) use adapter::MemoryLedger;
-pub(crate) use book::StoredRun;
 pub(crate) use contents::LedgerContents;
+pub(crate) use stored_run::StoredRun;

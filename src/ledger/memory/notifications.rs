@@ -1,4 +1,4 @@
-//! Notifications that wait to be sent.
+//! The notification queue in memory.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::domain::NotificationEvent;
 use crate::ledger::rules::NumberErasure;
 use crate::ledger::{LedgerError, NewNotification, Notification, NotificationOutcome};
 
-/// A notification with what becomes of it.
+/// A queued notification.
 #[derive(Clone, Debug)]
 pub(super) struct QueuedNotification {
     notification: Notification,
     next_at: Timestamp,
     taken_until: Option<Timestamp>,
-    /// When it was told, and whether it was taken in.
+    /// When it was finished, and whether the target accepted it.
     done: Option<(Timestamp, bool)>,
 }
 
 impl QueuedNotification {
-    /// Takes a number out of what it tells.
+    /// Erases a number from the text.
     pub(super) fn forget(&mut self, forgotten: NumberErasure) {
         self.notification.content.notice = forgotten.erase_from_text(&self.notification.content.notice);
     }
@@ -46,7 +46,7 @@ impl LedgerContents {
         Ok(())
     }
 
-    /// What belongs together and is due.
+    /// The groups that are due.
     pub(crate) fn list_due_groups(
         &self,
         now: i64,
@@ -54,7 +54,7 @@ impl LedgerContents {
     ) -> Result<BTreeSet<(String, NotificationEvent)>, LedgerError> {
         let now = parse_instant(now)?;
         let lately = |done: &(Timestamp, bool)| done.1 && now.duration_since(done.0) < to_signed(apart);
-        let told: BTreeSet<_> = self
+        let reported: BTreeSet<_> = self
             .notifications
             .iter()
             .filter(|one| one.done.as_ref().is_some_and(lately))
@@ -65,7 +65,7 @@ impl LedgerContents {
             .iter()
             .filter(|one| one.is_free(now) && one.next_at <= now)
             .map(QueuedNotification::group_key);
-        Ok(due.filter(|one| !told.contains(one)).collect())
+        Ok(due.filter(|one| !reported.contains(one)).collect())
     }
 
     pub(crate) fn take_notifications(
@@ -89,12 +89,12 @@ impl LedgerContents {
         &mut self,
         now: i64,
         keys: &[i64],
-        told: NotificationOutcome,
+        outcome: NotificationOutcome,
     ) -> Result<(), LedgerError> {
         let now = parse_instant(now)?;
         for one in self.notifications.iter_mut().filter(|one| keys.contains(&one.notification.key)) {
             one.taken_until = None;
-            match told {
+            match outcome {
                 NotificationOutcome::Sent => one.done = Some((now, true)),
                 NotificationOutcome::GivenUp => one.done = Some((now, false)),
                 NotificationOutcome::RetryAfter(wait) => {

@@ -23,15 +23,15 @@ impl LedgerContents {
         let keep = |NewReceipt { run, row, order, mut receipt, opt_out }| {
             // An opt-out is recorded even if its receipt is not stored.
             opted_out.extend(opt_out);
-            let book = self.stored_run_mut(run)?;
-            if book.run.purged_at.is_some() {
+            let stored = self.stored_run_mut(run)?;
+            if stored.run.purged_at.is_some() {
                 return Ok(ReceiptOutcome::Known);
             }
-            if book.forgotten.contains(row.get()) {
+            if stored.forgotten.contains(row.get()) {
                 forget_in_receipt(&mut receipt);
             }
-            let reception = add_receipt(book.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
-            book.run.receipts += u64::from(reception == ReceiptOutcome::Stored);
+            let reception = add_receipt(stored.receipts.entry(row).or_default(), KeptReceipt { order, at, receipt });
+            stored.run.receipts += u64::from(reception == ReceiptOutcome::Stored);
             Ok(reception)
         };
         let receptions = receipts.into_iter().map(keep).collect();
@@ -56,8 +56,8 @@ impl LedgerContents {
     }
 
     pub(crate) fn load_receipts(&self, run: RunId, rows: Range<u32>) -> Vec<RowReceipts> {
-        let Ok(book) = self.stored_run(run) else { return Vec::new() };
-        let rows = book.receipts.range(Row::new(rows.start)..Row::new(rows.end));
+        let Ok(stored) = self.stored_run(run) else { return Vec::new() };
+        let rows = stored.receipts.range(Row::new(rows.start)..Row::new(rows.end));
         rows.map(|(row, receipts)| (*row, receipts.clone())).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The address of a database, and how it is told to people.
+//! Address of a PostgreSQL ledger, and how to show it without its password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,23 +10,23 @@ use reqwest::Url;
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 
-/// Where a shared ledger is, with the password to it.
+/// The address of a shared ledger, including its password.
 #[derive(Clone)]
 pub struct PostgresAddress {
     options: PgConnectOptions,
     display_name: String,
     url_without_password: String,
-    /// Whether a connection to it was ever there.
+    /// Whether any connection ever succeeded.
     reached: Arc<AtomicBool>,
 }
 
-/// Why a text is no address; nothing that may be a password is in it.
+/// Why a text is not an address. Contains nothing that might be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PostgresAddressError {
-    /// It is another kind of text.
+    /// The text is not a PostgreSQL URL.
     #[error("the ledger address is not a PostgreSQL address; write it as `postgres://USER@HOST:PORT/DATABASE`")]
     Unreadable,
-    /// It asks for something that a connection does not have.
+    /// The URL contains an unknown parameter.
     #[error(
         "the ledger address contains the unknown parameter `{0}`; known parameters: {list}",
         list = PARAMETERS.join(", ")
@@ -34,10 +34,10 @@ pub enum PostgresAddressError {
     UnknownParameter(String),
 }
 
-/// The port of a server that nobody gave another one.
+/// The default port of a server.
 const DEFAULT_PORT: u16 = 5432;
 
-/// What an address may say behind its `?`, so that nothing that is misspelt is passed over.
+/// Known URL parameters; others are refused, so that a misspelling is noticed.
 const PARAMETERS: [&str; 11] = [
     "application_name",
     "dbname",
@@ -53,13 +53,12 @@ const PARAMETERS: [&str; 11] = [
 ];
 
 impl PostgresAddress {
-    /// The address that a URL gives; what it leaves open is taken from the usual variables (`PGPASSWORD`, `PGSSLMODE` and
-    /// so on) and `~/.pgpass`.
+    /// Parses a URL. Missing parts come from the usual variables (`PGPASSWORD`, `PGSSLMODE` and so on) and `~/.pgpass`.
     ///
-    /// Off loopback the connection is encrypted and the server's certificate is verified, unless `sslmode` says otherwise.
+    /// Off loopback, the connection is encrypted and the server's certificate is verified, unless `sslmode` differs.
     ///
     /// # Errors
-    /// When it is no such URL.
+    /// When the text is not such a URL.
     pub fn parse(url: &str) -> Result<Self, PostgresAddressError> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
             return Err(PostgresAddressError::Unreadable);
@@ -74,34 +73,34 @@ impl PostgresAddress {
             options = options.ssl_mode(PgSslMode::VerifyFull);
         }
         let shown = format_address(&options);
-        // Poolers refuse the parameters that they do not know.
+        // Poolers refuse parameters that they do not know.
         let options = options.extra_float_digits(None).application_name("campaign").disable_statement_logging();
         let repeatable = remove_password(&mut parsed);
         Ok(Self { options, display_name: shown, url_without_password: repeatable, reached: Arc::default() })
     }
 
-    /// How to connect.
+    /// The connection options.
     pub(super) fn options(&self) -> &PgConnectOptions {
         &self.options
     }
 
-    /// Keeps that a connection to it was there.
+    /// Records that a connection succeeded.
     pub(super) fn record_reached(&self) {
         self.reached.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a connection to it was ever there, as far as this value and its clones know.
+    /// Whether any connection with this value or its clones ever succeeded.
     pub(super) fn was_reached(&self) -> bool {
         self.reached.load(Ordering::Relaxed)
     }
 
-    /// The address as it was given, but without its password.
+    /// The URL as it was given, without its password.
     #[must_use]
     pub fn url_without_password(&self) -> &str {
         &self.url_without_password
     }
 
-    /// The ledger that it leads to, without the password.
+    /// A short form of the address without its password.
     #[must_use]
     pub fn display_name(&self) -> &str {
         &self.display_name
@@ -122,7 +121,7 @@ fn is_local(options: &PgConnectOptions) -> bool {
 }
 
 fn remove_password(url: &mut Url) -> String {
-    // Only what has no host has no place for one.
+    // Fails only without a host, and then there is no password either.
     let _ = url.set_password(None);
     let kept: Vec<_> = url
         .query_pairs()

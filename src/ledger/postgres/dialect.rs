@@ -1,7 +1,11 @@
-//! What the queries of a ledger are written in here: PostgreSQL's types, and its words where databases differ.
+//! PostgreSQL dialect of the shared queries: driver types and differences in SQL.
 
 use std::borrow::Cow;
 use std::io;
+
+use super::sql::{StatementError, to_hex};
+use super::transaction::is_transient;
+use crate::ledger::LedgerError;
 
 pub(super) use sqlx::PgConnection as Connection;
 pub(super) use sqlx::Postgres as Database;
@@ -9,28 +13,25 @@ pub(super) use sqlx::postgres::PgRow as Record;
 
 pub(super) use super::ledger::PostgresLedger as Adapter;
 pub(super) use super::locks::Lock;
-pub(super) use super::pen::WriteConnection;
-use super::sql::{StatementError, to_hex};
-pub(super) use super::waiting::DatabaseWait;
-use super::waiting::is_transient;
-use crate::ledger::LedgerError;
+pub(super) use super::transaction::DatabaseWait;
+pub(super) use super::write_connection::WriteConnection;
 
-/// A connection that only reads, within a transaction that sees one state of the ledger.
+/// A read-only transaction with a snapshot of the ledger.
 pub(super) type Reader = sqlx::Transaction<'static, Database>;
 
-/// Whether processes of several machines use one ledger.
+/// Whether several machines can use one ledger.
 pub(super) const SHARED: bool = true;
-/// Whether the driver may remember statements from one query to the next: a pooler gives the next one to another server.
+/// Whether the driver may cache prepared statements. A pooler can send the next query to another server.
 pub(super) const CACHES_STATEMENTS: bool = false;
 
-/// Starts what writes: answers come by the sockets of the runtime, so one of its workers hears them first.
+/// Runs the writer on the runtime, because its workers receive the answers from the sockets.
 #[expect(clippy::unnecessary_wraps, reason = "other databases need a thread for it")]
 pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     drop(tokio::spawn(writing));
     Ok(())
 }
 
-/// A text of somebody else's as a column can hold it: all but the character 0.
+/// Converts foreign text to a form that a column can hold, without the character 0.
 pub(super) fn to_storable_text(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => text.replace('\0', "\u{fffd}").into(),
@@ -38,12 +39,12 @@ pub(super) fn to_storable_text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text as a literal: its bytes in hexadecimal digits, so that nothing in it can be taken for words of a statement.
+/// A text literal in hexadecimal digits, so that its content cannot become SQL.
 pub(super) fn text_literal(text: &str) -> String {
     format!("convert_from(decode('{}', 'hex'), 'UTF8')", to_hex(&self::to_storable_text(text)))
 }
 
-/// The elements of a JSON list that is bound as this parameter: a table with the column `value`.
+/// The elements of a JSON array parameter, as a table with the column `value`.
 macro_rules! json_elements {
     ($parameter:literal) => {
         concat!("jsonb_array_elements(CAST(", $parameter, " AS jsonb)) AS given (value)")
@@ -51,7 +52,7 @@ macro_rules! json_elements {
 }
 pub(super) use json_elements;
 
-/// A failure, with the address of the database.
+/// An error that names the address of the database.
 pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerError {
     match failure {
         StatementError::Sql(error) => storage_error(place, &error),
@@ -59,7 +60,7 @@ pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerErr
     }
 }
 
-/// A failure of the database, in its own words; those of a connection may hold the address, but never the password.
+/// A database error with the server's message. Connection errors can contain the address, but never the password.
 pub(super) fn storage_error(place: &str, error: &sqlx::Error) -> LedgerError {
     let path = place.to_owned();
     match error {
@@ -76,5 +77,5 @@ pub(super) fn storage_error(place: &str, error: &sqlx::Error) -> LedgerError {
     }
 }
 
-/// PostgreSQL's code for a lock that was not given within `lock_timeout` (PostgreSQL, Appendix A).
+/// PostgreSQL error code for a lock that was not granted within `lock_timeout` (PostgreSQL, Appendix A).
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";

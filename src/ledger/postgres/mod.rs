@@ -1,33 +1,23 @@
-//! The ledger in a PostgreSQL database, shared by machines.
+//! PostgreSQL adapter of the ledger, which several machines can share.
 //!
-//! In each process one connection writes, owned by one task that gathers waiting changes into one commit; the processes
-//! take turns by a lock that lasts as long as a transaction. Nothing is kept between transactions on a connection, so that
-//! a pooler may give each of them another one.
+//! In each process one task owns the write connection and commits waiting changes together. Processes take turns through
+//! an advisory lock that lasts as long as a transaction. A connection keeps no state between transactions, so a pooler can
+//! give each transaction another connection.
 
 mod address;
-mod adoption;
-mod backup;
 mod copies;
 mod dialect;
-mod leases;
 mod ledger;
 mod locks;
 mod opening;
-mod pen;
-mod presence;
-mod schema;
-mod seen;
-mod shard_copy;
-mod shards;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
-mod succession;
-mod takeover;
 #[cfg(test)]
 mod tests;
 mod transaction;
-mod waiting;
+mod transfer;
+mod write_connection;
 
 pub use address::{PostgresAddress, PostgresAddressError};
 pub use ledger::PostgresLedger;

@@ -1,4 +1,4 @@
-//! What only a database that other machines use can do to a change: have it wait, cut it off, lose its answer.
+//! PostgreSQL ledger tests: waiting for turns, broken connections, lost answers and upgrades.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,14 +10,10 @@ use tempfile::TempDir;
 
 use super::address::PostgresAddress;
 use super::ledger::PostgresLedger;
-use super::opening;
-use super::schema;
-use super::sql::look::read_ledger;
-use super::sql::statement::{query, scalar};
+use super::sql::statement::{query, read_ledger, scalar};
 use super::sql::{Now, StatementError};
-use super::transaction;
+use super::{opening, transaction};
 use crate::domain::{OperationKind, Status};
-
 use crate::ledger::conformance::cluster::Cluster;
 use crate::ledger::conformance::scene::{Scene, accepted, new_run, run_end, single_intent};
 use crate::ledger::{
@@ -26,29 +22,29 @@ use crate::ledger::{
 };
 
 impl PostgresLedger {
-    /// A new ledger with the tables of the version before.
+    /// Creates a ledger with the tables of the previous version.
     pub(in crate::ledger) async fn open_previous_version(
         address: &PostgresAddress,
         marks: &Path,
     ) -> Result<Self, LedgerError> {
-        Self::open_of_version(address, marks, schema::NEWEST - 1).await
+        Self::open_of_version(address, marks, opening::NEWEST - 1).await
     }
 
-    /// A new ledger with the tables of this version.
+    /// Creates a ledger with the tables of this version.
     async fn open_of_version(address: &PostgresAddress, marks: &Path, version: i64) -> Result<Self, LedgerError> {
         opening::make_tables(address, version).await?;
         Self::open(address, marks).await
     }
 }
 
-/// A new ledger; nothing where there is no server.
+/// Creates a ledger; `None` without a server.
 async fn new_ledger() -> Option<(PostgresLedger, PostgresAddress, TempDir)> {
     let address = PostgresAddress::parse(&Cluster::shared()?.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     Some((PostgresLedger::open(&address, folder.path()).await.unwrap(), address, folder))
 }
 
-/// How often a host was kept.
+/// The number of stored profiles.
 async fn count_profiles(ledger: &PostgresLedger) -> i64 {
     let mut reader = ledger.reader().await.unwrap();
     scalar("SELECT count(*) FROM profiles").fetch_one(&mut *reader).await.unwrap()
@@ -132,7 +128,7 @@ async fn change_on_a_cut_connection_is_made_once() {
     assert_eq!((attempts.load(Ordering::Relaxed), count_profiles(&ledger).await), (2, 1));
 }
 
-/// Reads the number of this attempt; the first is cut off.
+/// Returns the number of the attempt; the first attempt is cut off.
 async fn cut_connection_once(reader: &mut PgConnection, attempts: &AtomicU32) -> Result<u32, StatementError> {
     let attempt = attempts.fetch_add(1, Ordering::Relaxed);
     if attempt == 0 {
@@ -153,53 +149,53 @@ async fn commit_with_lost_answer_is_made_once() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let lost = || sqlx::Error::WorkerCrashed;
     let keep = "INSERT INTO profiles (name, host) VALUES ('p', 'h')";
-    let mut pen = ledger.open_write_connection().await.unwrap();
-    pen.begin_transaction().await.unwrap();
-    query(keep).execute(pen.connection_and_time().unwrap().0).await.unwrap();
-    // The server makes the commit, and nobody hears of it.
-    let mark = pen.commit().await.unwrap();
-    assert_eq!(pen.resolve_commit(&lost()).await.unwrap(), mark);
-    assert!(!pen.roll_back().await);
-    // The server never hears of the commit.
-    pen.begin_transaction().await.unwrap();
+    let mut writer = ledger.open_write_connection().await.unwrap();
+    writer.begin_transaction().await.unwrap();
+    query(keep).execute(writer.connection_and_time().unwrap().0).await.unwrap();
+    // The server makes the commit, but the answer is lost.
+    let mark = writer.commit().await.unwrap();
+    assert_eq!(writer.resolve_commit(&lost()).await.unwrap(), mark);
+    assert!(!writer.roll_back().await);
+    // The server never receives the commit.
+    writer.begin_transaction().await.unwrap();
     query("INSERT INTO profiles (name, host) VALUES ('q', 'h')")
-        .execute(pen.connection_and_time().unwrap().0)
+        .execute(writer.connection_and_time().unwrap().0)
         .await
         .unwrap();
-    pen.commits.count_next();
-    assert!(pen.resolve_commit(&lost()).await.is_err());
-    assert!(pen.roll_back().await, "it may be made again");
+    writer.commits.count_next();
+    assert!(writer.resolve_commit(&lost()).await.is_err());
+    assert!(writer.roll_back().await, "it may be retried");
     assert_eq!(count_profiles(&ledger).await, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_commit_is_made_once_if_its_query_is_lost() {
     let Some((ledger, address, _folder)) = new_ledger().await else { return };
-    let mut pen = ledger.open_write_connection().await.unwrap();
-    pen.begin_transaction().await.unwrap();
-    let mark = pen.commit().await.unwrap();
+    let mut writer = ledger.open_write_connection().await.unwrap();
+    writer.begin_transaction().await.unwrap();
+    let mark = writer.commit().await.unwrap();
     let mut other = transaction::open_connection(&address).await.unwrap();
     let cut_once = "SET search_path TO campaign; CREATE SEQUENCE asked; ALTER TABLE writers RENAME TO kept_writers;
         CREATE VIEW writers AS SELECT * FROM kept_writers WHERE CASE nextval('campaign.asked') WHEN 1
         THEN pg_terminate_backend(pg_backend_pid()) ELSE TRUE END";
     sqlx::raw_sql(cut_once).execute(&mut other).await.unwrap();
-    assert_eq!(pen.resolve_commit(&sqlx::Error::WorkerCrashed).await.unwrap(), mark);
-    assert!(!pen.roll_back().await);
-    // As long as it is not known, it is not made again, even if the connection breaks.
+    assert_eq!(writer.resolve_commit(&sqlx::Error::WorkerCrashed).await.unwrap(), mark);
+    assert!(!writer.roll_back().await);
+    // The change is not repeated while its outcome is unknown, even if the connection breaks.
     sqlx::raw_sql("DROP VIEW writers").execute(&mut other).await.unwrap();
-    assert!(pen.resolve_commit(&sqlx::Error::WorkerCrashed).await.is_err());
+    assert!(writer.resolve_commit(&sqlx::Error::WorkerCrashed).await.is_err());
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     sqlx::raw_sql(cut).execute(&mut other).await.unwrap();
-    assert!(!pen.roll_back().await);
+    assert!(!writer.roll_back().await);
 }
 
 #[test]
 fn broken_connection_is_not_called_a_full_disk() {
     let broken = sqlx::Error::Io(std::io::ErrorKind::UnexpectedEof.into());
-    let told = super::dialect::storage_error("postgres://me@db/c", &broken).to_string();
-    assert!(told.contains("cannot connect to the ledger `postgres://me@db/c`"), "{told}");
-    assert!(!told.contains("disk") && !told.contains("make room"), "{told}");
+    let message = super::dialect::storage_error("postgres://me@db/c", &broken).to_string();
+    assert!(message.contains("cannot connect to the ledger `postgres://me@db/c`"), "{message}");
+    assert!(!message.contains("disk") && !message.contains("make room"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,17 +208,17 @@ async fn process_using_a_moved_file_is_refused_on_next_commit() {
     let (working, moving) = (open().await, open().await);
     working.check_writable().await.unwrap();
     PostgresLedger::take_over(&address, &moving).await.unwrap();
-    assert!(working.check_writable().await.is_err(), "what it wrote is nobody's to believe");
+    assert!(working.check_writable().await.is_err(), "its writes are not reliable");
     assert!(open().await.ensure_newest().is_err());
     let shared = PostgresLedger::open(&address, folder.path()).await.unwrap();
     assert!(shared.ensure_newest().is_ok() && shared.check_writable().await.is_ok());
 }
 
-/// Has the tables be of the version that comes after this one.
+/// Sets the version of the tables to the one after this.
 async fn set_next_version(address: &PostgresAddress) {
     let mut other = transaction::open_connection(address).await.unwrap();
     let next = query("UPDATE campaign._sqlx_migrations SET version = version + 1 WHERE version = $1");
-    assert_eq!(next.bind(schema::NEWEST).execute(&mut other).await.unwrap().rows_affected(), 1);
+    assert_eq!(next.bind(opening::NEWEST).execute(&mut other).await.unwrap().rows_affected(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -230,7 +226,7 @@ async fn previous_tables_are_used_until_upgraded() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is none");
+    assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), None, "there is no ledger");
     let at_work = PostgresLedger::open_previous_version(&address, folder.path()).await.unwrap();
     let has_repeats = async || {
         let mut reader = at_work.reader().await.unwrap();
@@ -244,8 +240,8 @@ async fn previous_tables_are_used_until_upgraded() {
     assert_eq!(take(&opened_again).await, RepeatCheck::Unavailable);
     assert_eq!(PostgresLedger::upgrade_tables(&address).await.unwrap(), Some(true));
     assert!(has_repeats().await);
-    assert!(at_work.check_writable().await.is_ok(), "whoever has it open goes on");
-    assert!(at_work.keeps_repeats(), "and uses what is there now");
+    assert!(at_work.check_writable().await.is_ok(), "a process with an open ledger continues");
+    assert!(at_work.keeps_repeats(), "it uses the available columns");
     assert!(matches!(take(&at_work).await, RepeatCheck::Taken(_)));
     opened_again.check_writable().await.unwrap();
     assert!(matches!(take(&opened_again).await, RepeatCheck::Repeated(_)));
@@ -257,7 +253,7 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     let Some(cluster) = Cluster::shared() else { return };
     let address = PostgresAddress::parse(&cluster.database()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let earlier = PostgresLedger::open_of_version(&address, folder.path(), schema::WITH_CHAINS - 1).await.unwrap();
+    let earlier = PostgresLedger::open_of_version(&address, folder.path(), opening::WITH_CHAINS - 1).await.unwrap();
     let scene = Scene::with_run(earlier, &new_run(1)).await;
     let frozen =
         r#"{"brief": {"name": "sale", "content": {"kind": "pipeline", "stages": [{"rcs": {}}, {"sms": {}}]}}}"#;
@@ -278,7 +274,7 @@ async fn upgrade_records_chains_and_recounts_receipts() {
     PostgresLedger::upgrade_tables(&address).await.unwrap();
     let kept = scene.ledger.load_envelopes(scene.run.key, 1..=1).await.unwrap();
     let chains: Vec<String> = kept[0].rows.iter().map(|sent| kept[0].chain(sent).to_string()).collect();
-    assert_eq!(chains, ["rcs sms"; 2], "and the record is sound");
+    assert_eq!(chains, ["rcs sms"; 2], "the record is sound");
     assert_eq!(scene.reload_run().await.current_counts(), None);
 }
 
@@ -294,7 +290,7 @@ async fn earlier_version_writes_nothing_after_a_newer_upgrade() {
     assert!(matches!(PostgresLedger::upgrade_tables(&address).await, Err(LedgerError::TooNew { .. })));
 }
 
-/// A process that has a share and is not heard of for longer than the database grants, and one that came to its place.
+/// A worker that slept past its lease, and another one that took its place.
 struct SleepingProcess {
     scene: Scene<PostgresLedger>,
     asleep: ShardWorker,
@@ -312,9 +308,9 @@ impl SleepingProcess {
         let scene = Scene::new(ledger).await;
         scene.ledger.shard_run(scene.mine, "terms".into(), true).await.unwrap();
         let run = scene.ledger.list_runs(RunFilter::with_key(scene.run.key)).await.unwrap().remove(0);
-        let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("it is shared out");
+        let asleep = scene.ledger.register_worker(&run, "asleep".into()).await.unwrap().expect("the run is shared");
         let ShardDraw::NewRows(rows) = scene.ledger.draw_shard(&asleep, 2, true).await.unwrap() else {
-            panic!("nobody has any")
+            panic!("no rows were drawn yet")
         };
         let expired = scene.ledger.write(|connection, _| {
             Box::pin(async move {
@@ -323,8 +319,8 @@ impl SleepingProcess {
             })
         });
         expired.await.unwrap();
-        let awake = other.register_worker(&run, "awake".into()).await.unwrap().expect("it is shared out");
-        assert_eq!(awake.place, asleep.place, "where nobody is heard of");
+        let awake = other.register_worker(&run, "awake".into()).await.unwrap().expect("the run is shared");
+        assert_eq!(awake.place, asleep.place, "the place of the expired lease");
         Some(Self { scene, asleep, rows, other, awake, _folders: [first, second] })
     }
 }
@@ -334,14 +330,14 @@ async fn process_that_slept_past_its_lease_begins_nothing() {
     let Some(SleepingProcess { scene, asleep, rows, .. }) = SleepingProcess::new().await else { return };
     scene.ledger.locks.renew_leases().await.unwrap();
     let begun = scene.ledger.begin_envelope(single_intent(asleep.lease, rows.first.get())).await.unwrap();
-    assert_eq!(begun, Permit::Lost, "it could not leave");
+    assert_eq!(begun, Permit::Lost, "the lease has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn late_draw_takes_nothing_from_the_new_lease_holder() {
     let Some(SleepingProcess { scene, asleep, rows, other, awake, .. }) = SleepingProcess::new().await else { return };
     assert!(matches!(other.draw_shard(&awake, 2, true).await.unwrap(), ShardDraw::TakenOver { .. }));
-    // It looked a moment ago, and does not know that it slept.
+    // The worker does not know that it slept.
     assert_eq!(scene.ledger.draw_shard(&asleep, 2, true).await.unwrap(), ShardDraw::Ended);
     let begun = other.begin_envelope(single_intent(awake.lease, rows.first.get())).await.unwrap();
     assert!(matches!(begun, Permit::Granted { .. }), "{begun:?}");

@@ -1,19 +1,19 @@
-//! Queries about blocks: the rows of a shared run that processes draw.
+//! Blocks of rows that processes draw from a shared run, and the locked places at which they draw.
 
 use sqlx::{AssertSqlSafe, Row as _};
 
-use super::change::{Now, StatementError};
-use super::dialect::{self, Connection};
+use super::dialect::{self, Adapter, Connection, Lock};
 use super::envelopes;
-use super::places::DrawPlace;
 use super::runs::{self, InitialRunState, timestamp_from_micros};
-use super::statement::{query, read_row_number, read_u32, scalar, to_u32};
+use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::{HOUR, next_draw_time, next_rows, owns_rows};
-use crate::ledger::{BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun};
+use crate::ledger::{
+    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun, hold,
+};
 
-/// What a process draws: rows of which run, at which place, by which right.
+/// A request for a block.
 #[derive(Clone)]
 pub(super) struct BlockDraw {
     pub(super) shared: SharedRun,
@@ -23,7 +23,7 @@ pub(super) struct BlockDraw {
     pub(super) random: u64,
 }
 
-/// Gives a free place the next rows of the latest such run, or of a new one where that has none left; or why not.
+/// Draws the next rows of the latest matching run, or of a new run if it has none left.
 pub(super) async fn draw_block(
     connection: &mut Connection,
     now: Now,
@@ -52,16 +52,16 @@ pub(super) async fn draw_block(
     };
     let first = match of_id {
         Some(ids) => ids.first,
-        None => runs::find_free_ids(connection, (now, rand::random()), rows.len()).await?.first,
+        None => runs::find_free_ids(connection, now, rand::random(), rows.len()).await?.first,
     };
     let ids = BlockIds { rows, first };
-    insert_block(connection, now, (run.key, ids), (place, epoch, None)).await?;
+    insert_block(connection, now, run.key, ids, BlockOwner { place, epoch, name: None }).await?;
     run.blocks.push(ids);
     let lease = Lease { run: run.key, rows, epoch };
     Ok(Ok((run, lease)))
 }
 
-/// Everything that refuses a draw now, that of the identifier first.
+/// Everything that prevents a draw now; a taken identifier comes first.
 pub(super) async fn find_refusals(
     connection: &mut Connection,
     now: Now,
@@ -82,20 +82,28 @@ pub(super) async fn find_refusals(
     Ok(refusals)
 }
 
-/// Records that a block was drawn at a place; by whom, where people are told that. In one message: others wait for the turn
-/// meanwhile.
+/// Who draws a block, and at which place.
+pub(super) struct BlockOwner<'a> {
+    pub(super) place: u32,
+    pub(super) epoch: Epoch,
+    /// The name of the worker, which is shown for shared runs.
+    pub(super) name: Option<&'a str>,
+}
+
+/// Records a drawn block in one message, because other processes wait for the turn meanwhile.
 pub(super) async fn insert_block(
     connection: &mut Connection,
     now: Now,
-    (run, ids): (RunId, BlockIds),
-    (place, epoch, by): (u32, Epoch, Option<&str>),
+    run: RunId,
+    ids: BlockIds,
+    BlockOwner { place, epoch, name }: BlockOwner<'_>,
 ) -> Result<(), StatementError> {
     let BlockIds { rows, first } = ids;
-    let by = by.map_or_else(|| "NULL".to_owned(), dialect::text_literal);
-    // Numbers alone are put into it, and a literal that is made of digits.
+    let name = name.map_or_else(|| "NULL".to_owned(), dialect::text_literal);
+    // Contains only numbers and a hexadecimal literal.
     let added = format!(
         "INSERT INTO blocks (run, place, first_row, last_row, first_id, sum, epoch, drawn_at, drawn_by)
-         VALUES ({}, {place}, {}, {}, {}, {}, {}, {}, {by})",
+         VALUES ({}, {place}, {}, {}, {}, {}, {}, {}, {name})",
         run.0,
         rows.first.get(),
         rows.last.get(),
@@ -108,7 +116,7 @@ pub(super) async fn insert_block(
     Ok(())
 }
 
-/// When blocks were drawn through a profile within the last hour, the first first.
+/// When blocks were drawn through a profile within the last hour, in order.
 async fn list_draw_times(
     connection: &mut Connection,
     now: Now,
@@ -126,7 +134,7 @@ async fn list_draw_times(
     Ok(drawn)
 }
 
-/// Has a block count for no hour.
+/// Excludes a block from the hourly count.
 pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
     query("UPDATE blocks SET drawn_at = NULL WHERE run = $1 AND first_row = $2 AND epoch = $3")
         .bind(lease.run.0)
@@ -137,7 +145,7 @@ pub(super) async fn clear_draw_time(connection: &mut Connection, lease: Lease) -
     Ok(())
 }
 
-/// Takes the blocks of a place where nobody is any more: what was begun of them is in doubt from here on.
+/// Takes back the blocks of a place without a process. Their open intents become in doubt.
 async fn reclaim_blocks(
     connection: &mut Connection,
     now: Now,
@@ -164,19 +172,19 @@ async fn reclaim_blocks(
     Ok(())
 }
 
-/// Takes the blocks of these places of a run, where nobody is; tells those that somebody may have still.
+/// Takes back the blocks of these vacant places and returns those that other processes might still hold.
 pub(super) async fn close_places(
     connection: &mut Connection,
     run: RunId,
-    shut: &[u32],
+    vacant: &[u32],
 ) -> Result<Vec<RowSpan>, StatementError> {
-    for place in shut {
+    for place in vacant {
         close_blocks(connection, run, *place).await?;
     }
     Ok(list_places(connection, run).await?.into_iter().flat_map(|place| place.rows).collect())
 }
 
-/// Takes the block of a place from whoever had it. It stays recorded, so that its rows are never drawn again.
+/// Ends the lease of a block. The record stays, so that its rows are never drawn again.
 async fn close_blocks(connection: &mut Connection, run: RunId, place: u32) -> Result<(), StatementError> {
     query("UPDATE blocks SET epoch = NULL WHERE run = $1 AND place = $2")
         .bind(run.0)
@@ -186,7 +194,7 @@ async fn close_blocks(connection: &mut Connection, run: RunId, place: u32) -> Re
     Ok(())
 }
 
-/// The latest such run, be it full or not.
+/// The latest matching run, even if it is full.
 async fn find_latest_run(connection: &mut Connection, shared: &SharedRun) -> Result<Option<Run>, StatementError> {
     let keys: Vec<i64> =
         scalar("SELECT key FROM runs WHERE shared AND campaign = $1 AND edition = $2 ORDER BY key DESC")
@@ -215,7 +223,7 @@ pub(super) async fn find_last_drawn_row(
     last.map(|last| to_u32(last).map(Row::new)).transpose()
 }
 
-/// The identifiers of a shared run's rows, in their order.
+/// The identifiers of a shared run's rows, in order.
 pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Result<Vec<BlockIds>, StatementError> {
     let blocks = query("SELECT first_row, last_row, first_id, sum FROM blocks WHERE run = $1 ORDER BY first_row")
         .bind(run.0)
@@ -234,9 +242,9 @@ pub(super) async fn load_block_ids(reader: &mut Connection, run: RunId) -> Resul
     Ok(ids)
 }
 
-/// Whether some block has one of these identifiers.
+/// Whether any block has one of these identifiers.
 pub(super) async fn are_ids_used(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
-    // No block is longer than a run, so the index finds the few that could.
+    // No block is longer than a run, so the index finds the few candidates.
     let found: Option<i64> = scalar(
         "SELECT first_id FROM blocks WHERE first_id < $1 AND first_id > $2 - $3 AND first_id + last_row - first_row >= $2 LIMIT 1",
     )
@@ -256,7 +264,7 @@ fn block_checksum(run: RunId, BlockIds { rows, first }: BlockIds) -> Checksum {
         .with_number(runs::to_signed(first))
 }
 
-/// Whether these rows are of a block that is had by this right still.
+/// Whether these rows belong to a block of this lease.
 pub(super) async fn are_leased(
     connection: &mut Connection,
     Lease { run, epoch, .. }: Lease,
@@ -275,7 +283,7 @@ pub(super) async fn are_leased(
     Ok(found.is_some())
 }
 
-/// The places of a run where somebody is, or was last.
+/// The places of a run with leased blocks.
 pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<Vec<DrawPlace>, StatementError> {
     let blocks =
         query("SELECT place, first_row, last_row FROM blocks WHERE run = $1 AND epoch IS NOT NULL ORDER BY place")
@@ -292,4 +300,65 @@ pub(super) async fn list_places(reader: &mut Connection, run: RunId) -> Result<V
         }
     }
     Ok(places)
+}
+
+/// Numbers of the locks on which a change relies, drawn when this process took them. Empty with SQLite, where the
+/// system never gives a held lock to another process.
+pub(in crate::ledger) type LockProof = Vec<i64>;
+
+/// A place and the rows that were drawn there.
+pub(super) struct DrawPlace {
+    pub(super) number: u32,
+    pub(super) rows: Vec<RowSpan>,
+}
+
+/// The blocks of a run at places that processes occupy. Takes no locks.
+pub(super) async fn list_occupied_rows(
+    ledger: &Adapter,
+    run: &Run,
+    places: &[DrawPlace],
+) -> Result<Vec<RowSpan>, LedgerError> {
+    let mut taken = Vec::new();
+    for place in places {
+        if ledger.is_locked(&place_lock_name(run, place)).await? {
+            taken.extend(&place.rows);
+        }
+    }
+    Ok(taken)
+}
+
+/// The vacant places and their locks. No process can occupy them while the locks are held.
+pub(super) async fn lock_vacant_places(
+    ledger: &Adapter,
+    run: &Run,
+    places: &[DrawPlace],
+) -> Result<(Vec<u32>, Vec<Lock>), LedgerError> {
+    let (mut vacant, mut locks) = (Vec::new(), Vec::new());
+    for place in places {
+        if let Some(lock) = ledger.try_lock(&place_lock_name(run, place)).await? {
+            vacant.push(place.number);
+            locks.push(lock);
+        }
+    }
+    Ok((vacant, locks))
+}
+
+/// The first vacant place and its lock.
+pub(super) async fn lock_first_vacant_place(
+    ledger: &Adapter,
+    campaign: &str,
+    account: &str,
+) -> Result<(u32, Lock), LedgerError> {
+    let mut number = 0;
+    loop {
+        // A place that was never used is vacant.
+        if let Some(lock) = ledger.try_lock(&hold::place_name(campaign, account, number)).await? {
+            return Ok((number, lock));
+        }
+        number += 1;
+    }
+}
+
+fn place_lock_name(run: &Run, place: &DrawPlace) -> String {
+    hold::place_name(&run.campaign, &run.account, place.number)
 }

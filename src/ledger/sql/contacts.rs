@@ -1,7 +1,8 @@
-//! When numbers got messages of campaigns, for caps: an index over envelopes that is made when the first cap asks for it, and
-//! kept from then on with each intent and settlement. Nobody pays for it before.
+//! Contact times per number for frequency caps.
 //!
-//! What goes through gateways on loopback has an index of its own, and counts for such gateways alone.
+//! The index is built from the envelopes when the first cap needs it, and maintained with each intent and settlement
+//! from then on. Campaigns without caps do not pay for it. Loopback gateways have their own index, which counts for
+//! them alone.
 
 use futures_util::TryStreamExt as _;
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -9,11 +10,9 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 use sqlx::{Connection as _, Row as _};
 
-use super::change::{Now, StatementError};
 use super::dialect::{Adapter, Connection, json_elements};
-use super::look::read_ledger;
 use super::runs::{self, to_signed, to_unsigned};
-use super::statement::{query, scalar};
+use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{envelopes, events, forgetting};
 use crate::domain::{Addressee, ForgottenNumber, FrequencyCap, Phone, Row};
 use crate::ledger::rules::{NumberErasure, caps_allow, counted_messages, counts_for_caps, find_capped_rows};
@@ -22,9 +21,6 @@ use crate::ledger::{
     SharedRun,
 };
 
-/// Envelopes that are read at once.
-const ENVELOPES_PER_READ: u32 = 256;
-/// A day in microseconds.
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 impl ContactHistory for Adapter {
@@ -42,7 +38,7 @@ impl ContactHistory for Adapter {
     }
 }
 
-/// The rows of an intent that its caps hold back.
+/// The rows of an intent whose recipients have reached a cap.
 pub(super) async fn find_rows_over_cap(
     connection: &mut Connection,
     now: Now,
@@ -78,7 +74,7 @@ pub(super) async fn find_rows_over_cap(
     Ok(find_capped_rows(caps, now.0, &intent.rows, times))
 }
 
-/// Whether caps hold a number back. Only where no index is kept, all numbers are read.
+/// Whether a number has reached a cap. Without an index, this reads all numbers.
 async fn is_number_capped(
     reader: &mut Connection,
     now: Now,
@@ -104,14 +100,14 @@ async fn is_number_capped(
     Ok(!caps_allow(caps, now.0, &times))
 }
 
-/// The numbers that caps hold back.
+/// The numbers that have reached a cap.
 async fn load_capped_numbers(
     reader: &mut Connection,
     now: Now,
     caps: &[FrequencyCap],
     loopback: bool,
 ) -> Result<NumberSet, StatementError> {
-    // In one transaction, so that nobody begins to keep them meanwhile.
+    // One transaction, so that no other process builds the index in between.
     let mut reader = reader.begin().await?;
     let key = forgetting::load_number_key(&mut reader).await?;
     let mut numbers = RoaringTreemap::new();
@@ -146,7 +142,7 @@ async fn load_capped_numbers(
     }
 }
 
-/// Keeps that the messages of an intent go out, where that is kept.
+/// Adds the messages of an intent to the index, if there is one.
 pub(super) async fn record_contacts(
     connection: &mut Connection,
     now: Now,
@@ -162,7 +158,7 @@ pub(super) async fn record_contacts(
     insert_contacts(connection, &run, &sent).await
 }
 
-/// Keeps of an envelope what counts by now, where anything of it is kept: what was refused does not.
+/// Updates the index entries of an envelope: rejected messages do not count.
 pub(super) async fn refresh_contacts(
     connection: &mut Connection,
     run: RunId,
@@ -171,8 +167,8 @@ pub(super) async fn refresh_contacts(
     if !has_any_index(&mut *connection).await? {
         return Ok(());
     }
-    let of = runs::load_run(&mut *connection, run).await?;
-    if !counts_for_caps(&of) || !is_indexed(&mut *connection, of.suppression.loopback).await? {
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !counts_for_caps(&loaded) || !is_indexed(&mut *connection, loaded.suppression.loopback).await? {
         return Ok(());
     }
     let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
@@ -182,19 +178,19 @@ pub(super) async fn refresh_contacts(
                 "DELETE FROM contacts WHERE phone = $1 AND loopback = $2 AND run = $3 AND envelope = $4 AND row = $5",
             )
             .bind(to_signed(sent.to.to_u64()))
-            .bind(of.suppression.loopback)
+            .bind(loaded.suppression.loopback)
             .bind(run.0)
             .bind(i64::from(envelope))
             .bind(i64::from(sent.row.get()))
             .execute(&mut *connection)
             .await?;
         }
-        insert_contacts(connection, &of, &Contact::list_for_envelope(&record, &events)).await?;
+        insert_contacts(connection, &loaded, &Contact::list_for_envelope(&record, &events)).await?;
     }
     Ok(())
 }
 
-/// Keeps what stays of a number instead of it, for these rows of a run.
+/// Replaces a number with its hash in these rows of a run.
 pub(super) async fn forget_in_contacts(
     connection: &mut Connection,
     run: RunId,
@@ -213,18 +209,19 @@ pub(super) async fn forget_in_contacts(
     Ok(())
 }
 
-/// Keeps what stays of the numbers of a run instead of them, before its envelopes go.
+/// Replaces the numbers of a run with their hashes before its envelopes are deleted.
 pub(super) async fn purge_contacts(
     connection: &mut Connection,
     now: Now,
-    (run, key): (RunId, &NumberKey),
+    run: RunId,
+    key: &NumberKey,
 ) -> Result<(), StatementError> {
-    let of = runs::load_run(&mut *connection, run).await?;
-    if !counts_for_caps(&of) {
+    let loaded = runs::load_run(&mut *connection, run).await?;
+    if !counts_for_caps(&loaded) {
         return Ok(());
     }
-    if of.ended_at.is_none_or(|at| at.as_microsecond() > longest_window_start(now)) {
-        build_index(connection, now, of.suppression.loopback).await?;
+    if loaded.ended_at.is_none_or(|at| at.as_microsecond() > longest_window_start(now)) {
+        build_index(connection, now, loaded.suppression.loopback).await?;
     }
     let phones: Vec<i64> = scalar("SELECT DISTINCT phone FROM contacts WHERE run = $1 AND phone < $2")
         .bind(run.0)
@@ -248,7 +245,7 @@ pub(super) async fn purge_contacts(
     Ok(())
 }
 
-/// Forgets what is older than any cap looks at, once a day.
+/// Deletes entries older than the longest possible cap, once a day.
 pub(super) async fn delete_old_contacts(connection: &mut Connection, now: Now) -> Result<(), StatementError> {
     let cleared = query("UPDATE contacts_kept SET cleared_at = $1 WHERE cleared_at < $1 - $2 OR cleared_at > $1")
         .bind(now.0)
@@ -270,7 +267,7 @@ struct Contact {
 }
 
 impl Contact {
-    /// Those of an envelope that count.
+    /// The messages of an envelope that count.
     fn list_for_envelope(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
         let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
         let sent = counted_messages(record, events).map(|sent| (sent.to.to_u64(), sent.row.get()));
@@ -296,7 +293,7 @@ async fn insert_contacts(connection: &mut Connection, run: &Run, found: &[Contac
     Ok(())
 }
 
-/// Begins to keep when numbers got messages, if nobody did: what was sent before is taken from the envelopes.
+/// Builds the index from the envelopes, if there is none yet.
 async fn build_index(connection: &mut Connection, now: Now, loopback: bool) -> Result<(), StatementError> {
     if is_indexed(&mut *connection, loopback).await? {
         return Ok(());
@@ -337,10 +334,10 @@ async fn load_run_contacts(
     let events = RowEvents::from(events::load_events(&mut *connection, run).await?);
     let (mut found, mut next) = (Vec::new(), 1);
     loop {
-        let block =
-            envelopes::load_envelopes(&mut *connection, run, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
-        let Some(last) = block.last() else { return Ok(found) };
-        next = last.envelope.saturating_add(1);
+        let block = envelopes::load_next_envelopes(connection, run, &mut next).await?;
+        if block.is_empty() {
+            return Ok(found);
+        }
         let late = block.iter().filter(|envelope| envelope.begun_at.as_microsecond() > since);
         found.extend(late.flat_map(|envelope| Contact::list_for_envelope(envelope, &events)));
     }
@@ -355,7 +352,7 @@ async fn has_any_index(connection: &mut Connection) -> Result<bool, StatementErr
     Ok(scalar("SELECT EXISTS (SELECT 1 FROM contacts_kept)").fetch_one(connection).await?)
 }
 
-/// From when on caps look at messages.
+/// The start of the longest period of these caps.
 fn window_start(now: Now, caps: &[FrequencyCap]) -> i64 {
     let longest = caps.iter().map(|cap| cap.period).max().unwrap_or_default();
     now.0.saturating_sub(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX))

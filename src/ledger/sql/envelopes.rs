@@ -1,58 +1,60 @@
-//! Queries about envelopes.
+//! Envelopes: intents, permits, outcomes, batches of both, and envelope numbers.
+//!
+//! Batches need one statement instead of one per envelope, because every statement is a round trip. A batch must have
+//! the same result as its parts: envelopes that a batch cannot handle fall back to the single functions. A test
+//! compares both.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Now, StatementError};
 use super::dialect::{self, Connection, Database, Record};
-use super::numbers::EnvelopeNumbers;
+use super::envelope_records::{EnvelopeHeader, NewEnvelope, PackedOutcomes, has_no_outcomes, read_row_span, row_range};
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{self, query, read_u32, scalar};
-use super::words::parse_name;
-use super::written::{EnvelopeHeader, NewEnvelope, PackedOutcomes, has_no_outcomes, row_range};
-use super::{blocks, bounds, contacts, events, left_out, pace, receipts, suppression};
+use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
+use super::{blocks, contacts, events, limits, receipts, suppression};
 use crate::domain::{Addressee, OperationOutcome, Purpose, Row};
 use crate::ledger::pack::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
 use crate::ledger::rules::{
     check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, owns_rows, takes_slot,
 };
 use crate::ledger::{
-    Allowance, Claim, EnvelopeRecord, EnvelopeSummary, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT, Permit,
-    RowEvents, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
+    Allowance, Claim, EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, LedgerError, OPTED_OUT,
+    Permit, RowEvents, RowSpan, RowStates, RunActivity, RunId, SentRow, Settlement, SlotWait,
 };
 
-/// The envelopes of a run with numbers from one to another, whole.
+/// Selects the envelopes of a run in a range of numbers.
 ///
-/// What was recorded before envelopes had a kind of their own is of the kind of the run.
+/// Envelopes from before there was a kind per envelope have the kind of their run.
 pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
-/// Envelopes that are read at once.
-const ENVELOPES_PER_READ: u32 = 256;
+/// Number of envelopes that one statement reads.
+pub(super) const ENVELOPES_PER_READ: u32 = 256;
 
-/// Takes a run but for the blocks of others; what whoever had it before had begun is in doubt from here on.
+/// Claims a run except for blocks that other processes hold. Open intents of the previous holder become in doubt.
 pub(super) async fn claim_run(
     connection: &mut Connection,
     now: Now,
     numbers: EnvelopeNumbers,
     lease: Lease,
-    shut: Vec<u32>,
+    vacant: Vec<u32>,
 ) -> Result<Claim, StatementError> {
     let run = lease.run;
     runs::update_run(connection, run, |run| run.start_claim(lease.epoch)).await?;
-    let others = blocks::close_places(connection, run, &shut).await?;
+    let others = blocks::close_places(connection, run, &vacant).await?;
     let fallen = |intent| !others.iter().any(|block| owns_rows(*block, intent));
     let doubtful = mark_intents_in_doubt(connection, now, run, fallen).await?;
-    bounds::reset_after_claim(connection, now, run).await?;
+    limits::reset_after_claim(connection, now, run).await?;
     numbers.track_run(connection, lease).await?;
     Ok(Claim { lease, in_doubt: doubtful })
 }
 
-/// Has intents of a run fall into doubt; tells how many.
+/// Marks the selected open intents of a run as in doubt and returns their number.
 pub(super) async fn mark_intents_in_doubt(
     connection: &mut Connection,
     now: Now,
@@ -66,12 +68,10 @@ pub(super) async fn mark_intents_in_doubt(
             .await?;
     let mut fallen = 0;
     for intent in &intents {
-        let (first, last) =
-            (statement::read_row_number(intent, "first_row")?, statement::read_row_number(intent, "last_row")?);
-        if falls(RowSpan { first, last }) {
+        if falls(read_row_span(intent)?) {
             let rows: Vec<SentRow> = unpack_list(intent.try_get("rows")?)?;
             let outcomes =
-                PackedOutcomes::new((run, read_u32(intent, "envelope")?), now, &in_doubt_outcomes(rows.len()))?;
+                PackedOutcomes::new(run, read_u32(intent, "envelope")?, now, &in_doubt_outcomes(rows.len()))?;
             outcomes.update_envelope(&mut *connection, None).await?;
             fallen += 1;
         }
@@ -79,7 +79,7 @@ pub(super) async fn mark_intents_in_doubt(
     Ok(fallen)
 }
 
-/// Records an intent, unless it may not leave as it is.
+/// Records an intent, or returns why it must not be sent.
 pub(super) async fn begin_envelope(
     connection: &mut Connection,
     now: Now,
@@ -89,8 +89,8 @@ pub(super) async fn begin_envelope(
     let (lease, account) = (intent.lease, &intent.account);
     let envelope = [NewEnvelope::from_intent(now, numbers.next_number(connection, lease).await?, &intent)?];
     let mut inserted = match (&intent.bounds, intent.leave_by) {
-        (None, None) => insert_intents(connection, now, (lease, account), &envelope, false).await?,
-        // What it has to keep within is looked at first.
+        (None, None) => insert_intents(connection, now, lease, account, &envelope, false).await?,
+        // Bounds and deadlines are checked before the insertion.
         _ => Vec::new(),
     };
     if inserted.is_empty() {
@@ -103,24 +103,24 @@ pub(super) async fn begin_envelope(
         }
         let opted_out = suppression::find_opted_out_rows(connection, &run, &intent.rows).await?;
         if !opted_out.is_empty() {
-            left_out::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&opted_out, OPTED_OUT))
+            events::insert_skipped_rows(connection, run.key, &ExcludedRows::from_skipped(&opted_out, OPTED_OUT))
                 .await?;
             return Ok(Permit::OptedOut(opted_out));
         }
-        let leaves = departure_time(&intent, pace::load_pace(connection, &account.name).await?, now.0);
+        let leaves = departure_time(&intent, limits::load_pace(connection, &account.name).await?, now.0);
         if let Some(late) = check_deadline(&intent, leaves) {
             return Ok(late);
         }
-        if let Some(over) = bounds::apply_bounds(connection, now, &run, (&intent, leaves)).await? {
+        if let Some(over) = limits::apply_bounds(connection, now, &run, &intent, leaves).await? {
             return Ok(over);
         }
-        inserted = insert_intents(connection, now, (lease, account), &envelope, true).await?;
+        inserted = insert_intents(connection, now, lease, account, &envelope, true).await?;
     }
     let Some(inserted) = inserted.pop() else { return Ok(Permit::Lost) };
     grant_permit(connection, now, &numbers, &intent, inserted).await
 }
 
-/// The permit of an envelope whose intent was inserted.
+/// Grants the permit of an inserted intent.
 pub(super) async fn grant_permit(
     connection: &mut Connection,
     now: Now,
@@ -135,33 +135,34 @@ pub(super) async fn grant_permit(
     let account = &intent.account;
     let wait = match takes_slot(account, not_before.unwrap_or(0), now.0) {
         true => {
-            pace::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?
+            limits::reserve_rate(connection, now, account, u32::try_from(intent.rows.len()).unwrap_or(u32::MAX)).await?
         }
         false => SlotWait::NONE,
     };
     Ok(Permit::Granted { envelope, wait })
 }
 
-/// An intent that was inserted.
+/// An intent that the database accepted.
 pub(super) struct InsertedIntent {
     pub(super) envelope: u32,
-    /// Until when the gateway wants nothing of the account.
+    /// Time until which the gateway accepts nothing from the account.
     not_before: Option<i64>,
-    /// Whether it is kept when numbers get messages of the run.
+    /// Whether the ledger indexes contacts for frequency caps.
     counts: bool,
 }
 
-/// Inserts intents by one right, and tells which; the insertion itself checks the lease, the stop request and the version of the
-/// suppression list, unless the list was `looked_at`.
+/// Inserts intents of one lease and returns those inserted. The statement itself checks the lease, the stop request
+/// and, unless `list_checked`, the version of the suppression list.
 pub(super) async fn insert_intents(
     connection: &mut Connection,
     now: Now,
-    (lease, account): (Lease, &Allowance),
+    lease: Lease,
+    account: &Allowance,
     envelopes: &[NewEnvelope],
     list_checked: bool,
 ) -> Result<Vec<InsertedIntent>, StatementError> {
     let (run, epoch) = (lease.run.0, lease.epoch.0);
-    // The tables of the version before have no column for them.
+    // The tables of the previous version lack this column.
     let chains = envelopes.iter().any(|envelope| envelope.chains.is_some());
     let mut statement = QueryBuilder::<Database>::new(
         "INSERT INTO envelopes (run, envelope, owner, begun_at, first_row, last_row, rows, rows_sum, kind, costs",
@@ -209,7 +210,7 @@ pub(super) async fn insert_intents(
     inserted.iter().map(said).collect()
 }
 
-/// Records outcomes. Where the envelope fell into doubt meanwhile, what is proven now takes its place.
+/// Records outcomes. If the envelope became in doubt in the meantime, proven outcomes replace the doubt.
 pub(super) async fn settle_envelope(
     connection: &mut Connection,
     now: Now,
@@ -217,7 +218,7 @@ pub(super) async fn settle_envelope(
 ) -> Result<(), StatementError> {
     let Settlement { run, envelope, outcomes, evidence } = &*settlement;
     let (run, envelope) = (*run, *envelope);
-    let settled = PackedOutcomes::new((run, envelope), now, outcomes)?;
+    let settled = PackedOutcomes::new(run, envelope, now, outcomes)?;
     let changed = query(concat!(
         "UPDATE envelopes SET settled_at = $1, outcomes = $2, outcomes_sum = $3, evidence = $4
          WHERE run = $5 AND envelope = $6 AND ",
@@ -233,7 +234,7 @@ pub(super) async fn settle_envelope(
     .await?
     .rows_affected();
     if changed > 0 {
-        return bounds::release_after_settlement(connection, (run, envelope), outcomes).await;
+        return limits::release_after_settlement(connection, run, envelope, outcomes).await;
     }
     let packed: Vec<u8> = scalar("SELECT outcomes FROM envelopes WHERE run = $1 AND envelope = $2")
         .bind(run.0)
@@ -241,30 +242,32 @@ pub(super) async fn settle_envelope(
         .fetch_one(&mut *connection)
         .await?;
     let merged = merge_outcomes(unpack_outcomes(&packed)?, outcomes.clone());
-    PackedOutcomes::new((run, envelope), now, &merged)?.update_envelope(&mut *connection, evidence.as_deref()).await?;
-    bounds::reset_after_merge(connection, run, envelope).await?;
+    PackedOutcomes::new(run, envelope, now, &merged)?.update_envelope(&mut *connection, evidence.as_deref()).await?;
+    limits::reset_after_merge(connection, run, envelope).await?;
     if runs::load_run(&mut *connection, run).await?.counts.is_some() {
         recount_run(connection, run).await?;
     }
     Ok(())
 }
 
-/// Counts an ended run anew, envelope by envelope.
+/// Recounts the states of an ended run from its envelopes.
 async fn recount_run(connection: &mut Connection, key: RunId) -> Result<(), StatementError> {
     let run = runs::load_run(&mut *connection, key).await?;
-    let left_out = left_out::load_skipped_rows(&mut *connection, key).await?;
+    let left_out = events::load_skipped_rows(&mut *connection, key).await?;
     let events = events::load_events(&mut *connection, key).await?;
     let events = RowEvents::from(events).with_excluded_rows(&left_out);
     let mut states = RowStates::new(RunActivity::from_progress(run.progress, false), events);
     let mut next = 1;
     loop {
-        let block = load_envelopes(&mut *connection, key, next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
-        let Some(last) = block.last() else { break };
-        next = last.envelope.saturating_add(1);
+        let block = load_next_envelopes(connection, key, &mut next).await?;
+        if block.is_empty() {
+            break;
+        }
         block.iter().for_each(|envelope| states.add_envelope(envelope));
     }
-    let told = receipts::load_receipts(&mut *connection, key, 0..run.last_row().get().saturating_add(1)).await?;
-    told.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
+    let row_receipts =
+        receipts::load_receipts(&mut *connection, key, 0..run.last_row().get().saturating_add(1)).await?;
+    row_receipts.iter().for_each(|(row, receipts)| states.add_receipts(*row, receipts));
     runs::update_run(connection, key, |run| run.recount(&states, &left_out)).await
 }
 
@@ -300,7 +303,20 @@ pub(super) async fn load_envelopes(
     rows.iter().map(envelope_from_row).collect()
 }
 
-/// Whom a row was sent to.
+/// Loads the next envelopes of a run in order of their numbers, and advances the number; empty after the last one.
+pub(super) async fn load_next_envelopes(
+    reader: &mut Connection,
+    run: RunId,
+    next: &mut u32,
+) -> Result<Vec<EnvelopeRecord>, StatementError> {
+    let envelopes = load_envelopes(reader, run, *next..=next.saturating_add(ENVELOPES_PER_READ)).await?;
+    if let Some(last) = envelopes.last() {
+        *next = last.envelope.saturating_add(1);
+    }
+    Ok(envelopes)
+}
+
+/// Finds the recipient of a row.
 pub(super) async fn find_addressee(
     reader: &mut Connection,
     run: RunId,
@@ -321,7 +337,7 @@ pub(super) async fn find_addressee(
     Ok(None)
 }
 
-/// The body of an envelope's answer, where one was kept.
+/// Loads the stored response body of an envelope.
 pub(super) async fn load_evidence(
     reader: &mut Connection,
     run: RunId,
@@ -338,9 +354,8 @@ pub(super) async fn load_evidence(
 pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, StatementError> {
     let head = EnvelopeHeader::from_row(row)?;
     let packed: &[u8] = row.try_get("rows")?;
-    let within = (read_u32(row, "first_row")?, read_u32(row, "last_row")?);
-    if !head.checksum(within, packed).matches(row.try_get("rows_sum")?) {
-        // Nobody knows any more whom it went to.
+    if !head.checksum(read_row_span(row)?, packed).matches(row.try_get("rows_sum")?) {
+        // The recipients of this envelope are unknown.
         return Err(LedgerError::Damaged { what: format!("the record of request {}", head.envelope) }.into());
     }
     let mut rows: Vec<SentRow> = unpack_list(packed)?;
@@ -357,7 +372,7 @@ pub(super) fn envelope_from_row(row: &Record) -> Result<EnvelopeRecord, Statemen
     })
 }
 
-/// What became of an envelope's rows; nothing for an intent.
+/// Reads the outcomes of an envelope; `None` for an open intent.
 fn read_settlement(
     row: &Record,
     head: &EnvelopeHeader<'_>,
@@ -367,7 +382,7 @@ fn read_settlement(
     let packed: Option<&[u8]> = row.try_get("outcomes")?;
     let sum: Option<i64> = row.try_get("outcomes_sum")?;
     let Some((at, packed)) = settled_at.zip(packed) else {
-        // A checksum without what it is of: something was there.
+        // A checksum without outcomes means that outcomes were lost.
         return Ok(if sum.is_some() {
             Some((timestamp_from_micros(head.begun_at)?, damaged_outcomes(rows)))
         } else {
@@ -382,4 +397,180 @@ fn read_settlement(
 
 fn damaged_outcomes(rows: usize) -> Vec<OperationOutcome> {
     vec![OperationOutcome::InDoubt { reason: EnvelopeRecord::DAMAGED.into() }; rows]
+}
+
+/// Records outcomes of several envelopes.
+pub(super) async fn settle_batch(
+    connection: &mut Connection,
+    now: Now,
+    settlements: &[Arc<Settlement>],
+) -> Result<(), StatementError> {
+    let named = |settlement: &Settlement| (settlement.run, settlement.envelope);
+    let different: HashSet<_> = settlements.iter().map(|settlement| named(settlement)).collect();
+    let settled = match different.len() == settlements.len() && settlements.len() > 1 {
+        true => settle_in_one_statement(&mut *connection, now, settlements).await?,
+        false => HashSet::new(),
+    };
+    for settlement in settlements {
+        if settled.contains(&named(settlement)) {
+            limits::release_after_settlement(connection, settlement.run, settlement.envelope, &settlement.outcomes)
+                .await?;
+        } else {
+            settle_envelope(&mut *connection, now, Arc::clone(settlement)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Records outcomes of open envelopes and returns which envelopes it settled.
+async fn settle_in_one_statement(
+    connection: &mut Connection,
+    now: Now,
+    settlements: &[Arc<Settlement>],
+) -> Result<HashSet<(RunId, u32)>, StatementError> {
+    let outcomes = |settlement: &Arc<Settlement>| {
+        PackedOutcomes::new(settlement.run, settlement.envelope, now, &settlement.outcomes)
+    };
+    let outcomes = settlements.iter().map(outcomes).collect::<Result<Vec<_>, _>>()?;
+    let mut statement = QueryBuilder::<Database>::new("UPDATE envelopes SET settled_at = ");
+    statement.push_bind(now.0);
+    statement.push(", outcomes = given.column3, outcomes_sum = given.column4, evidence = given.column5 FROM (");
+    statement.push_values(outcomes.iter().zip(settlements), |mut values, (outcomes, settlement)| {
+        values
+            .push_bind(settlement.run.0)
+            .push_bind(i64::from(settlement.envelope))
+            .push_bind(outcomes.packed.as_slice())
+            .push_bind(outcomes.checksum())
+            .push_bind(settlement.evidence.as_deref().map(dialect::to_storable_text));
+    });
+    statement.push(concat!(
+        ") AS given WHERE run = given.column1 AND envelope = given.column2 AND ",
+        has_no_outcomes!(),
+        " RETURNING run, envelope"
+    ));
+    let settled = statement.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(connection).await?;
+    settled.iter().map(|row| Ok((RunId(row.try_get(0)?), read_u32(row, 1)?))).collect()
+}
+
+/// Records intents and returns their permits in the same order.
+pub(super) async fn begin_batch(
+    connection: &mut Connection,
+    now: Now,
+    numbers: &EnvelopeNumbers,
+    intents: &[Arc<Intent>],
+) -> Result<Vec<Permit>, StatementError> {
+    let mut permits = Vec::with_capacity(intents.len());
+    for alike in intents.chunk_by(|one, next| are_alike(one, next)) {
+        let mut begun = match alike {
+            [_, _, ..] => begin_in_one_statement(&mut *connection, now, numbers, alike).await?,
+            _ => HashMap::new(),
+        };
+        for (index, intent) in alike.iter().enumerate() {
+            permits.push(match begun.remove(&index) {
+                Some(permit) => permit,
+                None => begin_envelope(&mut *connection, now, numbers.clone(), Arc::clone(intent)).await?,
+            });
+        }
+    }
+    Ok(permits)
+}
+
+/// Whether two intents share a lease and account, and neither has bounds or a deadline.
+fn are_alike(one: &Intent, other: &Intent) -> bool {
+    let is_free = |intent: &Intent| intent.bounds.is_none() && intent.leave_by.is_none();
+    one.lease == other.lease && one.account.name == other.account.name && is_free(one) && is_free(other)
+}
+
+/// Records intents with one lease and returns the permits of those inserted, by index.
+async fn begin_in_one_statement(
+    connection: &mut Connection,
+    now: Now,
+    numbers: &EnvelopeNumbers,
+    intents: &[Arc<Intent>],
+) -> Result<HashMap<usize, Permit>, StatementError> {
+    let Some(first) = intents.first() else { return Ok(HashMap::new()) };
+    let next = numbers.next_number(&mut *connection, first.lease).await?;
+    let envelopes = (next..).zip(intents).map(|(number, intent)| NewEnvelope::from_intent(now, number, intent));
+    let envelopes = envelopes.collect::<Result<Vec<_>, StatementError>>()?;
+    let mut inserted = insert_intents(&mut *connection, now, first.lease, &first.account, &envelopes, false).await?;
+    // Numbers and rate-limit slots are assigned in order.
+    inserted.sort_by_key(|inserted| inserted.envelope);
+    let mut permits = HashMap::new();
+    for inserted in inserted {
+        let place = usize::try_from(inserted.envelope - next).unwrap_or(usize::MAX);
+        if let Some(intent) = intents.get(place) {
+            permits.insert(place, grant_permit(&mut *connection, now, numbers, intent, inserted).await?);
+        }
+    }
+    Ok(permits)
+}
+
+/// The last envelope number of each run, cached as long as it is certain.
+#[derive(Clone, Default)]
+pub(in crate::ledger) struct EnvelopeNumbers(Arc<Mutex<LastEnvelopes>>);
+
+#[derive(Default)]
+struct LastEnvelopes {
+    /// Runs that this process holds alone. `None` means that the number must be read again.
+    whole: HashMap<(RunId, Epoch), Option<u32>>,
+    /// Runs to which the current transaction added envelopes.
+    turn: HashMap<RunId, u32>,
+}
+
+impl EnvelopeNumbers {
+    /// Starts caching the last number of a claimed run.
+    pub(super) async fn track_run(&self, connection: &mut Connection, lease: Lease) -> Result<(), StatementError> {
+        let last = load_last_number(connection, lease.run).await?;
+        self.lock_numbers().whole.insert((lease.run, lease.epoch), Some(last));
+        Ok(())
+    }
+
+    /// The number of the next envelope.
+    pub(super) async fn next_number(&self, connection: &mut Connection, lease: Lease) -> Result<u32, StatementError> {
+        let known = {
+            let known = self.lock_numbers();
+            let whole = known.whole.get(&(lease.run, lease.epoch)).copied().flatten();
+            whole.or_else(|| known.turn.get(&lease.run).copied())
+        };
+        let last = match known {
+            Some(last) => last,
+            None => load_last_number(connection, lease.run).await?,
+        };
+        Ok(last + 1)
+    }
+
+    /// Records that a number is used.
+    pub(super) fn record_number(&self, lease: Lease, envelope: u32) {
+        let mut known = self.lock_numbers();
+        known.turn.insert(lease.run, envelope);
+        if let Some(last) = known.whole.get_mut(&(lease.run, lease.epoch)) {
+            *last = Some(envelope);
+        }
+    }
+
+    /// Clears numbers that another transaction might have changed.
+    pub(super) fn start_turn(&self) {
+        self.lock_numbers().turn.clear();
+    }
+
+    /// Forgets cached numbers after a rollback.
+    pub(super) fn invalidate(&self) {
+        let mut known = self.lock_numbers();
+        known.turn.clear();
+        known.whole.values_mut().for_each(|last| *last = None);
+    }
+
+    /// Stops caching the last number of a run.
+    pub(super) fn untrack_run(&self, lease: Lease) {
+        self.lock_numbers().whole.remove(&(lease.run, lease.epoch));
+    }
+
+    fn lock_numbers(&self) -> MutexGuard<'_, LastEnvelopes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn load_last_number(connection: &mut Connection, run: RunId) -> Result<u32, StatementError> {
+    let last = scalar("SELECT COALESCE(MAX(envelope), 0) FROM envelopes WHERE run = $1").bind(run.0);
+    to_u32(last.fetch_one(connection).await?)
 }

@@ -1,21 +1,22 @@
-//! Queries about single rows: events, questions, orders to send again.
+//! Row events, reconciliation questions, retry orders and skipped rows.
 
 use roaring::RoaringBitmap;
 use sqlx::Row as _;
 
-use super::change::{Now, StatementError};
 use super::dialect::Connection;
 use super::runs::{self, timestamp_from_micros};
-use super::statement::{self, query, read_u32, scalar, to_u32};
-use super::{blocks, bounds};
+use super::statement::{self, Now, StatementError, query, read_u32, scalar, to_u32};
+use super::{blocks, limits};
 use crate::domain::{IdRange, Row};
 use crate::ledger::checksum::Checksum;
+use crate::ledger::pack::{pack_set, unpack_set};
 use crate::ledger::rules::{NumberErasure, forget_in_change};
 use crate::ledger::{
-    AskedRow, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan, RunId,
+    AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan,
+    RowState, RunId,
 };
 
-/// Records events, unless the run was lost.
+/// Records events, unless the lease was lost.
 pub(super) async fn record_events(
     connection: &mut Connection,
     now: Now,
@@ -24,7 +25,7 @@ pub(super) async fn record_events(
 ) -> Result<Ownership, StatementError> {
     let mut held = runs::load_run(&mut *connection, lease.run).await?.is_leased(lease);
     if !held {
-        // Whoever sends it in shares learns of its own rows.
+        // A worker of a shared run records events for its rows.
         held = !events.is_empty();
         for NewRowEvent { row, .. } in &events {
             held = held && blocks::are_leased(&mut *connection, lease, RowSpan { first: *row, last: *row }).await?;
@@ -37,7 +38,7 @@ pub(super) async fn record_events(
     Ok(Ownership::Held)
 }
 
-/// Reserves identifiers for an order and records that its rows are to be sent as new messages.
+/// Reserves identifiers for a retry order and records that its rows are sent as new messages.
 pub(super) async fn record_retry(
     connection: &mut Connection,
     now: Now,
@@ -54,7 +55,7 @@ pub(super) async fn record_retry(
         .fetch_one(&mut *connection)
         .await?;
     let number = to_u32(number)?;
-    let ids = runs::find_free_ids(connection, (now, order.random), known.ids.len).await?;
+    let ids = runs::find_free_ids(connection, now, order.random, known.ids.len).await?;
     let (first, ids) = (runs::to_signed(ids.first), runs::to_signed(ids.len));
     query("INSERT INTO orders (run, number, first_id, ids, at, sum) VALUES ($1, $2, $3, $4, $5, $6)")
         .bind(run.0)
@@ -83,15 +84,15 @@ async fn insert_events(
             .bind(i64::from(*envelope))
             .bind(now.0)
             .bind(&change)
-            .bind(event_checksum(run, (row.get(), *envelope), now.0, &change).finish())
+            .bind(event_checksum(run, row.get(), *envelope, now.0, &change).finish())
             .execute(&mut *connection)
             .await?;
     }
-    bounds::reset_after_events(connection, run, events).await?;
+    limits::reset_after_events(connection, run, events).await?;
     runs::update_run(connection, run, |run| run.apply_changes(events.iter().map(|event| &event.change))).await
 }
 
-/// Takes what people wrote about these rows out of what was decided, and a number out of what the gateway told when asked.
+/// Removes what people wrote about these rows, and the number from stored gateway answers.
 pub(super) async fn forget_in_events(
     connection: &mut Connection,
     run: RunId,
@@ -112,7 +113,7 @@ pub(super) async fn forget_in_events(
         let change = postcard::to_stdvec(&change).map_err(unreadable_change)?;
         query("UPDATE events SET change = $1, sum = $2 WHERE key = $3")
             .bind(&change)
-            .bind(event_checksum(run, (row, envelope), at, &change).finish())
+            .bind(event_checksum(run, row, envelope, at, &change).finish())
             .bind(record.try_get::<i64, _>(0)?)
             .execute(&mut *connection)
             .await?;
@@ -134,7 +135,7 @@ pub(super) async fn forget_in_events(
     Ok(())
 }
 
-/// The events of a run, in the order in which they were recorded.
+/// The events of a run in the order of recording.
 pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<Vec<RowEvent>, StatementError> {
     let rows = query("SELECT row, envelope, at, change, sum FROM events WHERE run = $1 ORDER BY key")
         .bind(run.0)
@@ -144,7 +145,7 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
     for record in rows {
         let (row, envelope, at) = (read_u32(&record, 0)?, read_u32(&record, 1)?, record.try_get(2)?);
         let change: &[u8] = record.try_get(3)?;
-        if !event_checksum(run, (row, envelope), at, change).matches(record.try_get(4)?) {
+        if !event_checksum(run, row, envelope, at, change).matches(record.try_get(4)?) {
             return Err(LedgerError::Damaged { what: format!("the decision about row {row}") }.into());
         }
         let change = postcard::from_bytes(change).map_err(unreadable_change)?;
@@ -153,7 +154,7 @@ pub(super) async fn load_events(reader: &mut Connection, run: RunId) -> Result<V
     Ok(events)
 }
 
-/// The identifiers of a run's orders, the first first.
+/// The identifier ranges of a run's retry orders, in order.
 pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Result<Vec<IdRange>, StatementError> {
     let rows = query("SELECT number, first_id, ids, sum FROM orders WHERE run = $1 ORDER BY number")
         .bind(run.0)
@@ -170,7 +171,7 @@ pub(super) async fn load_order_ids(reader: &mut Connection, run: RunId) -> Resul
     Ok(orders)
 }
 
-/// Keeps how often rows were asked about.
+/// Stores how often rows were asked about.
 pub(super) async fn store_questions(
     connection: &mut Connection,
     run: RunId,
@@ -199,7 +200,7 @@ pub(super) async fn store_questions(
     Ok(())
 }
 
-/// How often the rows of a run were asked about.
+/// Loads how often the rows of a run were asked about.
 pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Result<Vec<AskedRow>, StatementError> {
     let rows = query(
         "SELECT row, envelope, asked, negatives, first_at, last_at, negative_at, answer FROM questions
@@ -225,7 +226,7 @@ pub(super) async fn load_questions(reader: &mut Connection, run: RunId) -> Resul
         .collect()
 }
 
-fn event_checksum(run: RunId, (row, envelope): (u32, u32), at: i64, change: &[u8]) -> Checksum {
+fn event_checksum(run: RunId, row: u32, envelope: u32, at: i64, change: &[u8]) -> Checksum {
     Checksum::for_table("events")
         .with_number(run.0)
         .with_number(row)
@@ -240,4 +241,48 @@ fn order_checksum(run: RunId, number: u32, first: i64, ids: i64) -> Checksum {
 
 fn unreadable_change(error: postcard::Error) -> StatementError {
     LedgerError::Unreadable(error.to_string()).into()
+}
+
+/// Adds skipped rows.
+pub(super) async fn insert_skipped_rows(
+    connection: &mut Connection,
+    run: RunId,
+    left_out: &ExcludedRows,
+) -> Result<(), StatementError> {
+    for (state, reason, rows) in left_out.sets() {
+        let packed = pack_set(rows)?;
+        query("INSERT INTO left_out (run, state, reason, rows, sum) VALUES ($1, $2, $3, $4, $5)")
+            .bind(run.0)
+            .bind(state.name())
+            .bind(reason)
+            .bind(&packed)
+            .bind(skipped_rows_checksum(run, state.name(), reason, &packed).finish())
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Loads the skipped rows with their reasons.
+pub(super) async fn load_skipped_rows(reader: &mut Connection, run: RunId) -> Result<ExcludedRows, StatementError> {
+    let rows = query("SELECT state, reason, rows, sum FROM left_out WHERE run = $1 ORDER BY rowid")
+        .bind(run.0)
+        .fetch_all(reader)
+        .await?;
+    let mut left_out = ExcludedRows::default();
+    for row in rows {
+        let (name, reason): (&str, &str) = (row.try_get("state")?, row.try_get("reason")?);
+        let packed: &[u8] = row.try_get("rows")?;
+        if !skipped_rows_checksum(run, name, reason, packed).matches(row.try_get("sum")?) {
+            return Err(LedgerError::Damaged { what: "the record of skipped rows".to_owned() }.into());
+        }
+        let state =
+            RowState::from_name(name).ok_or_else(|| LedgerError::Unreadable(format!("unknown state `{name}`")))?;
+        left_out.insert_set(state, reason.to_owned(), unpack_set(packed)?);
+    }
+    Ok(left_out)
+}
+
+fn skipped_rows_checksum(run: RunId, state: &str, reason: &str, rows: &[u8]) -> Checksum {
+    Checksum::for_table("left_out").with_number(run.0).with_text(state).with_text(reason).with_bytes(rows)
 }

@@ -1,18 +1,17 @@
-//! Notifications that wait to be sent.
+//! The queue of notifications.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::Row as _;
 
-use super::change::{Now, StatementError, capture_damage};
 use super::dialect::{Adapter, Connection, Record};
-use super::look::read_ledger;
-use super::statement::{query, read_u32, scalar};
-use super::words::{parse_name, serialize_name};
+use super::statement::{
+    Now, StatementError, capture_damage, parse_name, query, read_ledger, read_u32, scalar, serialize_name,
+};
 use crate::ledger::{LedgerError, LedgerFuture, NewNotification, Notification, NotificationOutcome, NotificationQueue};
 
-/// How long what was told is kept.
+/// How long finished notifications are kept.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 impl NotificationQueue for Adapter {
@@ -29,12 +28,12 @@ impl NotificationQueue for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(take_due(connection, now, apart, held))))
     }
 
-    fn record_notification_outcome(&self, keys: Vec<i64>, told: NotificationOutcome) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, now| Box::pin(record_attempt(connection, now, keys.clone(), told))))
+    fn record_notification_outcome(&self, keys: Vec<i64>, outcome: NotificationOutcome) -> LedgerFuture<'_, ()> {
+        Box::pin(self.write(move |connection, now| Box::pin(record_attempt(connection, now, keys.clone(), outcome))))
     }
 }
 
-/// Keeps notifications, in the transaction of what they tell of.
+/// Queues notifications in the transaction that causes them.
 pub(super) async fn queue_notifications(
     connection: &mut Connection,
     now: Now,
@@ -118,9 +117,9 @@ async fn record_attempt(
     connection: &mut Connection,
     now: Now,
     keys: Vec<i64>,
-    told: NotificationOutcome,
+    outcome: NotificationOutcome,
 ) -> Result<(), StatementError> {
-    let change = match told {
+    let change = match outcome {
         NotificationOutcome::Sent => {
             "UPDATE notifications SET done_at = $1, sent = TRUE, taken_until = 0 WHERE key = $3"
         }
@@ -129,7 +128,7 @@ async fn record_attempt(
             "UPDATE notifications SET next_at = $1 + $2, taken_until = 0 WHERE key = $3"
         }
     };
-    let wait = if let NotificationOutcome::RetryAfter(wait) = told { to_micros(wait) } else { 0 };
+    let wait = if let NotificationOutcome::RetryAfter(wait) = outcome { to_micros(wait) } else { 0 };
     for key in keys {
         query(change).bind(now.0).bind(wait).bind(key).execute(&mut *connection).await?;
     }

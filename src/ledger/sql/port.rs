@@ -1,4 +1,4 @@
-//! The port: maps each call of it to the queries beside it.
+//! The ledger port: maps each call to a query.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,14 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use roaring::RoaringBitmap;
 
-use super::blocks::{self, BlockDraw};
-use super::change::StatementError;
+use super::blocks::{self, BlockDraw, DrawPlace};
 use super::dialect::{Adapter, Connection, Lock};
-use super::look::read_ledger;
-use super::places::{self, DrawPlace};
-use super::runs::InitialRunState;
+use super::runs::{self, InitialRunState};
+use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
-use super::{envelopes, events, guard, hosts, left_out, pace, runs, stops};
+use super::{envelopes, events, guard, limits};
 use crate::domain::{Chain, LOOPBACK, MessageId};
 use crate::ledger::earlier_words::rewrite_event;
 use crate::ledger::rules::check_lock;
@@ -94,17 +92,17 @@ impl Ledger for Adapter {
     fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.ensure_sendable().await?;
-            // Nobody comes meanwhile to the places that are shut; who comes to another keeps what it draws there.
-            let (known, shut, _locks) = self.lock_vacant_places(run).await?;
+            // No process can occupy the locked places meanwhile. Processes at other places keep what they draw.
+            let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
             check_lock(hold, &known)?;
-            self.claim_except_occupied(&known, shut).await
+            self.claim_except_occupied(&known, vacant).await
         })
     }
 
     fn draw_block<'a>(&'a self, shared: &'a SharedRun, wanted: BlockRequest) -> LedgerFuture<'a, DrawOutcome> {
         Box::pin(async move {
             self.ensure_sendable().await?;
-            let (place, lock) = places::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
+            let (place, lock) = blocks::lock_first_vacant_place(self, &shared.campaign, &shared.account).await?;
             let (shared, epoch, random) = (shared.clone(), Epoch(rand::random()), rand::random());
             let draw = BlockDraw { shared, wanted, place, epoch, random };
             let drawn =
@@ -127,7 +125,7 @@ impl Ledger for Adapter {
     fn load_claimed_rows(&self, run: RunId) -> LedgerFuture<'_, RoaringBitmap> {
         Box::pin(async move {
             let (run, places) = self.load_places(run).await?;
-            Ok(RowSpan::union(&places::list_occupied_rows(self, &run, &places).await?))
+            Ok(RowSpan::union(&blocks::list_occupied_rows(self, &run, &places).await?))
         })
     }
 
@@ -145,7 +143,7 @@ impl Ledger for Adapter {
         let intent = Arc::new(intent);
         Box::pin(async move {
             self.renew_if_stale(intent.lease.epoch).await?;
-            // Nothing that is begun by a right that was lost could leave: it would be begun again and again.
+            // An intent under a lost lease could never be sent, so it would be begun again and again.
             if !self.holds_lease(intent.lease.epoch) {
                 return Ok(Permit::Lost);
             }
@@ -177,18 +175,18 @@ impl Ledger for Adapter {
     }
 
     fn request_stop(&self, run: RunId, requested: bool) -> LedgerFuture<'_, ()> {
-        Box::pin(self.write(move |connection, _| Box::pin(stops::set_stop_requested(connection, run, requested))))
+        Box::pin(self.write(move |connection, _| Box::pin(runs::set_stop_requested(connection, run, requested))))
     }
 
     fn is_stop_requested(&self, run: RunId) -> LedgerFuture<'_, bool> {
-        Box::pin(async move { read_ledger!(self, stops::is_stop_requested, run) })
+        Box::pin(async move { read_ledger!(self, runs::is_stop_requested, run) })
     }
 
     fn slow_account<'a>(&'a self, account: &'a str, wait: Option<Duration>) -> LedgerFuture<'a, ()> {
         let account = account.to_owned();
         Box::pin(
             self.write(move |connection, now| {
-                Box::pin(pace::slow_account_down(connection, now, account.clone(), wait))
+                Box::pin(limits::slow_account_down(connection, now, account.clone(), wait))
             }),
         )
     }
@@ -197,7 +195,7 @@ impl Ledger for Adapter {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { pace::reserve_rate(connection, now, &account, count).await })
+            Box::pin(async move { limits::reserve_rate(connection, now, &account, count).await })
         }))
     }
 
@@ -205,7 +203,7 @@ impl Ledger for Adapter {
         let account = account.clone();
         Box::pin(self.write(move |connection, now| {
             let account = account.clone();
-            Box::pin(async move { pace::reserve_question(connection, now, &account, longest).await })
+            Box::pin(async move { limits::reserve_question(connection, now, &account, longest).await })
         }))
     }
 
@@ -226,7 +224,7 @@ impl Ledger for Adapter {
     }
 
     fn load_excluded_rows(&self, run: RunId) -> LedgerFuture<'_, ExcludedRows> {
-        Box::pin(async move { read_ledger!(self, left_out::load_skipped_rows, run) })
+        Box::pin(async move { read_ledger!(self, events::load_skipped_rows, run) })
     }
 
     fn load_sent_numbers<'a>(&'a self, runs: &'a [RunId]) -> LedgerFuture<'a, NumberSet> {
@@ -267,50 +265,48 @@ impl Ledger for Adapter {
     fn remember_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, String> {
         if host == LOOPBACK {
             return Box::pin(async move {
-                Ok(read_ledger!(self, hosts::find_host, profile)?.unwrap_or_else(|| LOOPBACK.to_owned()))
+                Ok(read_ledger!(self, runs::find_host, profile)?.unwrap_or_else(|| LOOPBACK.to_owned()))
             });
         }
         let (profile, host) = (profile.to_owned(), host.to_owned());
         Box::pin(
-            self.write(move |connection, _| Box::pin(hosts::remember_host(connection, profile.clone(), host.clone()))),
+            self.write(move |connection, _| Box::pin(runs::remember_host(connection, profile.clone(), host.clone()))),
         )
     }
 
     fn trust_host<'a>(&'a self, profile: &'a str, host: &'a str) -> LedgerFuture<'a, ()> {
         let (profile, host) = (profile.to_owned(), host.to_owned());
-        Box::pin(
-            self.write(move |connection, _| Box::pin(hosts::store_host(connection, profile.clone(), host.clone()))),
-        )
+        Box::pin(self.write(move |connection, _| Box::pin(runs::store_host(connection, profile.clone(), host.clone()))))
     }
 }
 
 impl Adapter {
-    /// A run, and those of its places where nobody is, with their locks.
+    /// A run, its vacant places, and their locks.
     pub(in crate::ledger) async fn lock_vacant_places(
         &self,
         run: RunId,
     ) -> Result<(Run, Vec<u32>, Vec<Lock>), LedgerError> {
         let (run, places) = self.load_places(run).await?;
-        let (shut, locks) = places::lock_vacant_places(self, &run, &places).await?;
-        Ok((run, shut, locks))
+        let (vacant, locks) = blocks::lock_vacant_places(self, &run, &places).await?;
+        Ok((run, vacant, locks))
     }
 
-    /// Takes a run but for the blocks at places that are not shut.
+    /// Claims a run except for blocks at places that are not locked.
     pub(in crate::ledger) async fn claim_except_occupied(
         &self,
         run: &Run,
-        shut: Vec<u32>,
+        vacant: Vec<u32>,
     ) -> Result<Claim, LedgerError> {
         let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
         self.bind_lease(lease.epoch, &hold::lock_name(&run.campaign, &run.account));
         let numbers = self.numbers.clone();
         self.write(move |connection, now| {
-            Box::pin(envelopes::claim_run(connection, now, numbers.clone(), lease, shut.clone()))
+            Box::pin(envelopes::claim_run(connection, now, numbers.clone(), lease, vacant.clone()))
         })
         .await
     }
 
-    /// A run, and its places if it is a shared one.
+    /// A run and its places, if it is shared.
     pub(super) async fn load_places(&self, run: RunId) -> Result<(Run, Vec<DrawPlace>), LedgerError> {
         read_ledger!(self, load_run_and_places, run)
     }

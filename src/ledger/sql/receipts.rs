@@ -1,4 +1,4 @@
-//! Receipts: of each stretch of rows those that came, packed, so that a receipt costs some twenty bytes.
+//! Delivery receipts, packed in chunks of rows so that a receipt takes about twenty bytes; and webhook secrets.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -10,11 +10,9 @@ use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Now, StatementError};
 use super::dialect::{Adapter, Connection, Database, Record, json_elements};
-use super::look::read_ledger;
-use super::statement::{self, query, scalar};
-use super::{envelopes, figures, hooks, runs, suppression};
+use super::statement::{self, Now, StatementError, query, read_ledger, scalar};
+use super::{envelopes, runs, suppression};
 use crate::domain::{
     Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
@@ -27,9 +25,9 @@ use crate::ledger::{
     KeptReceipt, LedgerError, LedgerFuture, NewReceipt, ReceiptOutcome, ReceiptStore, RowReceipts, RunId, StateCounts,
 };
 
-/// Rows whose receipts stand in one record: few, so that one more costs little, and enough to share its head.
+/// Rows per record: few, so that adding a receipt is cheap, and enough to share the overhead of a record.
 const ROWS_PER_CHUNK: u32 = 32;
-/// Records that one statement writes: each statement is a way to the thread of the connection and back.
+/// Records that one statement writes; every statement is a round trip to the connection's thread.
 const CHUNKS_PER_STATEMENT: usize = 256;
 
 impl ReceiptStore for Adapter {
@@ -42,13 +40,13 @@ impl ReceiptStore for Adapter {
 
     fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         let (address, values) = (address.to_owned(), check_values.join(" "));
-        Box::pin(self.write(move |connection, _| {
-            Box::pin(hooks::store_check_values(connection, address.clone(), values.clone()))
-        }))
+        Box::pin(
+            self.write(move |connection, _| Box::pin(store_check_values(connection, address.clone(), values.clone()))),
+        )
     }
 
     fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
-        Box::pin(async move { read_ledger!(self, hooks::load_check_values, address) })
+        Box::pin(async move { read_ledger!(self, load_check_values, address) })
     }
 
     fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()> {
@@ -59,11 +57,11 @@ impl ReceiptStore for Adapter {
     }
 
     fn keep_figures(&self, run: RunId, kept: Vec<u8>) -> LedgerFuture<'_, ()> {
-        Box::pin(figures::store_figures(self, run, kept))
+        Box::pin(runs::store_figures(self, run, kept))
     }
 
     fn load_figures(&self, run: RunId) -> LedgerFuture<'_, Option<Vec<u8>>> {
-        Box::pin(figures::load_figures(self, run))
+        Box::pin(runs::load_figures(self, run))
     }
 
     fn find_addressee(&self, run: RunId, row: Row) -> LedgerFuture<'_, Option<Addressee>> {
@@ -75,7 +73,7 @@ impl ReceiptStore for Adapter {
     }
 }
 
-/// The key of the record of a row's stretch: those of a run follow one another in the order of its rows.
+/// The key of the chunk of a row. The keys of a run follow the order of its rows.
 fn chunk_key(run: RunId, row: u32) -> i64 {
     (run.0 << 32) | i64::from(row / ROWS_PER_CHUNK)
 }
@@ -87,7 +85,7 @@ async fn store_receipts(
 ) -> Result<Vec<ReceiptOutcome>, StatementError> {
     let at = Timestamp::from_millisecond(now.div_euclid(1_000)).map_err(unreadable_time)?;
     let mut receptions = vec![ReceiptOutcome::Known; receipts.len()];
-    let mut stretches: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
+    let mut chunks: BTreeMap<i64, Vec<(usize, NewReceipt)>> = BTreeMap::new();
     let forgotten = find_forgotten_rows(connection, &receipts).await?;
     let purged = find_purged_runs(connection, &receipts).await?;
     let mut opted_out = Vec::new();
@@ -100,23 +98,23 @@ async fn store_receipts(
         if forgotten.contains(&(new.run, new.row)) {
             forget_in_receipt(&mut new.receipt);
         }
-        stretches.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
+        chunks.entry(chunk_key(new.run, new.row.get())).or_default().push((index, new));
     }
     let mut runs: BTreeMap<RunId, i64> = BTreeMap::new();
     let mut changed = Vec::new();
-    let known = ReceiptChunk::load_chunks(&mut *connection, stretches.keys().copied()).await?;
-    for (mut stretch, (_, new)) in known.into_iter().zip(stretches) {
-        let before = stretch.kept;
+    let known = ReceiptChunk::load_chunks(&mut *connection, chunks.keys().copied()).await?;
+    for (mut chunk, (_, new)) in known.into_iter().zip(chunks) {
+        let before = chunk.kept;
         for (index, NewReceipt { run, row, order, receipt, opt_out: _ }) in new {
-            receptions[index] = stretch.add_receipt(row, KeptReceipt { order, at, receipt });
+            receptions[index] = chunk.add_receipt(row, KeptReceipt { order, at, receipt });
             if receptions[index] == ReceiptOutcome::Stored {
                 *runs.entry(run).or_default() += 1;
             }
         }
-        changed.extend((stretch.kept > before).then_some(stretch));
+        changed.extend((chunk.kept > before).then_some(chunk));
     }
-    for stretches in changed.chunks(CHUNKS_PER_STATEMENT) {
-        ReceiptChunk::write_chunks(&mut *connection, stretches).await?;
+    for chunks in changed.chunks(CHUNKS_PER_STATEMENT) {
+        ReceiptChunk::write_chunks(&mut *connection, chunks).await?;
     }
     if !opted_out.is_empty() {
         suppression::insert_opt_outs(connection, &opted_out).await?;
@@ -131,25 +129,25 @@ async fn store_receipts(
     Ok(receptions)
 }
 
-/// Of which of these messages the people are forgotten: what is told of them later is not kept either.
+/// Finds rows of forgotten recipients, whose receipts are stored without personal data.
 async fn find_forgotten_rows(
     connection: &mut Connection,
     receipts: &[NewReceipt],
 ) -> Result<HashSet<(RunId, Row)>, StatementError> {
-    let told: Vec<_> = receipts.iter().map(|new| (new.run.0, new.row.get())).collect();
+    let messages: Vec<_> = receipts.iter().map(|new| (new.run.0, new.row.get())).collect();
     let rows = query(
         concat!(
             "SELECT forgotten_rows.run, forgotten_rows.row FROM ", json_elements!("$1"), " CROSS JOIN forgotten_rows
              WHERE forgotten_rows.run = CAST(value ->> 0 AS BIGINT) AND forgotten_rows.row = CAST(value ->> 1 AS BIGINT)",
         ),
     )
-    .bind(serde_json::to_string(&told).unwrap_or_default())
+    .bind(serde_json::to_string(&messages).unwrap_or_default())
     .fetch_all(connection)
     .await?;
     rows.iter().map(|found| Ok((RunId(found.try_get(0)?), statement::read_row_number(found, 1)?))).collect()
 }
 
-/// Which of their runs were purged: nothing is kept of those any more.
+/// Finds purged runs, whose receipts are not stored.
 async fn find_purged_runs(
     connection: &mut Connection,
     receipts: &[NewReceipt],
@@ -167,7 +165,7 @@ async fn find_purged_runs(
     Ok(purged.into_iter().map(RunId).collect())
 }
 
-/// Removes the receipts of a run.
+/// Deletes the receipts of a run.
 pub(super) async fn delete_receipts(connection: &mut Connection, run: RunId) -> Result<(), StatementError> {
     query("DELETE FROM receipts WHERE key BETWEEN $1 AND $2")
         .bind(chunk_key(run, 0))
@@ -177,20 +175,20 @@ pub(super) async fn delete_receipts(connection: &mut Connection, run: RunId) -> 
     Ok(())
 }
 
-/// Takes what people said out of the receipts of these rows.
+/// Removes replies and other personal data from the receipts of these rows.
 pub(super) async fn forget_in_receipts(
     connection: &mut Connection,
     run: RunId,
     rows: &RoaringBitmap,
 ) -> Result<(), StatementError> {
     let keys: BTreeSet<i64> = rows.iter().map(|row| chunk_key(run, row)).collect();
-    let mut stretches = ReceiptChunk::load_chunks(connection, keys.into_iter()).await?;
-    stretches.retain(|stretch| !stretch.rows.is_empty());
-    for stretch in &mut stretches {
-        let told = stretch.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
-        told.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
+    let mut chunks = ReceiptChunk::load_chunks(connection, keys.into_iter()).await?;
+    chunks.retain(|chunk| !chunk.rows.is_empty());
+    for chunk in &mut chunks {
+        let selected = chunk.rows.iter_mut().filter(|(row, _)| rows.contains(row.get()));
+        selected.flat_map(|(_, kept)| kept).for_each(|kept| forget_in_receipt(&mut kept.receipt));
     }
-    for some in stretches.chunks(CHUNKS_PER_STATEMENT) {
+    for some in chunks.chunks(CHUNKS_PER_STATEMENT) {
         ReceiptChunk::write_chunks(connection, some).await?;
     }
     Ok(())
@@ -206,15 +204,15 @@ pub(super) async fn load_receipts(
         .bind(chunk_key(run, rows.start))
         .bind(chunk_key(run, last))
         .fetch(reader);
-    let mut told = Vec::new();
+    let mut row_receipts = Vec::new();
     while let Some(record) = records.try_next().await? {
-        let stretch = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
-        told.extend(stretch.rows.into_iter().filter(|(row, _)| rows.contains(&row.get())));
+        let chunk = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        row_receipts.extend(chunk.rows.into_iter().filter(|(row, _)| rows.contains(&row.get())));
     }
-    Ok(told)
+    Ok(row_receipts)
 }
 
-/// All receipts of a run, by row, a stretch of rows at a time.
+/// Streams all receipts of a run in row order, one chunk at a time.
 pub(super) fn stream_receipts<'r>(
     reader: &'r mut Connection,
     run: RunId,
@@ -225,17 +223,17 @@ pub(super) fn stream_receipts<'r>(
         .fetch(reader);
     let unpack = |record: sqlx::Result<Record>| {
         let record = record?;
-        let stretch = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
-        Ok(stretch.rows.into_iter().collect())
+        let chunk = ReceiptChunk::unpack(record.try_get(0)?, record.try_get(1)?, record.try_get(2)?)?;
+        Ok(chunk.rows.into_iter().collect())
     };
     records.map(unpack).boxed()
 }
 
-/// The receipts of some rows that follow one another.
+/// The receipts of consecutive rows.
 struct ReceiptChunk {
     key: i64,
     rows: BTreeMap<Row, Vec<KeptReceipt>>,
-    /// How many were added since it was read.
+    /// Number of receipts added since the chunk was loaded.
     kept: usize,
 }
 
@@ -244,13 +242,13 @@ impl ReceiptChunk {
         Self { key, rows: BTreeMap::new(), kept: 0 }
     }
 
-    /// The stretches with these keys, which ascend; empty ones where no receipt came yet.
+    /// Loads the chunks with these ascending keys; chunks without receipts are empty.
     async fn load_chunks(
         connection: &mut Connection,
         keys: impl Iterator<Item = i64>,
     ) -> Result<Vec<Self>, StatementError> {
-        let mut stretches: BTreeMap<i64, Self> = keys.map(|key| (key, Self::new_empty(key))).collect();
-        let wanted = serde_json::to_string(&stretches.keys().collect::<Vec<_>>()).unwrap_or_default();
+        let mut chunks: BTreeMap<i64, Self> = keys.map(|key| (key, Self::new_empty(key))).collect();
+        let wanted = serde_json::to_string(&chunks.keys().collect::<Vec<_>>()).unwrap_or_default();
         let mut records = query(concat!(
             "SELECT receipts.* FROM ",
             json_elements!("$1"),
@@ -260,9 +258,9 @@ impl ReceiptChunk {
         .fetch(connection);
         while let Some(record) = records.try_next().await? {
             let key = record.try_get("key")?;
-            stretches.insert(key, Self::unpack(key, record.try_get("receipts")?, record.try_get("sum")?)?);
+            chunks.insert(key, Self::unpack(key, record.try_get("receipts")?, record.try_get("sum")?)?);
         }
-        Ok(stretches.into_values().collect())
+        Ok(chunks.into_values().collect())
     }
 
     fn add_receipt(&mut self, row: Row, receipt: KeptReceipt) -> ReceiptOutcome {
@@ -296,18 +294,16 @@ impl ReceiptChunk {
         Ok(pack_list(&rows.map(packed).collect::<Vec<_>>())?)
     }
 
-    async fn write_chunks(connection: &mut Connection, stretches: &[Self]) -> Result<(), StatementError> {
-        let packed: Vec<(i64, Vec<u8>)> = stretches
-            .iter()
-            .map(|stretch| Ok((stretch.key, stretch.pack()?)))
-            .collect::<Result<_, StatementError>>()?;
+    async fn write_chunks(connection: &mut Connection, chunks: &[Self]) -> Result<(), StatementError> {
+        let packed: Vec<(i64, Vec<u8>)> =
+            chunks.iter().map(|chunk| Ok((chunk.key, chunk.pack()?))).collect::<Result<_, StatementError>>()?;
         let mut query = QueryBuilder::<Database>::new("INSERT INTO receipts (key, receipts, sum) ");
         query.push_values(packed, |mut record, (key, packed)| {
             let sum = chunk_checksum(key, &packed).finish();
             record.push_bind(key).push_bind(packed).push_bind(sum);
         });
         query.push(" ON CONFLICT (key) DO UPDATE SET receipts = excluded.receipts, sum = excluded.sum");
-        // Hardly two are of the same length, so none is worth being remembered.
+        // The number of values varies, so caching the statement is useless.
         query.build().persistent(false).execute(connection).await?;
         Ok(())
     }
@@ -317,26 +313,26 @@ fn chunk_checksum(key: i64, packed: &[u8]) -> Checksum {
     Checksum::for_table("receipts").with_number(key).with_bytes(packed)
 }
 
-/// A receipt as it is stored: what nearly every one has, and a list of the rest.
+/// The stored form of a receipt: common fields, and a list of rare ones.
 ///
-/// Stored by position: only append. The same holds for the variants of [`Detail`].
+/// Fields are stored by position, so only append to them. The same holds for the variants of [`ReceiptDetail`].
 #[derive(Serialize, Deserialize)]
 struct PackedReceipt {
-    /// The row, counted from the first of its stretch.
+    /// The row, relative to the first row of its chunk.
     row: u8,
-    /// The order, and 0 for none.
+    /// The retry order, or 0.
     order: u32,
     status: Status,
     channel: Option<Channel>,
     /// Milliseconds since 1970.
     at: u64,
-    /// Milliseconds from the change of the status until it was told here.
+    /// Milliseconds from the change of the status to its arrival here.
     took: Option<i64>,
     msg_id: Option<GatewayMessageId>,
     details: Vec<ReceiptDetail>,
 }
 
-/// What few receipts have.
+/// Rare fields of receipts.
 #[derive(Serialize, Deserialize)]
 enum ReceiptDetail {
     Asked,
@@ -356,7 +352,7 @@ enum ReceiptDetail {
         filesize: Option<u64>,
     },
     AskedLast,
-    /// A word for the channel that was not known when it was stored.
+    /// A channel name that was unknown when it was stored.
     Channel(String),
 }
 
@@ -441,4 +437,28 @@ fn time_from_millis(at: i64) -> Result<Timestamp, StatementError> {
 
 fn unreadable_time(error: jiff::Error) -> StatementError {
     LedgerError::Unreadable(error.to_string()).into()
+}
+
+/// Stores the check values of the secrets of a webhook address.
+pub(super) async fn store_check_values(
+    connection: &mut Connection,
+    address: String,
+    values: String,
+) -> Result<(), StatementError> {
+    query(
+        "INSERT INTO hooks (address, check_values) VALUES ($1, $2)
+         ON CONFLICT (address) DO UPDATE SET check_values = excluded.check_values",
+    )
+    .bind(address)
+    .bind(values)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Loads the check values of the secrets of a webhook address.
+pub(super) async fn load_check_values(reader: &mut Connection, address: &str) -> Result<Vec<String>, StatementError> {
+    let kept: Option<String> =
+        scalar("SELECT check_values FROM hooks WHERE address = $1").bind(address).fetch_optional(reader).await?;
+    Ok(kept.iter().flat_map(|values| values.split(' ')).map(str::to_owned).collect())
 }

@@ -1,17 +1,18 @@
-//! Queries about runs and profiles.
+//! Queries about runs: creation, state, stop requests, figures, and the hosts of gateway profiles.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::change::{Now, StatementError, capture_damage};
-use super::dialect::{self, Connection, Database, Record};
-use super::numbers::EnvelopeNumbers;
-use super::statement::{query, read_lossy, read_u32, scalar};
-use super::words::{parse_name, serialize_name, unreadable_json};
-use super::{blocks, events, hosts, left_out, notifications};
-use crate::domain::{IdRange, MessageId, Purpose};
+use super::dialect::{self, Adapter, Connection, Database, Record};
+use super::envelopes::EnvelopeNumbers;
+use super::statement::{
+    Now, StatementError, capture_damage, parse_name, query, read_ledger, read_lossy, read_u32, scalar, serialize_name,
+    unreadable_json,
+};
+use super::{blocks, events, notifications};
+use crate::domain::{IdRange, LOOPBACK, MessageId, Purpose};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::id_candidates;
 use crate::ledger::{
@@ -19,15 +20,15 @@ use crate::ledger::{
     SharedRun, StopKind, SuppressionPolicy,
 };
 
-/// A run whose frozen copies are not in place yet; it never sent anything.
+/// The state of a run without frozen copies; it has never sent anything.
 pub(super) const PREPARING: &str = "preparing";
 
-/// How a run begins.
+/// The initial state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InitialRunState {
-    /// Its copies are not in place yet.
+    /// The copies of the run are not stored yet.
     Preparing,
-    /// It has none, and its rows are drawn: what of them has no end by then is over with its process.
+    /// The run has no copies and processes draw its rows. Rows without an outcome end with their process.
     Shared,
 }
 
@@ -46,7 +47,7 @@ pub(super) async fn insert_run(
         InitialRunState::Preparing => PREPARING.to_owned(),
         InitialRunState::Shared => serialize_name(&RunProgress::Finished)?,
     };
-    let ids = find_free_ids(connection, (began, new.random), len).await?;
+    let ids = find_free_ids(connection, began, new.random, len).await?;
     let key: i64 = scalar(
         "INSERT INTO runs (campaign, number, edition, gateway, account, endpoint, kind, live, round, recipients,
              first_id, ids, began_at, progress, shared, file, purpose, loopback, opt_outs)
@@ -74,9 +75,9 @@ pub(super) async fn insert_run(
     .bind(to_signed(new.suppression.version))
     .fetch_one(&mut *connection)
     .await?;
-    left_out::insert_skipped_rows(connection, RunId(key), &new.excluded).await?;
+    events::insert_skipped_rows(connection, RunId(key), &new.excluded).await?;
     if new.live && new.suppression.loopback {
-        hosts::remember_loopback(connection, &new.gateway).await?;
+        remember_loopback(connection, &new.gateway).await?;
     }
     let row = query("SELECT * FROM runs WHERE key = $1").bind(key).fetch_one(&mut *connection).await?;
     query("UPDATE runs SET sum = $1 WHERE key = $2")
@@ -87,7 +88,7 @@ pub(super) async fn insert_run(
     load_run(connection, RunId(key)).await
 }
 
-/// The columns of a run that never change.
+/// Checksum over the columns of a run that never change.
 fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
     let mut sum = Checksum::for_table("runs");
     for name in ["campaign", "edition", "gateway", "account", "endpoint", "kind"] {
@@ -100,7 +101,7 @@ fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
     for name in ["round", "recipients", "first_id", "ids", "began_at"] {
         sum = sum.with_number(row.try_get::<i64, _>(name)?);
     }
-    // What a run heeds of the suppression list, where it is not of an earlier version.
+    // Runs of earlier versions have no suppression policy.
     if let Some(purpose) = row.try_get::<Option<&str>, _>("purpose")? {
         sum = sum
             .with_text(purpose)
@@ -110,10 +111,11 @@ fn run_checksum(row: &Record) -> Result<Checksum, StatementError> {
     Ok(sum)
 }
 
-/// A range of identifiers that nothing in this ledger has.
+/// Finds a range of identifiers that is free in this ledger.
 pub(super) async fn find_free_ids(
     connection: &mut Connection,
-    (now, random): (Now, u64),
+    now: Now,
+    random: u64,
     len: u64,
 ) -> Result<IdRange, StatementError> {
     for ids in id_candidates(now.0, random, len) {
@@ -124,7 +126,7 @@ pub(super) async fn find_free_ids(
     Err(LedgerError::Unreadable("no identifiers are left".to_owned()).into())
 }
 
-/// Whether no message has one of these identifiers.
+/// Whether no message has any of these identifiers.
 pub(super) async fn are_ids_free(connection: &mut Connection, ids: IdRange) -> Result<bool, StatementError> {
     let taken: Option<i64> = scalar(
         "SELECT first_id FROM (SELECT first_id, ids FROM runs UNION ALL SELECT first_id, ids FROM orders) AS ranges
@@ -143,7 +145,7 @@ pub(super) async fn open_run(
     run: RunId,
     replaced: Option<RunId>,
 ) -> Result<(), StatementError> {
-    // What is being prepared stands at its beginning.
+    // An update without changes sets the state of a prepared run to open.
     update_run(connection, run, |_| {}).await?;
     match replaced {
         Some(replaced) => retire_run(connection, now, replaced).await,
@@ -163,19 +165,19 @@ pub(super) async fn end_run(
     lease: Lease,
     end: RunEnd,
 ) -> Result<(), StatementError> {
-    let mut told = Vec::new();
-    update_run(&mut *connection, lease.run, |run| told = run.record_end(lease, end)).await?;
-    notifications::queue_notifications(connection, now, told).await?;
+    let mut new_notifications = Vec::new();
+    update_run(&mut *connection, lease.run, |run| new_notifications = run.record_end(lease, end)).await?;
+    notifications::queue_notifications(connection, now, new_notifications).await?;
     numbers.untrack_run(lease);
     Ok(())
 }
 
-/// The run without its orders, as it stands in this transaction.
+/// Loads the run without its retry orders, within this transaction.
 pub(super) async fn load_run(connection: &mut Connection, key: RunId) -> Result<Run, StatementError> {
     run_from_record(&query("SELECT * FROM runs WHERE key = $1").bind(key.0).fetch_one(connection).await?)
 }
 
-/// The run of a record.
+/// Converts a record to a run.
 pub(super) fn run_from_record(record: &Record) -> Result<Run, StatementError> {
     let progress = match record.try_get("progress")? {
         PREPARING => RunProgress::Open,
@@ -184,7 +186,7 @@ pub(super) fn run_from_record(record: &Record) -> Result<Run, StatementError> {
     build_run(record, progress)
 }
 
-/// Changes how a run stands.
+/// Updates the mutable columns of a run.
 pub(super) async fn update_run(
     connection: &mut Connection,
     key: RunId,
@@ -219,7 +221,7 @@ pub(super) async fn update_run(
     Ok(())
 }
 
-/// Keeps for these runs that they are of this campaign file.
+/// Records a new path of the campaign file for these runs.
 pub(super) async fn set_campaign_file(
     connection: &mut Connection,
     runs: Vec<RunId>,
@@ -231,7 +233,7 @@ pub(super) async fn set_campaign_file(
     Ok(())
 }
 
-/// Records that the results of a run are in this file now.
+/// Records a new path of the results file of a run.
 pub(super) async fn set_results_file(
     connection: &mut Connection,
     run: RunId,
@@ -241,7 +243,7 @@ pub(super) async fn set_results_file(
     Ok(())
 }
 
-/// The runs that are wanted of those that were opened, oldest first.
+/// Lists the opened runs that match, oldest first.
 pub(super) async fn find_runs(reader: &mut Connection, wanted: RunFilter) -> Result<Vec<Run>, StatementError> {
     let rows = select_run_rows(&mut *reader, wanted).await?;
     let mut runs = Vec::with_capacity(rows.len());
@@ -251,7 +253,7 @@ pub(super) async fn find_runs(reader: &mut Connection, wanted: RunFilter) -> Res
     Ok(runs)
 }
 
-/// The same; a damaged record does not hide the others.
+/// Lists runs like [`find_runs`], with damaged records as errors in their place.
 pub(super) async fn find_stored_runs(
     reader: &mut Connection,
     wanted: RunFilter,
@@ -303,7 +305,7 @@ async fn select_run_rows(reader: &mut Connection, wanted: RunFilter) -> Result<V
     Ok(query.build().persistent(dialect::CACHES_STATEMENTS).fetch_all(reader).await?)
 }
 
-/// A run that was opened, with its orders.
+/// Loads an opened run with its retry orders and blocks.
 async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, StatementError> {
     let mut run = build_run(row, parse_name(row.try_get("progress")?)?)?;
     if !run_checksum(row)?.matches(row.try_get("sum")?) {
@@ -316,7 +318,7 @@ async fn load_whole_run(reader: &mut Connection, row: &Record) -> Result<Run, St
     Ok(run)
 }
 
-/// The run whose ranges, or those of its orders, have this identifier.
+/// Finds the run and row with this identifier.
 pub(super) async fn find_origin(
     reader: &mut Connection,
     id: MessageId,
@@ -378,20 +380,20 @@ fn build_run(row: &Record, progress: RunProgress) -> Result<Run, StatementError>
         lag: lag.map(|lag| Duration::from_micros(to_unsigned(lag))),
         orders: Vec::new(),
         blocks: Vec::new(),
-        sharding: sharing_from_row(row)?,
+        sharding: sharding_from_row(row)?,
     };
     run.skip_unsent();
     Ok(run)
 }
 
-/// On what terms a run is sent in shares, if it is.
-fn sharing_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
+/// The terms under which several workers send the run, if any.
+fn sharding_from_row(row: &Record) -> Result<Option<Sharding>, StatementError> {
     let (terms, id): (Option<String>, Option<i64>) = (row.try_get("terms")?, row.try_get("sharing")?);
     let (by, proven) = (Epoch(row.try_get::<Option<i64>, _>("shared_by")?.unwrap_or_default()), row.try_get("proven")?);
     Ok(terms.zip(id).map(|(terms, id)| Sharding { terms, id, by, proven }))
 }
 
-/// What a run heeds; an earlier version sent campaigns without a word of it, and single messages.
+/// The suppression policy of a run. Earlier versions stored none for campaigns and single messages.
 fn read_suppression_terms(row: &Record) -> Result<SuppressionPolicy, StatementError> {
     let purpose = match row.try_get::<Option<&str>, _>("purpose")? {
         Some(name) => parse_name(name)?,
@@ -410,22 +412,131 @@ fn parse_stop_kind(name: &str, signal: Option<u8>) -> Result<StopKind, Statement
     StopKind::from_name(name, signal).ok_or_else(unknown)
 }
 
-/// The account of a run: earlier versions put the profile's name before a host, so that a profile with a new name
-/// would have been another account.
+/// The account of a run. Earlier versions stored the profile name before the host, so that renaming a profile changed
+/// the account.
 fn strip_profile_name<'a>(stored: &'a str, gateway: &str) -> &'a str {
     stored.strip_prefix(gateway).and_then(|rest| rest.strip_prefix('@')).unwrap_or(stored)
 }
 
-/// An instant from microseconds.
+/// Converts microseconds to a timestamp.
 pub(super) fn timestamp_from_micros(microseconds: i64) -> Result<Timestamp, StatementError> {
     Timestamp::from_microsecond(microseconds).map_err(|error| LedgerError::Unreadable(error.to_string()).into())
 }
 
-/// SQLite's integers are signed; identifiers and counts stay below 2^53.
+/// Databases store signed integers; identifiers and counts stay below 2^53.
 pub(super) fn to_signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 pub(super) fn to_unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
+}
+
+/// Requests that a run stops, or withdraws the request.
+pub(super) async fn set_stop_requested(
+    connection: &mut Connection,
+    run: RunId,
+    requested: bool,
+) -> Result<(), StatementError> {
+    query("UPDATE runs SET stop_requested = $1 WHERE key = $2").bind(requested).bind(run.0).execute(connection).await?;
+    Ok(())
+}
+
+/// Stops all workers of a run and records the reason, unless a stop is already requested.
+pub(super) async fn halt_run(
+    connection: &mut Connection,
+    run: RunId,
+    kind: StopKind,
+    reason: String,
+) -> Result<(), StatementError> {
+    query(
+        "UPDATE runs SET stop_requested = $1, stop = $2, signal = $3, stopped = $4
+         WHERE key = $5 AND NOT stop_requested",
+    )
+    .bind(true)
+    .bind(kind.name())
+    .bind(kind.signal().map(i64::from))
+    .bind(reason)
+    .bind(run.0)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Whether a stop of the run is requested.
+pub(super) async fn is_stop_requested(reader: &mut Connection, run: RunId) -> Result<bool, StatementError> {
+    let requested = scalar("SELECT stop_requested FROM runs WHERE key = $1").bind(run.0).fetch_one(reader).await?;
+    Ok(requested)
+}
+
+pub(super) async fn remember_host(
+    connection: &mut Connection,
+    profile: String,
+    host: String,
+) -> Result<String, StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(&profile)
+        .bind(&host)
+        .execute(&mut *connection)
+        .await?;
+    let known = scalar("SELECT host FROM profiles WHERE name = $1").bind(&profile).fetch_one(connection).await?;
+    Ok(known)
+}
+
+/// The recorded host of a profile, if any.
+pub(super) async fn find_host(reader: &mut Connection, profile: &str) -> Result<Option<String>, StatementError> {
+    Ok(scalar("SELECT host FROM profiles WHERE name = $1").bind(profile).fetch_optional(reader).await?)
+}
+
+/// Records loopback for a profile without a known host.
+pub(super) async fn remember_loopback(connection: &mut Connection, profile: &str) -> Result<(), StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING")
+        .bind(profile)
+        .bind(LOOPBACK)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn store_host(
+    connection: &mut Connection,
+    profile: String,
+    host: String,
+) -> Result<(), StatementError> {
+    query("INSERT INTO profiles (name, host) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET host = excluded.host")
+        .bind(profile)
+        .bind(host)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Stores the figures of a run, if the tables have a place for them.
+pub(super) async fn store_figures(ledger: &Adapter, run: RunId, figures: Vec<u8>) -> Result<(), LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(());
+    }
+    let kept = ledger.write(move |connection, _| {
+        let figures = figures.clone();
+        Box::pin(async move {
+            let kept = "INSERT INTO figures (run, figures) VALUES ($1, $2)
+                        ON CONFLICT (run) DO UPDATE SET figures = excluded.figures";
+            query(kept).bind(run.0).bind(figures).execute(connection).await?;
+            Ok(())
+        })
+    });
+    kept.await
+}
+
+/// Loads the stored figures of a run.
+pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
+    if !ledger.keeps_figures() {
+        return Ok(None);
+    }
+    read_ledger!(ledger, select_figures, run)
+}
+
+async fn select_figures(reader: &mut Connection, run: RunId) -> Result<Option<Vec<u8>>, StatementError> {
+    let kept = scalar("SELECT figures FROM figures WHERE run = $1").bind(run.0);
+    Ok(kept.fetch_optional(reader).await?)
 }

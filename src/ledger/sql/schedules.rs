@@ -1,13 +1,11 @@
-//! Queries about armed schedules and their occurrences.
+//! Active schedules and their occurrences.
 
 use jiff::Timestamp;
 use sqlx::Row as _;
 
-use super::change::{StatementError, capture_damage};
 use super::dialect::{Adapter, Connection, Record};
-use super::look::read_ledger;
 use super::runs::{self, InitialRunState, PREPARING, timestamp_from_micros};
-use super::statement::{query, read_lossy, scalar};
+use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::may_fire;
 use crate::ledger::{
@@ -150,7 +148,7 @@ async fn delete_schedule(connection: &mut Connection, name: String) -> Result<bo
     Ok(gone.rows_affected() > 0)
 }
 
-/// The last occurrences of a schedule until a moment, the last first.
+/// The latest occurrences of a schedule up to a time, latest first.
 async fn list_occurrences(
     reader: &mut Connection,
     schedule: &str,
@@ -171,7 +169,7 @@ async fn list_occurrences(
     found.iter().map(stored).collect()
 }
 
-/// The occurrence that began a run.
+/// The occurrence that started a run.
 async fn find_occurrence_of_run(
     reader: &mut Connection,
     run: RunId,
@@ -180,7 +178,7 @@ async fn find_occurrence_of_run(
     found.as_ref().map(occurrence_from_row).transpose()
 }
 
-/// What became of an occurrence, and whether the run that it began was opened.
+/// The outcome of an occurrence, and whether its run was opened.
 async fn find_fate_and_run_state(
     connection: &mut Connection,
     key: &OccurrenceKey,
@@ -235,7 +233,7 @@ async fn skip_occurrence(
     Ok(true)
 }
 
-/// Keeps what became of an occurrence, in the place of what was kept before.
+/// Stores the outcome of an occurrence, replacing an earlier one.
 async fn store_fate(
     connection: &mut Connection,
     key: &OccurrenceKey,
@@ -263,7 +261,7 @@ async fn store_fate(
     Ok(())
 }
 
-/// What became of an occurrence.
+/// The outcome of an occurrence.
 async fn find_fate(
     connection: &mut Connection,
     key: &OccurrenceKey,

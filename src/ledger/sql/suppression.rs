@@ -1,7 +1,7 @@
-//! The suppression list: queries, and the port over them.
+//! The suppression list: opt-outs, their removal, and imported entries.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
@@ -9,13 +9,10 @@ use roaring::RoaringTreemap;
 use serde_json::json;
 use sqlx::{Connection as _, Row as _};
 
-use super::change::{Now, StatementError};
 use super::dialect::{Adapter, Connection, Record, json_elements};
-use super::forgetting;
-use super::look::read_ledger;
-use super::runs::{timestamp_from_micros, to_signed, to_unsigned};
-use super::statement::{query, scalar};
-use super::{imported, left_out, runs};
+use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
+use super::statement::{Now, StatementError, query, read_ledger, scalar};
+use super::{events, forgetting};
 use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
 use crate::ledger::checksum::Checksum;
 use crate::ledger::rules::NumberErasure;
@@ -24,10 +21,10 @@ use crate::ledger::{
     OptOutReach, OptOutRemoval, OptOutScope, Ownership, Run, SentRow, SuppressedNumbers, SuppressionList,
 };
 
-/// Records that one statement adds.
+/// Entries that one statement adds.
 pub(super) const ENTRIES_PER_STATEMENT: usize = 4_096;
 
-/// The version of the list.
+/// Selects the version of the list.
 const SELECT_VERSION: &str = "SELECT version FROM opt_out_list";
 
 impl SuppressionList for Adapter {
@@ -47,14 +44,14 @@ impl SuppressionList for Adapter {
     }
 
     fn preview_additions<'a>(&'a self, opt_outs: &'a [OptOut]) -> LedgerFuture<'a, Additions> {
-        Box::pin(async move { read_ledger!(self, imported::count_additions, opt_outs) })
+        Box::pin(async move { read_ledger!(self, count_additions, opt_outs) })
     }
 
     fn remove_entries(&self, removal: EntryRemoval) -> LedgerFuture<'_, u64> {
         let removal = Arc::new(removal);
         Box::pin(self.write(move |connection, now| {
             let removal = Arc::clone(&removal);
-            Box::pin(async move { imported::remove_entries(connection, now, &removal).await })
+            Box::pin(async move { remove_entries(connection, now, &removal).await })
         }))
     }
 
@@ -69,8 +66,7 @@ impl SuppressionList for Adapter {
                 if !runs::load_run(&mut *connection, lease.run).await?.is_leased(lease) {
                     return Ok(Ownership::Lost);
                 }
-                left_out::insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(&rows, reason))
-                    .await?;
+                events::insert_skipped_rows(connection, lease.run, &ExcludedRows::from_skipped(&rows, reason)).await?;
                 Ok(Ownership::Held)
             })
         }))
@@ -85,7 +81,7 @@ impl SuppressionList for Adapter {
     }
 }
 
-/// Keeps what stays of a number on the list instead of it, and puts it there if it is not.
+/// Replaces a number on the list with its hash, and adds the opt-out if it is missing.
 pub(super) async fn forget_in_opt_outs(
     connection: &mut Connection,
     forgotten: NumberErasure,
@@ -128,14 +124,14 @@ pub(super) async fn forget_in_opt_outs(
     Ok(())
 }
 
-/// Whom the list knows by what stays of a forgotten number alone.
+/// List entries whose numbers are only known as hashes.
 struct HashedOptOuts {
     key: NumberKey,
     listed: HashSet<u64>,
 }
 
 impl HashedOptOuts {
-    /// Nothing where nobody was forgotten.
+    /// `None` if no number was ever forgotten.
     async fn load_if_any(connection: &mut Connection) -> Result<Option<Self>, StatementError> {
         let Some(key) = forgetting::load_number_key(&mut *connection).await? else { return Ok(None) };
         let listed: Vec<i64> = scalar("SELECT DISTINCT phone FROM opt_outs WHERE phone >= $1")
@@ -145,14 +141,14 @@ impl HashedOptOuts {
         Ok(Some(Self { key, listed: listed.into_iter().map(to_unsigned).collect() }))
     }
 
-    /// Somebody, as the list has them.
+    /// The form in which the list knows a recipient: the number or its hash.
     fn resolve_addressee(&self, who: Addressee) -> Addressee {
         let stays = who.phone().map(|phone| Addressee::Forgotten(self.key.hash_number(phone)));
         stays.filter(|stays| self.listed.contains(&stays.to_u64())).unwrap_or(who)
     }
 }
 
-/// These opt-outs, about people as the list has them.
+/// These opt-outs with recipients in the form that the list uses.
 pub(super) async fn resolve_opt_outs<'o>(
     connection: &mut Connection,
     opt_outs: &'o [OptOut],
@@ -164,14 +160,14 @@ pub(super) async fn resolve_opt_outs<'o>(
     Ok(listed)
 }
 
-/// Puts all of these on the list; the version is another one where any of them was not there.
+/// Adds opt-outs to the list. If any is new, the version of the list increases.
 pub(super) async fn insert_opt_outs(
     connection: &mut Connection,
     opt_outs: &[OptOut],
 ) -> Result<Additions, StatementError> {
     let listed = resolve_opt_outs(connection, opt_outs).await?;
     let opt_outs = &*listed;
-    imported::replace_imported(connection, opt_outs).await?;
+    replace_imported(connection, opt_outs).await?;
     let known =
         if opt_outs.len() <= Additions::MAX_LISTED { find_covered(connection, opt_outs).await? } else { Vec::new() };
     let mut additions = Additions { known, ..Additions::default() };
@@ -199,7 +195,7 @@ pub(super) async fn insert_opt_outs(
     Ok(additions)
 }
 
-/// A record that is on the list, as it is bound.
+/// A list entry as a JSON parameter.
 fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
     let OptOut { who, scope, reach, reason, source, at } = opt_out;
     let (campaign, loopback) = (scope.campaign().unwrap_or(""), i64::from(*reach == OptOutReach::LoopbackGateways));
@@ -209,14 +205,14 @@ fn opt_out_to_json(opt_out: &OptOut) -> serde_json::Value {
     json!([who.to_u64(), campaign, loopback, **reason, **source, at.as_microsecond(), sum.finish()])
 }
 
-/// Those of these that are on the list already, as they stand there.
+/// The existing entries that these opt-outs would cover.
 async fn find_covered(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
     let mut known = find_by_addressees(connection, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
     known.retain(|known| opt_outs.iter().any(|new| new.covers(known)));
     Ok(known)
 }
 
-/// Takes a number off the list; the records stay, with who took it off.
+/// Removes a number from the list. The records stay, with the name of the remover.
 async fn remove_number(
     connection: &mut Connection,
     now: Now,
@@ -237,7 +233,7 @@ async fn remove_number(
         if scope.as_ref().is_some_and(|scope| *scope != opt_out.scope) {
             continue;
         }
-        mark_removed(connection, now, row, (by, why.as_deref().unwrap_or(""))).await?;
+        mark_removed(connection, now, row, by, why.as_deref().unwrap_or("")).await?;
         removed.push(opt_out);
     }
     if !removed.is_empty() {
@@ -246,12 +242,13 @@ async fn remove_number(
     Ok(removed)
 }
 
-/// Takes a record off the list.
+/// Marks a record as removed.
 pub(super) async fn mark_removed(
     connection: &mut Connection,
     now: Now,
     record: &Record,
-    (by, why): (&str, &str),
+    by: &str,
+    why: &str,
 ) -> Result<(), StatementError> {
     let sum = OptOutColumns::from_row(record)?.checksum().with_number(now.0).with_text(by).with_text(why).finish();
     query("UPDATE opt_outs SET removed_at = $1, removed_by = $2, removed_why = $3, sum = $4 WHERE key = $5")
@@ -270,7 +267,7 @@ pub(super) async fn bump_version(connection: &mut Connection) -> Result<(), Stat
     Ok(())
 }
 
-/// The rows of an envelope whose people opted out of what their run sends.
+/// The rows of an envelope whose recipients opted out of this run.
 pub(super) async fn find_opted_out_rows(
     connection: &mut Connection,
     run: &Run,
@@ -287,14 +284,14 @@ pub(super) async fn find_opted_out_rows(
     Ok(rows.iter().filter(held).map(|sent| sent.row).collect())
 }
 
-/// Where a number is on the list.
+/// The list entries of a number.
 async fn find_by_phone(reader: &mut Connection, phone: Phone) -> Result<Vec<OptOut>, StatementError> {
     let forgotten = HashedOptOuts::load_if_any(reader).await?;
     let who = forgotten.map_or(phone.into(), |forgotten| forgotten.resolve_addressee(phone.into()));
     find_by_addressees(reader, [who].into_iter()).await
 }
 
-/// Who is on the list of these.
+/// The list entries of these recipients.
 async fn find_by_addressees(
     connection: &mut Connection,
     people: impl Iterator<Item = Addressee>,
@@ -302,7 +299,7 @@ async fn find_by_addressees(
     select_records(connection, people).await?.iter().map(opt_out_from_row).collect()
 }
 
-/// The records of these people that are on the list, each once.
+/// Selects the active records of these recipients.
 pub(super) async fn select_records(
     connection: &mut Connection,
     people: impl Iterator<Item = Addressee>,
@@ -320,14 +317,13 @@ pub(super) async fn select_records(
     Ok(rows)
 }
 
-/// The numbers that are held back from a campaign. Records that were taken off are looked at too: one that is damaged
-/// there may be on the list.
+/// The numbers that a campaign must skip. Removed records are read as well, because a damaged one might be active.
 async fn load_opted_out_numbers(
     reader: &mut Connection,
     campaign: &str,
     loopback: bool,
 ) -> Result<SuppressedNumbers, StatementError> {
-    // In one transaction, so that the numbers are those of the version.
+    // One transaction, so that numbers and version belong together.
     let mut reader = reader.begin().await?;
     let (version, key) = (load_version(&mut reader).await?, forgetting::load_number_key(&mut reader).await?);
     let mut numbers = RoaringTreemap::new();
@@ -346,7 +342,7 @@ async fn load_version(reader: &mut Connection) -> Result<u64, StatementError> {
     Ok(to_unsigned(scalar(SELECT_VERSION).fetch_one(reader).await?))
 }
 
-/// Who is on the list: so many at most, in the order in which they came.
+/// Lists up to `at_most` entries in the order in which they were added.
 async fn list_opt_outs(
     reader: &mut Connection,
     behind: Option<i64>,
@@ -362,7 +358,7 @@ async fn list_opt_outs(
     Ok(OptOutPage { entries: rows.iter().map(opt_out_from_row).collect::<Result<_, _>>()?, next })
 }
 
-/// The columns of a record that never change.
+/// The columns of an entry that never change.
 struct OptOutColumns<'a> {
     phone: i64,
     campaign: &'a str,
@@ -396,7 +392,7 @@ impl<'a> OptOutColumns<'a> {
     }
 }
 
-/// A record, as long as it is as it was written.
+/// Converts a record, after checking its checksum.
 pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
     let columns = OptOutColumns::from_row(row)?;
     let sum = match row.try_get::<Option<i64>, _>("removed_at")? {
@@ -420,4 +416,76 @@ pub(super) fn opt_out_from_row(row: &Record) -> Result<OptOut, StatementError> {
         source: Arc::from(source),
         at: timestamp_from_micros(at)?,
     })
+}
+
+/// Reason of the removal of imported entries that a recipient's own opt-out replaces.
+const REPLACED_REASON: &str = "replaced by an opt-out of their own";
+
+/// What an opt-out applies to. Entries with the same key cover each other.
+type OptOutKey<'a> = (u64, &'a OptOutScope, OptOutReach);
+
+fn opt_out_key(opt_out: &OptOut) -> OptOutKey<'_> {
+    (opt_out.who.to_u64(), &opt_out.scope, opt_out.reach)
+}
+
+/// Counts what adding these opt-outs would change.
+pub(super) async fn count_additions(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Additions, StatementError> {
+    let opt_outs = resolve_opt_outs(reader, opt_outs).await?;
+    let (mut additions, mut seen) = (Additions::default(), HashSet::new());
+    for some in opt_outs.chunks(ENTRIES_PER_STATEMENT) {
+        let known = load_known_opt_outs(reader, some).await?;
+        let known: HashMap<OptOutKey<'_>, &OptOut> = known.iter().map(|known| (opt_out_key(known), known)).collect();
+        for new in some {
+            let stays = known.get(&opt_out_key(new)).is_some_and(|known| !new.replaces(known));
+            if stays || !seen.insert(opt_out_key(new)) {
+                additions.already += 1;
+            } else {
+                additions.added += 1;
+            }
+        }
+    }
+    Ok(additions)
+}
+
+async fn load_known_opt_outs(reader: &mut Connection, opt_outs: &[OptOut]) -> Result<Vec<OptOut>, StatementError> {
+    let records = select_records(reader, opt_outs.iter().map(|opt_out| opt_out.who)).await?;
+    records.iter().map(opt_out_from_row).collect()
+}
+
+/// Removes imported entries that these opt-outs replace.
+pub(super) async fn replace_imported(connection: &mut Connection, opt_outs: &[OptOut]) -> Result<(), StatementError> {
+    let own: Vec<&OptOut> = opt_outs.iter().filter(|opt_out| !opt_out.is_imported()).collect();
+    for some in own.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|new| (opt_out_key(new), *new)).collect();
+        for record in &select_records(connection, some.iter().map(|new| new.who)).await? {
+            let known = opt_out_from_row(record)?;
+            if let Some(new) = by_key.get(&opt_out_key(&known)).filter(|new| new.replaces(&known)) {
+                mark_removed(connection, Now(new.at.as_microsecond()), record, &new.source, REPLACED_REASON).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes these entries, as far as they are on the list unchanged.
+pub(super) async fn remove_entries(
+    connection: &mut Connection,
+    now: Now,
+    removal: &EntryRemoval,
+) -> Result<u64, StatementError> {
+    let mut removed = 0;
+    for some in removal.entries.chunks(ENTRIES_PER_STATEMENT) {
+        let by_key: HashMap<OptOutKey<'_>, &OptOut> = some.iter().map(|entry| (opt_out_key(entry), entry)).collect();
+        for record in &select_records(connection, some.iter().map(|entry| entry.who)).await? {
+            let known = opt_out_from_row(record)?;
+            if by_key.get(&opt_out_key(&known)).is_some_and(|entry| **entry == known) {
+                mark_removed(connection, now, record, &removal.by, removal.why.as_deref().unwrap_or("")).await?;
+                removed += 1;
+            }
+        }
+    }
+    if removed > 0 {
+        bump_version(connection).await?;
+    }
+    Ok(removed)
 }

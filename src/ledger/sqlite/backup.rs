@@ -1,35 +1,37 @@
-//! A backup: a ledger's file with the copies of its runs beside it, made of any ledger while that is in use.
+//! Backup, restore and handover of a ledger. A backup is a ledger file with the copies of its runs next to it.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use super::dialect::storage_error;
-use super::ledger::SqliteLedger;
-use super::{copies, opening};
+use super::ledger::{SqliteLedger, TimeSource};
+use super::write_connection::{Patience, WriteConnection};
+use super::{copies, locks, opening};
 use crate::failpoint;
-use crate::ledger::mark::{self, MarkFile};
-use crate::ledger::{CopiedLedger, Ledger, LedgerError, RunFilter};
+use crate::ledger::mark::{self, HighWaterMark, MarkFile};
+use crate::ledger::{CopiedLedger, Copies, Ledger, LedgerError, LedgerMaintenance as _, Run, RunFilter};
 use crate::private::{self, ExistingFile};
 
-/// The ledger in a backup, which is looked at like one in a state folder.
+/// The ledger file within a backup.
 pub(super) const LEDGER_FILE: &str = "ledger.sqlite";
 
-/// A backup that is being made in a folder that has not its name yet; dropped before its end, nothing is left of it.
+/// A backup in progress. Dropping it before the end removes it.
 pub(in crate::ledger) struct NewBackup {
     folder: PathBuf,
     partial_folder: PathBuf,
 }
 
 impl SqliteLedger {
-    /// Makes a backup in a folder that is new or empty, of the ledger as it is at one moment, whoever writes meanwhile.
+    /// Writes a consistent backup to a new or empty folder, also while other processes write.
     ///
     /// # Errors
-    /// When the ledger is not the newest, or the folder cannot be written.
+    /// When the ledger is outdated, or the folder cannot be written.
     pub async fn write_backup(&self, folder: &Path) -> Result<CopiedLedger, LedgerError> {
         self.ensure_newest()?;
         let (new, made_at) = (NewBackup::begin_in(folder)?, self.now().0);
@@ -43,7 +45,7 @@ impl SqliteLedger {
 }
 
 impl NewBackup {
-    /// Begins one in a folder that is new or empty.
+    /// Begins a backup in a new or empty folder.
     pub(in crate::ledger) fn begin_in(folder: &Path) -> Result<Self, LedgerError> {
         let not = |reason: String| LedgerError::NotBackedUp { folder: folder.display().to_string(), reason };
         let Some(name) = folder.file_name() else { return Err(not("it is not a folder name".to_owned())) };
@@ -55,14 +57,14 @@ impl NewBackup {
         }
         let making = folder.with_file_name(format!(".{}.{:08x}.part", name.to_string_lossy(), rand::random::<u32>()));
         let new = Self { folder: folder.to_owned(), partial_folder: making };
-        // Before SQLite opens it, so that nobody else can read it.
+        // Created before SQLite opens it, so that only its owner can read it.
         let begun = private::create_folder(&new.partial_folder)
             .and_then(|()| private::open_file(&new.ledger_file(), ExistingFile::Truncate));
         begun.map_err(|error| new.backup_error(&error))?;
         Ok(new)
     }
 
-    /// The file of its ledger, which is empty at first.
+    /// The ledger file of the backup, which is empty at first.
     pub(in crate::ledger) fn ledger_file(&self) -> PathBuf {
         self.partial_folder.join(LEDGER_FILE)
     }
@@ -71,7 +73,7 @@ impl NewBackup {
         LedgerError::NotBackedUp { folder: self.folder.display().to_string(), reason: error.to_string() }
     }
 
-    /// Adds the copies of the runs that it has, and gives it its name: whole, on the disk, and known as what it is.
+    /// Adds the copies of the runs, marks the ledger as a backup, and moves the folder into place.
     pub(in crate::ledger) async fn finish_backup(
         self,
         from: &dyn Ledger,
@@ -80,7 +82,7 @@ impl NewBackup {
         let file = self.ledger_file();
         let marked = async {
             let mut connection = connect_without_log(&file).await?;
-            // One of a backup is as old as that.
+            // A backup of a backup keeps its original time.
             sqlx::query("DELETE FROM backup WHERE restored_at IS NOT NULL").execute(&mut connection).await?;
             let kept = "INSERT INTO backup (made_at) SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM backup)";
             sqlx::query(kept).bind(made_at).execute(&mut connection).await?;
@@ -93,23 +95,23 @@ impl NewBackup {
         let (runs, mark) = marked.await.map_err(|error: sqlx::Error| self.backup_error(&error))?;
         MarkFile::open(&mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
         let known: HashSet<String> = runs.into_iter().collect();
-        let mut told = CopiedLedger::default();
+        let mut summary = CopiedLedger::default();
         for run in from.list_runs(RunFilter::all()).await?.iter().filter(|run| known.contains(&run.name())) {
-            told.runs += 1;
-            told.rows += run.recipients;
-            // Of one that was purged nothing is left, and one of single messages never had any.
+            summary.runs += 1;
+            summary.rows += run.recipients;
+            // Purged runs and runs of single messages have no copies.
             match from.load_copies(run).await {
                 Ok(copies) => {
                     copies::store_copies(&file, &run.name(), copies)
                         .await
                         .map_err(|error| self.backup_error(&error))?;
                 }
-                Err(_) => told.without_copies += u64::from(run.purged_at.is_none() && !run.shared),
+                Err(_) => summary.without_copies += u64::from(run.purged_at.is_none() && !run.shared),
             }
         }
         failpoint::pass("backup.copied");
         self.move_into_place().map_err(|error| self.backup_error(&error))?;
-        Ok(told)
+        Ok(summary)
     }
 
     fn move_into_place(&self) -> io::Result<()> {
@@ -125,18 +127,18 @@ impl NewBackup {
 
 impl Drop for NewBackup {
     fn drop(&mut self) {
-        // It is gone if it got its name; what cannot be removed is no backup by its name.
+        // Already gone if it was moved into place. An unremovable rest has another name and is not taken for a backup.
         let _ = fs::remove_dir_all(&self.partial_folder);
     }
 }
 
-/// A connection to the ledger of a backup, of which nothing stands in other files once it is closed.
+/// Connects to the ledger of a backup. After closing, no data is left in other files.
 pub(in crate::ledger) async fn connect_without_log(file: &Path) -> sqlx::Result<SqliteConnection> {
     let options = SqliteConnectOptions::new().filename(file).journal_mode(SqliteJournalMode::Delete);
     options.synchronous(SqliteSynchronous::Full).disable_statement_logging().connect().await
 }
 
-/// A new ledger without anything in it, in a file that is empty.
+/// Creates a ledger without data in an empty file.
 pub(in crate::ledger) async fn create_ledger(file: &Path) -> Result<SqliteConnection, LedgerError> {
     let failed = |error: sqlx::Error| storage_error(file, &error);
     let mut connection = connect_without_log(file).await.map_err(failed)?;
@@ -144,4 +146,231 @@ pub(in crate::ledger) async fn create_ledger(file: &Path) -> Result<SqliteConnec
     super::schema::run_migrations(&mut transaction).await.map_err(|error| storage_error(file, &error.into()))?;
     transaction.commit().await.map_err(failed)?;
     Ok(connection)
+}
+
+/// Folder within the state folder in which a backup is prepared.
+const RESTORE_FOLDER: &str = "restoring";
+
+/// A prepared copy of a backup's ledger. Dropping it removes the copy.
+pub(in crate::ledger) struct ReadyBackup {
+    backup: PathBuf,
+    folder: PathBuf,
+}
+
+impl SqliteLedger {
+    /// Restores a backup as the ledger at `path`, and keeps an existing ledger under another name. The result sends
+    /// nothing until [`crate::ledger::LedgerMaintenance::mark_restored`].
+    ///
+    /// # Errors
+    /// When the folder contains no complete backup, or another process uses the existing ledger.
+    pub async fn restore_backup(path: &Path, backup: &Path, clock: TimeSource) -> Result<(), LedgerError> {
+        let state = path.parent().unwrap_or(Path::new("."));
+        let ready = ReadyBackup::prepare_in(backup, state).await?;
+        let failed = |error: io::Error| ready.restore_error(&error);
+        if locks::is_any_held(path).map_err(failed)? {
+            let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
+            return Err(LedgerError::Busy { path: path.display().to_string(), who });
+        }
+        let ledger = ready.open_ledger(clock).await?;
+        let runs = ledger.list_runs(RunFilter::all()).await?;
+        ledger.close().await;
+        for run in &runs {
+            if let Ok(theirs) = ready.load_copies(run).await {
+                copies::store_copies_if_different(path, &run.name(), theirs).await.map_err(failed)?;
+            }
+        }
+        let moved = ready.mark_as_moved().await?;
+        rename_aside(path).map_err(failed)?;
+        failpoint::pass("restore.aside");
+        fs::rename(ready.ledger_file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
+        failpoint::pass("restore.placed");
+        // Processes with the previous ledger open are refused at their next commit.
+        let place = mark::mark_path(path);
+        MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
+    }
+}
+
+impl ReadyBackup {
+    /// Prepares the ledger of a backup within the state folder.
+    pub(in crate::ledger) async fn prepare_in(backup: &Path, state: &Path) -> Result<Self, LedgerError> {
+        let ready = Self { backup: backup.join(LEDGER_FILE), folder: state.join(RESTORE_FOLDER) };
+        if !ready.backup.is_file() {
+            return Err(ready.restore_error(&"it contains no backup"));
+        }
+        let (from, to, folder) = (ready.backup.clone(), ready.ledger_file(), ready.folder.clone());
+        let copying = tokio::task::spawn_blocking(move || {
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => private::create_folder(&folder)?,
+            }
+            let mut file = private::open_file(&to, ExistingFile::Truncate)?;
+            io::copy(&mut crate::regular_file::open(&from)?, &mut file)?;
+            file.sync_all()
+        });
+        copying.await.map_err(io::Error::other).flatten().map_err(|error| ready.restore_error(&error))?;
+        opening::ensure_newest_schema(&ready.ledger_file(), Patience::default())
+            .await
+            .map_err(|error| ready.restore_error(&error.reason()))?;
+        let marked = async {
+            let mut connection = connect_without_log(&ready.ledger_file()).await?;
+            let mark = opening::load_mark(&mut connection).await?;
+            connection.close().await?;
+            Ok(mark)
+        };
+        let mark = marked.await.map_err(|error: sqlx::Error| ready.restore_error(&error))?;
+        MarkFile::open(&mark::mark_path(&ready.ledger_file()), mark).map_err(|error| ready.restore_error(&error))?;
+        let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
+        let (sound, is_backup) = (ledger.check_integrity().await, ledger.load_backup().await);
+        ledger.close().await;
+        sound.map_err(|error| ready.restore_error(&error.reason()))?;
+        match is_backup? {
+            Some(backup) if backup.restored_at.is_none() => Ok(ready),
+            _ => Err(ready.restore_error(&"it contains a ledger in use, not a backup")),
+        }
+    }
+
+    /// The prepared ledger file.
+    pub(in crate::ledger) fn ledger_file(&self) -> PathBuf {
+        self.folder.join(LEDGER_FILE)
+    }
+
+    /// Opens the prepared ledger; its copies are in the backup.
+    pub(in crate::ledger) async fn open_ledger(&self, clock: TimeSource) -> Result<SqliteLedger, LedgerError> {
+        SqliteLedger::open(&self.ledger_file(), clock).await
+    }
+
+    /// Loads the copies of a run.
+    pub(in crate::ledger) async fn load_copies(&self, run: &Run) -> Result<Copies, LedgerError> {
+        copies::load_copies(&self.backup, &run.name()).await
+    }
+
+    /// Gives the ledger the mark of a moved one, in its file only.
+    async fn mark_as_moved(&self) -> Result<HighWaterMark, LedgerError> {
+        let file = self.ledger_file();
+        let moved = async {
+            let mut connection = connect_without_log(&file).await?;
+            let moved = opening::load_mark(&mut connection).await?.after_move();
+            let changed =
+                sqlx::query("UPDATE identity SET id = $1, generation = $2").bind(moved.id).bind(moved.generation);
+            changed.execute(&mut connection).await?;
+            connection.close().await?;
+            Ok(moved)
+        };
+        moved.await.map_err(|error: sqlx::Error| storage_error(&file, &error))
+    }
+
+    fn restore_error(&self, reason: &dyn std::fmt::Display) -> LedgerError {
+        let folder = self.backup.parent().unwrap_or(&self.backup).display().to_string();
+        LedgerError::NotRestored { folder, reason: reason.to_string() }
+    }
+}
+
+impl Drop for ReadyBackup {
+    fn drop(&mut self) {
+        // The next preparation overwrites the rest.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Renames the ledger at `path` together with its companion files, if there is one.
+fn rename_aside(path: &Path) -> io::Result<()> {
+    let with = |base: &Path, suffix: &str| {
+        let mut name = base.file_name().unwrap_or_default().to_owned();
+        name.push(suffix);
+        base.with_file_name(name)
+    };
+    if !path.exists() {
+        return Ok(());
+    }
+    let aside = (1..).map(|number| with(path, &format!(".old-{number}"))).find(|aside| !aside.exists());
+    let aside = aside.unwrap_or_default();
+    // The log goes first: without it the file would be an older state, and it must not stay next to the new file.
+    for suffix in ["-wal", "-shm", ""] {
+        match fs::rename(with(path, suffix), with(&aside, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Exclusive access to a ledger that is being handed over.
+pub(in crate::ledger) struct Handover {
+    writer: WriteConnection,
+    mark: HighWaterMark,
+}
+
+impl SqliteLedger {
+    /// Begins the handover of the ledger.
+    ///
+    /// # Errors
+    /// When the ledger is outdated or damaged, or another process uses it.
+    pub(in crate::ledger) async fn begin_handover(&self) -> Result<Handover, LedgerError> {
+        self.ensure_sendable().await?;
+        let mut writer = self.open_write_connection().await?;
+        writer.begin_transaction().await?;
+        // Checked with the turn to write, so that no process starts in between.
+        let held = locks::is_any_held(&self.path)
+            .map_err(|error| locks::lock_error(&self.path.with_file_name("locks"), &error));
+        let mark = match held {
+            Ok(false) => {
+                opening::load_mark(&mut writer.connection).await.map_err(|error| storage_error(&self.path, &error))
+            }
+            Ok(true) => {
+                let who = "another process, such as a run or `campaign serve`, is using the ledger".to_owned();
+                Err(LedgerError::Busy { path: self.path.display().to_string(), who })
+            }
+            Err(error) => Err(error),
+        };
+        match mark {
+            Ok(mark) => Ok(Handover { writer, mark }),
+            Err(error) => {
+                writer.roll_back().await;
+                writer.close().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The identity and generation of the ledger.
+    pub(in crate::ledger) async fn load_mark(&self) -> Result<HighWaterMark, LedgerError> {
+        let mut reader = self.reader().await?;
+        opening::load_mark(&mut reader).await.map_err(|error| storage_error(&self.path, &error))
+    }
+
+    /// The path of the file, for messages.
+    pub(in crate::ledger) fn display_path(&self) -> Arc<str> {
+        Arc::clone(&self.place)
+    }
+}
+
+impl Handover {
+    /// The identity and generation at the start of the handover.
+    pub(in crate::ledger) fn mark(&self) -> HighWaterMark {
+        self.mark
+    }
+
+    /// The connection to read with.
+    pub(in crate::ledger) fn connection(&mut self) -> &mut SqliteConnection {
+        &mut self.writer.connection
+    }
+
+    /// Makes the ledger that took over the valid one.
+    ///
+    /// # Errors
+    /// When the mark cannot be written; then this ledger stays valid as well.
+    pub(in crate::ledger) async fn end(mut self) -> Result<(), LedgerError> {
+        let accepted = self.writer.mark.accept_mark(self.mark.after_move()).map_err(|error| LedgerError::Storage {
+            path: self.writer.path.display().to_string(),
+            reason: format!("its high-water mark cannot be written: {error}"),
+        });
+        self.give_up().await;
+        accepted
+    }
+
+    /// Cancels the handover.
+    pub(in crate::ledger) async fn give_up(mut self) {
+        self.writer.roll_back().await;
+        self.writer.close().await;
+    }
 }

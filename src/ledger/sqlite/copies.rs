@@ -1,4 +1,4 @@
-//! The copies of runs: a folder for each beside the ledger, with its list and what was frozen besides.
+//! Copies of runs as files: a folder per run next to the ledger, with the list and the frozen inputs.
 
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
@@ -7,71 +7,70 @@ use std::path::{Path, PathBuf};
 
 use super::dialect::storage_error;
 use super::ledger::SqliteLedger;
-use crate::failpoint;
 use crate::ledger::{CampaignLock, Copies, LedgerError, LedgerFuture, ListReader, NewCopies, Run, StrayCopies};
 use crate::private::{self, ExistingFile};
-use crate::regular_file;
+use crate::{failpoint, regular_file};
 
-/// What is in the folder of a run.
+/// Files in the folder of a run.
 const INPUTS_FILE: &str = "frozen.json";
 const LIST_FILE: &str = "recipients.csv";
 
 impl SqliteLedger {
-    /// Makes room for the copies of a run of what is held.
+    /// Begins the copies of a new run of a locked campaign.
     pub(super) async fn new_copies(&self, hold: &CampaignLock) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(NewFolder::prepare_for_hold(&self.path, hold)?))
     }
 
-    /// Makes room for the copies that take the place of those of a run.
+    /// Begins copies that replace those of a run.
     pub(super) async fn replacement_copies(&self, run: &Run) -> Result<Box<dyn NewCopies>, LedgerError> {
         Ok(Box::new(ReplacementFolder::prepare_for_run(&self.path, &run.name())?))
     }
 
-    /// The copies that a run is sent from.
+    /// Loads the copies from which a run is sent.
     pub(super) async fn copies_of(&self, run: &Run) -> Result<Copies, LedgerError> {
         load_copies(&self.path, &run.name()).await
     }
 
-    /// The copies of runs that the ledger does not have.
+    /// Finds copies of runs that the ledger does not know.
     pub(super) async fn find_strays(&self) -> Result<Vec<StrayCopies>, LedgerError> {
         let known = sqlx::query_scalar("SELECT campaign || '@' || number FROM runs").fetch_all(&self.readers).await;
         let known: Vec<String> = known.map_err(|error| storage_error(&self.path, &error))?;
         Ok(list_strays(&self.path, &known))
     }
 
-    /// Gives the copies of a run that the ledger does not have another name, and tells it.
+    /// Renames the copies of an unknown run and returns the new path.
     pub(super) async fn rename_stray(&self, run: &str) -> Result<String, LedgerError> {
         rename_stray(&self.path, run)
     }
 
-    /// Overwrites and removes the copies of a run, if they are there.
+    /// Overwrites and removes the copies of a run, if there are any.
     pub(super) async fn remove_copies(&self, run: &Run) -> Result<(), LedgerError> {
         remove_run_folder(&self.path, &run.name())
     }
 }
 
-/// The folder of all folders of the ledger at `ledger`.
+/// The parent folder of all copies of the ledger at `ledger`.
 fn copies_folder(ledger: &Path) -> PathBuf {
     ledger.with_file_name("runs")
 }
 
-/// The folder of a run that has no name yet, readable by its owner alone; dropped, it is removed.
+/// A private folder that is not named after its run yet. Dropping it removes it.
 struct NewFolder {
     path: PathBuf,
     list: File,
 }
 
 impl NewFolder {
-    /// Makes one for a run of what is held.
+    /// Creates the folder for a run of a locked campaign.
     ///
-    /// Nobody else has the campaign on the account, so what an interrupted start left there is nobody's.
+    /// The lock excludes other processes, so anything left by an interrupted start is replaced.
     fn prepare_for_hold(ledger: &Path, hold: &CampaignLock) -> Result<Self, LedgerError> {
         let path = copies_folder(ledger).join(format!(".new-{}", hold.name()));
         let made = private::create_folder(&copies_folder(ledger)).and_then(|()| Self::create_empty(path));
         made.map_err(|error| copy_error(&error))
     }
 
-    /// Makes one without anything in it.
+    /// Creates the folder without content.
     fn create_empty(path: PathBuf) -> io::Result<Self> {
         match fs::remove_dir_all(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -81,7 +80,7 @@ impl NewFolder {
         Ok(Self { path, list })
     }
 
-    /// Brings both files to the disk.
+    /// Writes both files to the disk.
     fn write_inputs(&self, inputs: &[u8]) -> io::Result<()> {
         self.list.sync_all()?;
         let mut file = private::open_file(&self.path.join(INPUTS_FILE), ExistingFile::Truncate)?;
@@ -90,13 +89,13 @@ impl NewFolder {
         private::sync_folder(&self.path)
     }
 
-    /// Brings both files to the disk, and gives the folder the name of its run.
+    /// Writes both files to the disk and names the folder after its run.
     fn name_for_run(&self, inputs: &[u8], run: &str) -> io::Result<()> {
         self.write_inputs(inputs)?;
         failpoint::pass("run.frozen");
         let named = self.path.with_file_name(run);
         if named.exists() {
-            // Only a lost or older ledger can lead here; those copies may still be needed.
+            // Happens only with a lost or older ledger; those copies might still be needed.
             rename_aside(&named)?;
         }
         fs::rename(&self.path, &named)?;
@@ -119,30 +118,30 @@ impl NewCopies for NewFolder {
 
 impl Drop for NewFolder {
     fn drop(&mut self) {
-        // It is gone if it got the name of its run. What cannot be removed harms nobody: nothing was sent from it.
+        // Already gone if it was named after its run. An unremovable rest is harmless: nothing was sent from it.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// The folder of the copies that take the place of those of a run, within their folder; dropped, it is removed.
+/// A folder with replacement copies within the folder of a run. Dropping it removes it.
 ///
-/// What a crash leaves is whole: the new copies count as soon as their folder has its name, and each of them from then on
-/// until it stands where the old one stood. The old ones are overwritten before they give way.
+/// A crash always leaves complete copies: the new ones are valid as soon as their folder has its final name, and each
+/// file stays valid there until it is moved into place. The old files are overwritten before they are replaced.
 struct ReplacementFolder(NewFolder);
 
-/// The copies that are being made, within the folder of a run, and those that count.
+/// Folders within the folder of a run: replacement copies in progress, and valid ones.
 const PARTIAL_FOLDER: &str = ".next";
 const NEXT_FOLDER: &str = "next";
 
 impl ReplacementFolder {
-    /// Makes one for a run whose campaign is held.
+    /// Begins replacement copies of a run of a locked campaign.
     fn prepare_for_run(ledger: &Path, run: &str) -> Result<Self, LedgerError> {
         let folder = copies_folder(ledger).join(run);
         let made = finish_replacement(&folder).and_then(|()| NewFolder::create_empty(folder.join(PARTIAL_FOLDER)));
         made.map(Self).map_err(|error| copy_error(&error))
     }
 
-    /// Has both files count, and overwrites those that did.
+    /// Makes the new files valid and overwrites the old ones.
     fn replace_files(&self, inputs: &[u8]) -> io::Result<()> {
         let Self(making) = self;
         making.write_inputs(inputs)?;
@@ -154,7 +153,7 @@ impl ReplacementFolder {
     }
 }
 
-/// Puts the copies that count where those stand that they took the place of, if there are any.
+/// Moves valid replacement copies into place, if there are any.
 fn finish_replacement(folder: &Path) -> io::Result<()> {
     let next = folder.join(NEXT_FOLDER);
     for name in [LIST_FILE, INPUTS_FILE] {
@@ -176,7 +175,7 @@ fn finish_replacement(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Overwrites and removes the copies of a run, if they are there.
+/// Overwrites and removes the copies of a run, if there are any.
 fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let removed = || {
@@ -200,7 +199,7 @@ fn remove_run_folder(ledger: &Path, run: &str) -> Result<(), LedgerError> {
     })
 }
 
-/// Where a copy stands: among those that take the place of others, as long as it is there.
+/// The path of a copy, which is the replacement while there is one.
 fn find_file(folder: &Path, name: &str) -> PathBuf {
     let next = folder.join(NEXT_FOLDER).join(name);
     if next.exists() { next } else { folder.join(name) }
@@ -216,15 +215,15 @@ impl NewCopies for ReplacementFolder {
     }
 }
 
-/// The copy of a list, which tells what it is when it cannot be written.
+/// Writer of a list copy that explains failures.
 struct ListCopy(File);
 
 impl Write for ListCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let told = |error: io::Error| {
+        let explain = |error: io::Error| {
             io::Error::new(error.kind(), format!("the recipients cannot be copied to the state folder: {error}"))
         };
-        self.0.write(bytes).map_err(told)
+        self.0.write(bytes).map_err(explain)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -232,7 +231,7 @@ impl Write for ListCopy {
     }
 }
 
-/// Puts the copies of a run beside the ledger at `ledger`; others of its name are put aside.
+/// Stores copies of a run next to the ledger at `ledger`, and renames existing ones.
 pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     let (folder, run) = (copies_folder(ledger), run.to_owned());
     let putting = tokio::task::spawn_blocking(move || {
@@ -244,7 +243,7 @@ pub(super) async fn store_copies(ledger: &Path, run: &str, copies: Copies) -> io
     putting.await.map_err(io::Error::other)?
 }
 
-/// The same, unless those that are there are the same.
+/// Stores copies of a run, unless the same ones exist.
 pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: Copies) -> io::Result<()> {
     if let Ok(there) = load_copies(ledger, run).await {
         let theirs = copies.clone();
@@ -260,7 +259,7 @@ pub(super) async fn store_copies_if_different(ledger: &Path, run: &str, copies: 
     store_copies(ledger, run, copies).await
 }
 
-/// Whether two lists are the same, byte for byte.
+/// Whether two lists are equal byte for byte.
 fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
     let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
     loop {
@@ -274,7 +273,7 @@ fn are_same_lists(one: ListReader, other: ListReader) -> io::Result<bool> {
     }
 }
 
-/// The copies of a run of the ledger at `ledger`. The disk is waited for elsewhere: one that hangs holds up no signal.
+/// Loads the copies of a run. Reads on a blocking thread, so that a hanging disk does not delay signals.
 pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let (named, file) = (folder.display().to_string(), find_file(&folder, INPUTS_FILE));
@@ -291,7 +290,7 @@ pub(super) async fn load_copies(ledger: &Path, run: &str) -> Result<Copies, Ledg
     }
 }
 
-/// The copies of runs that are not among these; what is being made or was put aside is none.
+/// Lists copies of unknown runs. Unfinished and renamed copies do not count.
 pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
     let entries = fs::read_dir(copies_folder(ledger)).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
@@ -309,7 +308,7 @@ pub(super) fn list_strays(ledger: &Path, known: &[String]) -> Vec<StrayCopies> {
     strays
 }
 
-/// Gives the copies of a run that the ledger does not have another name beside their own, and tells it.
+/// Renames the copies of an unknown run and returns the new path.
 pub(super) fn rename_stray(ledger: &Path, run: &str) -> Result<String, LedgerError> {
     let folder = copies_folder(ledger).join(run);
     let failed = |error: io::Error| LedgerError::Storage {

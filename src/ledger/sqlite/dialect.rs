@@ -1,26 +1,28 @@
-//! What the queries of a ledger are written in here: SQLite's types, and its words where databases differ.
+//! SQLite dialect of the shared queries: driver types and differences in SQL.
 
 use std::fs::File;
 use std::path::Path;
 use std::{io, thread};
 
-pub(super) use sqlx::Sqlite as Database;
-pub(super) use sqlx::SqliteConnection as Connection;
 use sqlx::pool::PoolConnection;
-pub(super) use sqlx::sqlite::SqliteRow as Record;
 use tokio::runtime::Handle;
 
-pub(super) use super::ledger::SqliteLedger as Adapter;
-pub(super) use super::pen::WriteConnection;
 use super::sql::{StatementError, to_hex};
 use crate::ledger::LedgerError;
 
-/// What keeps a lock as long as it is there.
+pub(super) use sqlx::Sqlite as Database;
+pub(super) use sqlx::SqliteConnection as Connection;
+pub(super) use sqlx::sqlite::SqliteRow as Record;
+
+pub(super) use super::ledger::SqliteLedger as Adapter;
+pub(super) use super::write_connection::WriteConnection;
+
+/// A held lock.
 pub(super) type Lock = File;
-/// A connection that only reads.
+/// A read connection.
 pub(super) type Reader = PoolConnection<Database>;
 
-/// A file is not away for a while: nothing is waited for.
+/// SQLite needs no wait: a file does not go away and come back.
 pub(super) struct DatabaseWait;
 
 impl DatabaseWait {
@@ -33,32 +35,32 @@ impl DatabaseWait {
     }
 }
 
-/// Whether processes of several machines use one ledger.
+/// Whether several machines can use one ledger.
 pub(super) const SHARED: bool = false;
-/// Whether the driver may remember statements from one query to the next.
+/// Whether the driver may cache prepared statements.
 pub(super) const CACHES_STATEMENTS: bool = true;
 
-/// Starts what writes: on a thread of its own. Each statement is a way to the thread of the connection and back, and a worker of
-/// the runtime may be at something else when the answer comes.
+/// Runs the writer on its own thread. Each statement is a round trip to the connection's thread, and a worker of the
+/// runtime might be busy when the answer arrives.
 ///
 /// # Errors
-/// When the system starts no further thread.
+/// When the system cannot start a thread.
 pub(super) fn spawn_writer(writing: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
     let runtime = Handle::current();
     thread::Builder::new().name("ledger".to_owned()).spawn(move || runtime.block_on(writing)).map(drop)
 }
 
-/// A text of somebody else's as a column can hold it.
+/// Converts foreign text to a form that a column can hold.
 pub(super) fn to_storable_text(text: &str) -> &str {
     text
 }
 
-/// A text as a literal: its bytes in to_hex digits, so that nothing in it can be taken for words of a statement.
+/// A text literal in hexadecimal digits, so that its content cannot become SQL.
 pub(super) fn text_literal(text: &str) -> String {
     format!("CAST(x'{}' AS TEXT)", to_hex(text))
 }
 
-/// The elements of a JSON list that is bound as this parameter: a table with the column `value`.
+/// The elements of a JSON array parameter, as a table with the column `value`.
 macro_rules! json_elements {
     ($parameter:literal) => {
         concat!("json_each(", $parameter, ")")
@@ -66,7 +68,7 @@ macro_rules! json_elements {
 }
 pub(super) use json_elements;
 
-/// A failure, with the file's name.
+/// An error that names the file.
 pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerError {
     match failure {
         StatementError::Sql(error) => storage_error(Path::new(place), &error),
@@ -74,7 +76,7 @@ pub(super) fn to_ledger_error(place: &str, failure: StatementError) -> LedgerErr
     }
 }
 
-/// A failure of the storage, in its own words.
+/// A storage error with the message of SQLite.
 pub(super) fn storage_error(path: &Path, error: &sqlx::Error) -> LedgerError {
     let reason = match error {
         sqlx::Error::Database(error) => error.message().to_owned(),

@@ -1,30 +1,20 @@
-//! The ledger in one SQLite file, WAL, `synchronous=FULL`.
+//! SQLite adapter of the ledger: one file in WAL mode with `synchronous=FULL`.
 //!
-//! One connection writes, owned by one task that gathers waiting changes into one commit;
-//! a small pool reads.
+//! One task owns the write connection and commits waiting changes together; a small pool reads.
 
-mod adoption;
 mod backup;
 mod copies;
 mod dialect;
-mod handover;
-mod holder;
 mod ledger;
-mod lock;
+mod locks;
 mod opening;
-mod pen;
-mod restoring;
 mod schema;
-mod soundness;
 #[expect(clippy::duplicate_mod, reason = "the queries are compiled for each database")]
 #[path = "../sql/mod.rs"]
 mod sql;
-mod sweep;
 #[cfg(test)]
 mod tests;
-mod turn;
+mod write_connection;
 
-pub(in crate::ledger) use backup::{NewBackup, create_ledger};
-pub(in crate::ledger) use handover::Handover;
+pub(in crate::ledger) use backup::{Handover, NewBackup, ReadyBackup, create_ledger};
 pub use ledger::SqliteLedger;
-pub(in crate::ledger) use restoring::ReadyBackup;

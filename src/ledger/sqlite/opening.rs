@@ -1,7 +1,7 @@
-//! Opening the ledger's file: to read, and, when something is to be written, to write.
+//! Opening the ledger file for reading and writing, and upgrading its schema.
 //!
-//! Reading takes no turn to write, so a process that stands still in the middle of a commit is in nobody's way who
-//! only looks. Only a schema of an earlier version has to be changed first.
+//! Reading needs no turn to write, so a process that is suspended within a commit does not block readers. Only an older
+//! schema must be upgraded first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,47 +13,45 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::copies;
 use super::dialect::storage_error;
 use super::ledger::TimeSource;
-use super::lock;
-use super::pen::WriteConnection;
 use super::schema::{self, SchemaAge};
 use super::sql::{self, StatementError};
-use super::turn::{self, Patience, TurnWait, is_busy, is_read_only};
+use super::write_connection::{self, Patience, TurnWait, WriteConnection, is_busy, is_read_only};
+use super::{copies, locks};
 use crate::ledger::LedgerError;
 use crate::ledger::earlier_chains::EarlierChains;
 use crate::ledger::mark::{self, HighWaterMark, MarkFile};
 use crate::private::{self, ExistingFile};
 
-/// How many pages the log may have before a commit empties it into the file.
+/// Number of pages in the log after which a commit moves them to the file.
 const CHECKPOINT_PAGES: &str = "1000";
-/// The most bytes of the log that stay on the disk after it was emptied, however long a reader was in the way.
+/// Maximum size of the emptied log file.
 const MAX_LOG_BYTES: &str = "8388608";
 
-/// How long the pause before another attempt to connect is.
+/// Pause between attempts to connect.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
 
 fn connect_options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(path).busy_timeout(turn::BUSY_TIMEOUT).disable_statement_logging()
+    SqliteConnectOptions::new().filename(path).busy_timeout(write_connection::BUSY_TIMEOUT).disable_statement_logging()
 }
 
-/// Connections that read.
+/// Opens the pool of read connections.
 pub(super) async fn open_readers(path: &Path) -> Result<SqlitePool, LedgerError> {
-    // A file does not go away between two looks, and a connection was tried when it was given back.
+    // A file does not go away, and connections are checked when they are returned.
     let pool = SqlitePoolOptions::new().max_connections(2).test_before_acquire(false);
     let pool = pool.connect_with(connect_options(path).read_only(true)).await;
     pool.map_err(|error| storage_error(path, &error))
 }
 
-/// Makes sure that there is a ledger of the newest schema.
+/// Creates the ledger or upgrades it to the newest schema.
 pub(super) async fn ensure_newest_schema(path: &Path, patience: Patience) -> Result<(), LedgerError> {
     if path.exists() {
         match read_schema_age(path).await {
             Ok(SchemaAge::Newest) => return Ok(()),
             Ok(SchemaAge::Newer) => return Err(LedgerError::TooNew { path: path.display().to_string() }),
             Ok(SchemaAge::Older) => refuse_while_in_use(path).await?,
-            // A process that was killed while it made the file left something to be taken back first.
+            // An interrupted creation must be rolled back first, which needs write access.
             Err(error) if is_read_only(&error) => {}
             Err(error) => return Err(storage_error(path, &error)),
         }
@@ -64,10 +62,10 @@ pub(super) async fn ensure_newest_schema(path: &Path, patience: Patience) -> Res
     migrated
 }
 
-/// Refuses to change the schema while a process has something of the ledger that was begun with the schema as it is.
+/// Refuses the upgrade while a process uses the ledger with the older schema.
 async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
-    let held = lock::is_any_held(path).map_err(|error| lock::lock_error(&path.with_file_name("locks"), &error))?;
-    // Whoever has a lock of a new ledger has made its tables before.
+    let held = locks::is_any_held(path).map_err(|error| locks::lock_error(&path.with_file_name("locks"), &error))?;
+    // A process with a lock of a new ledger has created its tables before.
     if held && matches!(read_schema_age(path).await, Ok(SchemaAge::Older)) {
         let who = "an earlier version of campaign is still sending with this ledger".to_owned();
         return Err(LedgerError::Busy { path: path.display().to_string(), who });
@@ -75,11 +73,11 @@ async fn refuse_while_in_use(path: &Path) -> Result<(), LedgerError> {
     Ok(())
 }
 
-/// How old the schema of a ledger's file is.
+/// Compares the schema of a ledger file with the newest one.
 async fn read_schema_age(path: &Path) -> sqlx::Result<SchemaAge> {
     let mut connection = connect_options(path).read_only(true).connect().await?;
     let age = schema::load_schema_age(&mut connection).await;
-    // Nothing was written, so nothing can be lost by closing.
+    // Nothing was written, so a failure to close loses nothing.
     let _ = connection.close().await;
     age
 }
@@ -104,9 +102,9 @@ async fn migrate_schema(connection: &mut SqliteConnection, path: &Path, patience
     transaction.commit().await.map_err(|error| storage_error(path, &error))
 }
 
-/// Records the channels of the pipelines that earlier versions sent. Those of a run without copies stay unknown.
+/// Records the channels of pipelines that earlier versions sent. Runs without copies keep unknown channels.
 async fn record_chains(connection: &mut SqliteConnection, path: &Path) -> Result<(), StatementError> {
-    for (run, name) in sql::runs_without_chains(&mut *connection).await? {
+    for (run, name) in sql::list_runs_without_chains(&mut *connection).await? {
         let frozen = copies::load_copies(path, &name).await.ok();
         if let Some(chains) = frozen.and_then(|copies| EarlierChains::parse(copies.inputs())) {
             sql::record_chains(&mut *connection, run, &chains).await?;
@@ -122,7 +120,7 @@ fn to_ledger_error(path: &Path, failure: StatementError) -> LedgerError {
     }
 }
 
-/// The connection that writes, and the mark that follows it.
+/// Opens the write connection and the high-water mark.
 pub(super) async fn open_write_connection(
     path: &Arc<Path>,
     clock: TimeSource,
@@ -134,10 +132,10 @@ pub(super) async fn open_write_connection(
         path: path.display().to_string(),
         reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),
     };
-    // Who has the turn makes the mark: two processes that make the same ledger would make two.
+    // Only a process with the turn creates the mark; otherwise two processes could create two marks of one ledger.
     let first = !place.exists();
     if first {
-        turn::begin_write(&mut connection, path, patience).await?;
+        write_connection::begin_write(&mut connection, path, patience).await?;
     }
     let current = load_mark(&mut connection).await.map_err(|error| storage_error(path, &error))?;
     let mark = MarkFile::open(&place, current).map_err(unmarked)?;
@@ -147,12 +145,12 @@ pub(super) async fn open_write_connection(
     Ok(WriteConnection { connection, mark, path: Arc::clone(path), clock, patience })
 }
 
-/// Connects to write, creates the file where there is none, and waits for another process that does the same.
+/// Connects for writing, creates the file if needed, and waits for other processes that do the same.
 ///
-/// Two that change the mode of a file at once could wait for each other for ever, so SQLite tells one of them
-/// at once that it is busy, whatever its time-out.
+/// Two processes that change the journal mode at once would wait for each other forever. SQLite therefore reports one
+/// of them as busy at once, regardless of its timeout.
 pub(super) async fn connect_for_writing(path: &Path, patience: Patience) -> Result<SqliteConnection, LedgerError> {
-    // SQLite gives its companions the mode of the file.
+    // SQLite gives its companion files the permissions of the file.
     private::open_file(path, ExistingFile::Keep)
         .map_err(|error| LedgerError::Storage { path: path.display().to_string(), reason: error.to_string() })?;
     let options = connect_options(path)
@@ -160,7 +158,7 @@ pub(super) async fn connect_for_writing(path: &Path, patience: Patience) -> Resu
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         .pragma("journal_size_limit", MAX_LOG_BYTES)
-        // What is deleted is overwritten: no number stays behind in the space that it leaves.
+        // Overwrites deleted data, so that no phone number stays in free space.
         .pragma("secure_delete", "ON");
     let mut wait = TurnWait::new(path, patience);
     loop {
@@ -175,7 +173,7 @@ pub(super) async fn connect_for_writing(path: &Path, patience: Patience) -> Resu
     }
 }
 
-/// Which ledger this is, and how far it has come.
+/// Reads the identity and generation of the ledger.
 pub(super) async fn load_mark(connection: &mut SqliteConnection) -> sqlx::Result<HighWaterMark> {
     let row = sqlx::query("SELECT id, generation FROM identity").fetch_one(connection).await?;
     Ok(HighWaterMark { id: row.try_get(0)?, generation: row.try_get(1)? })

@@ -1,10 +1,10 @@
-//! Paths that a campaign or a profile names: the one place where they are resolved and opened.
+//! Paths in campaigns and profiles: the only module that resolves and opens them.
 //!
-//! A path is relative to the file that names it. Its [`Reach`] says how far it leads: a person's command opens any
-//! file, the connector of assistants opens files of its folder alone. A path that leads out is refused before the file
-//! or its metadata is looked at, so the refusal is the same whether the file exists or not.
+//! A path is relative to the file that names it. Its [`PathScope`] limits it: a person's command opens any file, the
+//! connector of assistants only files of its folder. A path that leaves the folder is refused before the file or its
+//! metadata is read, so the refusal is the same whether the file exists or not.
 //!
-//! A hard link and a mounted folder are files of the folder: whoever can make one can read the file without us.
+//! A hard link and a mounted folder count as files of the folder: anyone who can create one can read the file anyway.
 
 #[cfg(unix)]
 mod walk;
@@ -23,39 +23,39 @@ use std::sync::Arc;
 use crate::finding::{Finding, rules};
 use crate::regular_file;
 
-/// How far the paths of a campaign lead.
+/// Which files the paths of a campaign can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PathScope {
-    /// To any file, for the command of a person.
+    /// Any file, for the command of a person.
     #[default]
     Anywhere,
-    /// To files of this folder, which is absolute and has no links in it.
+    /// Files of this folder, which is absolute and contains no links.
     Within(Arc<Path>),
 }
 
-/// A path that a campaign or a profile names, with its reach.
+/// A path in a campaign or a profile, with its scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CampaignPath {
     path: PathBuf,
     reach: PathScope,
 }
 
-/// The paths that one file names.
+/// The paths in one file.
 #[derive(Clone, Debug)]
 pub struct CampaignPaths {
     file: CampaignPath,
 }
 
-/// A folder in which text files are looked for.
+/// A folder with text files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextFolder {
-    /// The folder as people know it.
+    /// The folder as it is shown.
     pub(super) shown: PathBuf,
-    /// The folder itself; nothing if it does not exist.
+    /// The folder itself; `None` if it does not exist.
     folder: Option<CampaignPath>,
 }
 
-/// A folder that is held open: its files stay in it, even if something else replaces the folder in the meantime.
+/// A folder that is held open: its files stay in it even if another folder replaces it in the meantime.
 #[derive(Debug)]
 pub struct HeldFolder {
     path: PathBuf,
@@ -63,22 +63,22 @@ pub struct HeldFolder {
     _handle: Option<File>,
 }
 
-/// A path leads out of the folder that it is confined to.
+/// A path leaves the folder that it is confined to.
 #[derive(Debug)]
 struct OutsidePathError;
 
 impl PathScope {
-    /// The files of a folder.
+    /// The scope of a folder.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// When the folder does not exist.
     pub fn within(folder: &Path) -> io::Result<Self> {
         Ok(Self::Within(folder.canonicalize()?.into()))
     }
 }
 
 impl CampaignPaths {
-    /// The paths in a file, with this reach.
+    /// The paths in a file, with this scope.
     #[must_use]
     pub fn new(file: &Path, reach: PathScope) -> Self {
         Self { file: CampaignPath { path: file.to_owned(), reach } }
@@ -90,10 +90,10 @@ impl CampaignPaths {
         &self.file
     }
 
-    /// The path that a name means.
+    /// Resolves a path.
     ///
     /// # Errors
-    /// When it leads out of what the reach allows.
+    /// When it is outside the scope.
     pub fn resolve_path(&self, name: &str) -> Result<CampaignPath, Box<Finding>> {
         let path = self.file.join_sibling(name);
         match path.leaves_folder() {
@@ -102,9 +102,9 @@ impl CampaignPaths {
         }
     }
 
-    /// The program that a word means: a path is relative to the file, a bare name is looked up by the system.
+    /// Resolves a program: a path is relative to the file, the system looks up a bare name.
     ///
-    /// It has no reach: a program is started for a person, never for an assistant.
+    /// It has no scope: only people start programs, never assistants.
     pub(super) fn resolve_program(&self, word: &str) -> String {
         if !word.contains('/') {
             return word.to_owned();
@@ -113,7 +113,7 @@ impl CampaignPaths {
         std::path::absolute(&path).unwrap_or(path).to_string_lossy().into_owned()
     }
 
-    /// The folder of the file, from the root.
+    /// The absolute folder of the file.
     pub(super) fn absolute_folder(&self) -> PathBuf {
         let folder = match self.file_folder() {
             folder if folder.as_os_str().is_empty() => Path::new("."),
@@ -122,16 +122,16 @@ impl CampaignPaths {
         std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
     }
 
-    /// The folders of text files in the order of looking: beside the file, `templates/` there, and `templates/` of the folder
-    /// above, which belongs to people and not to who writes campaigns.
+    /// The folders with text files in search order: beside the file, `templates/` there, and `templates/` of the folder
+    /// above, which authors of confined campaigns cannot change.
     pub(super) fn text_folders(&self) -> Vec<TextFolder> {
         let folder = self.file_folder();
         let own = [folder.to_owned(), folder.join("templates")];
         let own = own.map(|shown| match &self.file.reach {
-            PathScope::Anywhere => TextFolder::from_path(shown),
+            PathScope::Anywhere => TextFolder::at_path(shown),
             reach => TextFolder { folder: Some(CampaignPath { path: shown.clone(), reach: reach.clone() }), shown },
         });
-        own.into_iter().chain([TextFolder::from_path(parent_folder(folder).join("templates"))]).collect()
+        own.into_iter().chain([TextFolder::at_path(parent_folder(folder).join("templates"))]).collect()
     }
 
     fn file_folder(&self) -> &Path {
@@ -146,13 +146,13 @@ impl CampaignPath {
         Self { path: path.into(), reach: PathScope::Anywhere }
     }
 
-    /// A file of a folder by its name; the folder is absolute and has no links in it.
+    /// A file of a folder by name; the folder is absolute and contains no links.
     #[must_use]
     pub fn within(folder: &Arc<Path>, name: impl AsRef<Path>) -> Self {
         Self { path: folder.join(name), reach: PathScope::Within(Arc::clone(folder)) }
     }
 
-    /// The path as it is shown. What stands there is opened by [`Self::open`] alone.
+    /// The path as it is shown. Only [`Self::open_file`] opens it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -164,22 +164,22 @@ impl CampaignPath {
         self.path.display()
     }
 
-    /// Another path that is named, with the reach of this one.
+    /// Another path with the same scope.
     #[must_use]
     pub fn with_path(&self, path: &Path) -> Self {
         Self { path: path.to_owned(), reach: self.reach.clone() }
     }
 
-    /// A path from the folder of this one, with its reach.
+    /// A path relative to the folder of this one, with the same scope.
     #[must_use]
     pub fn join_sibling(&self, name: impl AsRef<Path>) -> Self {
         Self { path: self.path.parent().unwrap_or(Path::new("")).join(name), reach: self.reach.clone() }
     }
 
-    /// Opens the regular file there. Links are followed as far as the reach goes, whatever they were a moment ago.
+    /// Opens the regular file at this path. Links are followed within the scope, even if they were just replaced.
     ///
     /// # Errors
-    /// When it cannot be opened, is no regular file, or leads out.
+    /// When it cannot be opened, is not a regular file, or is outside the scope.
     pub fn open_file(&self) -> io::Result<File> {
         match &self.reach {
             PathScope::Anywhere => regular_file::open(&self.path),
@@ -191,7 +191,7 @@ impl CampaignPath {
         }
     }
 
-    /// Whether something stands there.
+    /// Whether the path exists.
     #[must_use]
     pub fn is_present(&self) -> bool {
         match &self.reach {
@@ -202,7 +202,7 @@ impl CampaignPath {
         }
     }
 
-    /// Whether it leads out of its folder. Nothing outside is looked at to tell.
+    /// Whether the path leaves its folder. Nothing outside is accessed to find out.
     #[must_use]
     pub fn leaves_folder(&self) -> bool {
         let PathScope::Within(folder) = &self.reach else { return false };
@@ -211,7 +211,7 @@ impl CampaignPath {
             .is_err_and(|error| is_outside(&error))
     }
 
-    /// Why a program must not write there for an assistant, in words; nothing where a person names the path.
+    /// Why an assistant must not write to the path; `None` if a person names it.
     #[must_use]
     pub fn refuse_writing(&self) -> Option<&'static str> {
         let PathScope::Within(folder) = &self.reach else { return None };
@@ -222,7 +222,7 @@ impl CampaignPath {
         is_link.then_some("a symbolic link")
     }
 
-    /// Whether an assistant can have named it, so that it is confined to a folder.
+    /// Whether an assistant can have named the path, so that it is confined to a folder.
     #[must_use]
     pub fn is_confined(&self) -> bool {
         matches!(self.reach, PathScope::Within(_))
@@ -232,14 +232,14 @@ impl CampaignPath {
     /// path.
     ///
     /// # Errors
-    /// When it leads outside, or cannot be opened or created.
+    /// When it is outside the folder, or cannot be opened or created.
     pub fn hold_folder(&self, create: bool) -> io::Result<Option<HeldFolder>> {
         let PathScope::Within(folder) = &self.reach else { return Ok(None) };
         let below = self.relative_path(folder)?.parent().unwrap_or(Path::new(""));
         walk::hold_folder(folder, below, create).map(Some)
     }
 
-    /// The path below the folder that it is confined to.
+    /// The path relative to the folder that it is confined to.
     fn relative_path(&self, folder: &Path) -> io::Result<&Path> {
         let below = self.path.strip_prefix(folder).map_err(|_| new_outside_error())?;
         let mut depth = 0_usize;
@@ -256,7 +256,7 @@ impl CampaignPath {
 }
 
 impl HeldFolder {
-    /// The path of the file with that name in the folder.
+    /// The path of the file with this name in the folder.
     #[must_use]
     pub fn file_path(&self, name: &OsStr) -> PathBuf {
         self.path.join(name)
@@ -270,15 +270,15 @@ impl HeldFolder {
 }
 
 impl TextFolder {
-    /// The folder at a path, wherever it is. What it is a link to is followed, links inside of it are not followed out.
-    fn from_path(shown: PathBuf) -> Self {
+    /// The folder at a path. A link to the folder is followed; links inside it that leave it are not.
+    fn at_path(shown: PathBuf) -> Self {
         let base = if shown.as_os_str().is_empty() { Path::new(".") } else { &shown };
         let folder = base.canonicalize().ok().map(Arc::<Path>::from);
         let folder = folder.map(|folder| CampaignPath { path: folder.to_path_buf(), reach: PathScope::Within(folder) });
         Self { shown, folder }
     }
 
-    /// Opens a text of the folder; nothing if there is none of that name.
+    /// Opens a text of the folder; `None` if there is none with this name.
     pub(super) fn open_text(&self, name: &str) -> Option<io::Result<File>> {
         let text =
             self.folder.as_ref().map(|folder| CampaignPath { path: folder.path.join(name), ..folder.clone() })?;
@@ -288,7 +288,7 @@ impl TextFolder {
         }
     }
 
-    /// The names of its files, for suggestions; a folder that cannot be read has none.
+    /// The names of its files, for suggestions; empty if the folder cannot be read.
     pub(super) fn list_names(&self) -> Vec<String> {
         let Some(CampaignPath { path, reach: PathScope::Within(folder) }) = &self.folder else { return Vec::new() };
         path.strip_prefix(folder).map(|below| walk::list_names(folder, below)).unwrap_or_default()
@@ -303,7 +303,7 @@ pub(super) fn parent_folder(folder: &Path) -> PathBuf {
     }
 }
 
-/// The finding about a name that leads out.
+/// The finding about a path outside the folder.
 fn outside_finding(name: &str) -> Finding {
     let message = format!("`{name}` is outside the campaigns folder");
     Finding::new(&rules::PATH_OUTSIDE, message).help(
@@ -311,7 +311,7 @@ fn outside_finding(name: &str) -> Finding {
     )
 }
 
-/// Whether an error says that a path leads out.
+/// Whether the error means a path outside the folder.
 #[must_use]
 pub(super) fn is_outside(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePathError>)
@@ -321,12 +321,12 @@ fn new_outside_error() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, OutsidePathError)
 }
 
-/// That the last part of a path is a link whose target does not exist.
+/// The last part of a path is a link whose target does not exist.
 fn dangling_link_error() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link to a file that does not exist")
 }
 
-/// Whether a name is only the folder itself or the one above it.
+/// Whether a name is `.` or `..`.
 fn is_dots(name: &OsStr) -> bool {
     name == "." || name == ".."
 }

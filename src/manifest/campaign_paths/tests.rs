@@ -1,7 +1,7 @@
 use std::fs;
 use std::io::Read as _;
 
-use super::*;
+use crate::manifest::campaign_paths::*;
 
 /// A folder `campaigns` with a list, and a secret beside it.
 struct TestFolders {
@@ -31,7 +31,7 @@ impl TestFolders {
         std::os::unix::fs::symlink(target, self.campaigns().join(name)).unwrap();
     }
 
-    /// What a name opens, or why it opens nothing.
+    /// The content that a name opens, or the error.
     fn open(&self, name: &str) -> Result<String, String> {
         let path = self.paths.resolve_path(name).map_err(|finding| finding.message)?;
         let mut text = String::new();
@@ -170,7 +170,7 @@ fn confined_campaign_reads_texts_from_its_own_folders() {
             .map(|opened| opened.map_err(|error| is_outside(&error)))
     };
     assert!(found("beside.txt").unwrap().is_ok());
-    // The folder's own `templates/` leads out, so nothing is looked for in it, and nothing behind it either.
+    // The folder's own `templates/` is a link to outside, so neither it nor any later folder is searched.
     for name in ["secret.txt", "missing.txt", "above.txt", "templates/secret.txt"] {
         assert!(found(name).unwrap().unwrap_err(), "{name}");
     }

@@ -1,7 +1,7 @@
-//! Going down a path below a folder, one part at a time, without leaving the folder.
+//! Walking a path below a folder, one part at a time, without leaving the folder.
 //!
-//! Each part is opened from the folder before it and never through a link. A link is read and its text is walked like any
-//! other part, so a link that is put in place meanwhile leads out as little as one that was there.
+//! Each part is opened from the folder before it and never through a link. A link is read and its text is walked like
+//! any other part, so a link that appears in the meantime cannot lead outside either.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,51 +15,51 @@ use rustix::io::Errno;
 
 use super::{HeldFolder, dangling_link_error, is_dots, new_outside_error};
 
-/// The most links on one way, as many as Linux follows.
+/// The maximum number of links on one path, as in Linux.
 const MAX_LINKS: usize = 40;
-/// The most names of a folder that suggestions are made from.
+/// The maximum number of names that suggestions are made from.
 const MAX_NAMES: usize = 1_000;
 
-/// How a folder on the way is opened: on Linux without the permission to list it, as the system itself does.
+/// The flags for opening a folder: on Linux without permission to list it, as the system itself does.
 #[cfg(target_os = "linux")]
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
-/// How a file is opened: never waiting for a pipe, and never through a link.
+/// The flags for opening a file: never waiting for a pipe, and never through a link.
 const FILE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::NOCTTY);
 
-/// What the walk does with links at the end of a path.
+/// How links at the end of a path are handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastLink {
     Followed,
     Kept,
 }
 
-/// Opens what stands at a path below a folder.
+/// Opens the path below a folder.
 pub(super) fn open_below(folder: &Path, below: &Path) -> io::Result<File> {
     walk_path(folder, below, LastLink::Followed, |here, name| openat(here, name, FILE, Mode::empty())).map(File::from)
 }
 
-/// Goes down to a path and opens nothing at its end.
+/// Walks a path without opening its end.
 pub(super) fn check_path(folder: &Path, below: &Path) -> io::Result<()> {
     walk_path(folder, below, LastLink::Followed, |_, _| Ok(()))
 }
 
-/// Whether something stands at a path below a folder.
+/// Whether the path below a folder exists.
 pub(super) fn exists_below(folder: &Path, below: &Path) -> bool {
     let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
     walk_path(folder, below, LastLink::Followed, stat).is_ok()
 }
 
-/// Whether a link stands at a path below a folder.
+/// Whether the path below a folder is a link.
 pub(super) fn is_link_below(folder: &Path, below: &Path) -> bool {
     let stat = |here: BorrowedFd<'_>, name: &OsStr| statat(here, name, AtFlags::SYMLINK_NOFOLLOW);
     let found = walk_path(folder, below, LastLink::Kept, stat);
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }
 
-/// The names of what stands in a folder below a folder; none if it cannot be read.
+/// The names in a folder below a folder; empty if it cannot be read.
 pub(super) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let listed = walk_path(folder, below, LastLink::Followed, |here, name| {
@@ -71,7 +71,8 @@ pub(super) fn list_names(folder: &Path, below: &Path) -> Vec<String> {
     names.filter(|name| !is_dots(name)).filter_map(|name| name.into_string().ok()).take(MAX_NAMES).collect()
 }
 
-/// Opens a folder below a folder, and creates it if requested. On Linux, its files are found through the open folder.
+/// Opens a folder below a folder, and creates it if requested. On Linux, its files are accessed through the open
+/// folder.
 pub(super) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Result<HeldFolder> {
     let open = || {
         let opened = |here: BorrowedFd<'_>, name: &OsStr| openat(here, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
@@ -94,7 +95,7 @@ pub(super) fn hold_folder(folder: &Path, below: &Path, create: bool) -> io::Resu
     Ok(HeldFolder { path, _handle: Some(File::from(handle)) })
 }
 
-/// Goes down to the last part of a path, and hands that with the folder that it stands in to `last`.
+/// Walks to the last part of a path and passes it with its folder to `last`.
 fn walk_path<T>(
     folder: &Path,
     below: &Path,
@@ -148,13 +149,13 @@ fn walk_path<T>(
     };
     let here = folders.last().unwrap_or(&top);
     last(here.as_fd(), &name).map_err(|error| match error {
-        // A link took the place of the file a moment ago.
+        // A link just replaced the file.
         Errno::LOOP => new_outside_error(),
         error => missing(hangs, error),
     })
 }
 
-/// Puts the parts of a path before those that are ahead already.
+/// Puts the parts of a path before those that remain.
 fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
     for part in path.components().rev() {
         match part {

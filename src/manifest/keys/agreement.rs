@@ -1,14 +1,14 @@
-//! The JSON Schema and the check of a file's structure say the same of whatever stands behind a key.
+//! Agreement of the JSON Schema and the structure check on every value of every key.
 
 use serde_json::{Map, Value, json};
 
-use super::campaign::TEXT_FILE;
+use super::tables::TEXT_FILE;
 use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, ValueShape, campaign_schema, check_root};
 use crate::finding::{Finding, SourceText};
-use crate::manifest::report::FindingCollector;
+use crate::manifest::document::FindingCollector;
 use crate::manifest::yaml::{self, node_to_json};
 
-/// Whether a value fits a schema, by the keywords that ours has; a pattern is not looked at.
+/// Whether a value fits a schema, by the keywords of our schemas; patterns are ignored.
 fn fits_schema(schema: &Value, value: &Value) -> bool {
     let Some(keywords) = schema.as_object() else { return true };
     keywords.iter().all(|(keyword, wanted)| match (keyword.as_str(), value) {
@@ -64,7 +64,7 @@ fn has_json_type(name: &Value, value: &Value) -> bool {
     }
 }
 
-/// Whether the check of the structure finds nothing wrong.
+/// Whether the structure check finds no problems.
 fn passes_check(document: &Value) -> bool {
     let source = SourceText::new("a.yaml", document.to_string());
     let mut report = FindingCollector::new(&source);
@@ -78,14 +78,14 @@ fn parse_example(example: &str) -> Value {
     node_to_json(&yaml::read_tree(&mut FindingCollector::new(&source)).expect("an example is YAML"))
 }
 
-/// What may be written behind a key: its example, and what is none of its kind or nothing at all.
+/// Sample values of a key: its example, values of other kinds, and nothing.
 fn sample_values(key: &KeySpec) -> Vec<Value> {
     let others =
         [json!(null), json!({}), json!([]), json!([null]), json!(true), json!(7), json!(-1), json!({ "x": null })];
     [parse_example(key.example)].into_iter().chain(others).collect()
 }
 
-/// Calls `judge` with `document` for each value of each key, where the map that has the keys is put into it by `put`.
+/// Calls `judge` with a document for each value of each key; `put` puts the map with the keys into the document.
 fn for_each_value(
     keys: &'static [KeySpec],
     whole: &Map<String, Value>,

@@ -1,69 +1,57 @@
-//! The keys that a file may have.
+//! Tables of the keys that files can have, their structure checks and JSON Schemas.
 //!
-//! The tables are the only place that names a key, its form, its default and its meaning; those of the channels are made
-//! from the channels' own. The check of a file's structure, the hints about misplaced keys and the JSON Schema read them.
+//! Only these tables define a key, its form, default and meaning; those of the channels are made from the channels' own
+//! tables. The structure check, the hints about misplaced keys and the JSON Schema read them.
 
+mod advice;
 #[cfg(test)]
 mod agreement;
-mod campaign;
-mod channel_form;
-mod channels;
-mod gateway;
-mod hint;
-mod item;
-mod list_columns;
-mod listed_names;
-mod protective;
+mod list_checks;
 mod schema;
 mod structure;
-mod texts_by;
+mod tables;
 
-pub(crate) use campaign::{CAMPAIGN, DATA_KEYS, HOLDOUT, SUPPRESS_FILE, VARIANT_KEYS, WINDOW};
-pub(crate) use channels::CHANNELS;
-use channels::PRICES;
-pub(crate) use gateway::PROFILE;
-pub(crate) use hint::{find_meant_key, is_known};
-pub(crate) use item::{ChannelItem, find_meant_item, parse_channel_item};
-pub(crate) use list_columns::PHONE_COLUMN;
+pub(crate) use advice::{find_meant_key, is_known};
+pub(crate) use list_checks::{ChannelItem, find_meant_item, has_bare_texts, parse_channel_item};
 pub(crate) use schema::build_schema;
 pub use schema::{campaign_schema, gateways_schema};
-pub(crate) use structure::{check_complete_map, check_root};
-pub(crate) use texts_by::has_bare_texts;
+pub(crate) use structure::{PHONE_COLUMN, check_complete_map, check_root};
+pub(crate) use tables::{CAMPAIGN, CHANNELS, DATA_KEYS, HOLDOUT, PROFILE, SUPPRESS_FILE, VARIANT_KEYS, WINDOW};
 
-/// One key of a map.
+/// A key of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeySpec {
-    /// Its name.
+    /// The name.
     pub(crate) name: &'static str,
-    /// What may stand behind it.
+    /// The form of its value.
     pub(crate) shape: ValueShape,
-    /// A value as somebody would write it.
+    /// An example value.
     pub(crate) example: &'static str,
-    /// What it is for.
+    /// The purpose of the key.
     pub(crate) doc: &'static str,
-    /// What holds without it, as it would be written; a list between brackets, its items plain.
+    /// The default, as it would be written; a list is in brackets with plain items.
     pub(crate) default: Option<&'static str>,
-    /// Whether it may be left out, or may not be written yet.
+    /// Whether the key is required.
     pub(crate) presence: KeyPresence,
 }
 
-/// Whether a key may be left out, or may not be written yet.
+/// Whether a key is required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyPresence {
-    /// May be left out.
+    /// The key can be omitted.
     Optional,
-    /// Must be there.
+    /// The key is required.
     Required,
-    /// Of those of its map that are marked so, one must be there, and no other.
+    /// Exactly one of the keys of its map with this mark is required.
     Choice,
 }
 
-/// What may stand behind a key.
+/// The form of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ValueShape {
-    /// A text of one line that is used as it is: a name, a path.
+    /// A text of one line that is used unchanged: a name, a path.
     Line,
-    /// A text that is a template.
+    /// A template.
     Template,
     /// A template, or the text file that holds it.
     Message,
@@ -87,49 +75,49 @@ pub(crate) enum ValueShape {
     },
     /// A number of operations per time.
     Rate,
-    /// A number of messages in a time, for one person.
+    /// A number of messages per period, for one recipient.
     Cap,
     /// A percentage.
     Share,
-    /// An amount of money, not below nothing.
+    /// An amount of money, not negative.
     Amount,
-    /// One of some words.
+    /// One of these words.
     OneOf(&'static [&'static str]),
     /// A map with these keys.
     Map(&'static [KeySpec]),
-    /// A map of the author's own names to constant texts.
+    /// A map of author-defined names to constant texts.
     Texts,
-    /// A map of the author's own names to headers; `phone` may have a list of them.
+    /// A map of author-defined names to headers; `phone` can have a list of them.
     Columns,
-    /// A map of the author's own names to constant texts, or to where secrets are kept.
+    /// A map of author-defined names to constant texts, or to where secrets are stored.
     Headers,
-    /// One of some words, or a list of them.
+    /// One of these words, or a list of them.
     Words(&'static [&'static str]),
-    /// A map of the author's own names to values of this kind.
+    /// A map of author-defined names to values of this kind.
     Each(&'static KeySpec),
-    /// A value by itself, or a map with these keys that says more.
+    /// A single value, or a map with these keys that defines more.
     Or {
-        /// The value by itself.
+        /// The single value.
         alone: &'static KeySpec,
         /// The keys of the map.
         keys: &'static [KeySpec],
     },
-    /// A map of anything, sent as it is.
+    /// A map of any content, sent unchanged.
     Properties,
     /// A list.
     List {
-        /// What its items are.
+        /// The kind of its items.
         of: &'static KeySpec,
-        /// The fewest items.
+        /// The minimum number of items.
         least: usize,
-        /// The most items.
+        /// The maximum number of items.
         most: usize,
     },
     /// The list of channels.
     Channels,
-    /// Where a secret is kept, never the secret itself.
+    /// Where a secret is stored, never the secret itself.
     Secret,
-    /// Where one secret is kept, or each of a list.
+    /// Where a secret is stored, or each of a list.
     Secrets,
 }
 
@@ -158,23 +146,23 @@ impl KeySpec {
         self
     }
 
-    /// The key with its example, as somebody would write it.
+    /// The key with its example.
     pub(crate) fn format_example(&self) -> String {
         self.format_example_as(self.name)
     }
 
-    /// An example of the key under the name that the author gave it.
+    /// The example of the key under the name that the author chose.
     pub(crate) fn format_example_as(&self, name: &str) -> String {
         format!("{name}: {}", self.example)
     }
 }
 
-/// Keys, by name.
+/// The names of the keys.
 pub(crate) fn key_names(keys: &'static [KeySpec]) -> impl Iterator<Item = &'static str> + Clone {
     keys.iter().map(|key| key.name)
 }
 
-/// The key of that name.
+/// The key with this name.
 pub(crate) fn find_key(keys: &'static [KeySpec], name: &str) -> Option<&'static KeySpec> {
     keys.iter().find(|key| key.name == name)
 }

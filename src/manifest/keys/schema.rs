@@ -1,9 +1,9 @@
-//! JSON Schemas of the files that people write, for editors; made of the tables that the files are checked by.
+//! JSON Schemas of the files that people write, for editors; made from the tables that the files are checked against.
 
 use serde_json::{Map, Value, json};
 
-use super::campaign::TEXT_FILE;
-use super::list_columns::MAX_PHONE_COLUMNS;
+use super::structure::MAX_PHONE_COLUMNS;
+use super::tables::TEXT_FILE;
 use super::{CAMPAIGN, CHANNELS, KeyPresence, KeySpec, PROFILE, ValueShape};
 
 /// The JSON Schema (draft 2020-12) of a campaign file.
@@ -68,7 +68,7 @@ fn property_schema(key: &KeySpec) -> Value {
 
 fn shape_schema(shape: ValueShape) -> Map<String, Value> {
     match shape {
-        // A key with nothing behind it is a map without keys.
+        // A key without a value is a map without keys.
         ValueShape::Map(keys) if has_only_optional_keys(keys) => {
             let mut map = map_schema(keys);
             map.insert("type".into(), json!(["object", "null"]));
@@ -152,7 +152,7 @@ fn has_only_optional_keys(keys: &[KeySpec]) -> bool {
     keys.iter().all(|key| !matches!(key.presence, KeyPresence::Required | KeyPresence::Choice))
 }
 
-/// A list whose items are maps of one channel; a channel that needs no key may stand as its name.
+/// A list of maps with one channel; a channel without required keys can be a bare name.
 fn channels_schema() -> Map<String, Value> {
     let mut item = map_schema(CHANNELS);
     item.insert("minProperties".into(), json!(1));

@@ -1,16 +1,14 @@
-//! Whether a file has the form that the tables give it. Finds everything, stops at nothing.
+//! Structure check of a file against its table of keys. It finds all problems and stops at none.
 
 use std::ops::Range;
 
-use super::hint::{belongs_under, find_meant_key, suggest_key_fix};
-use super::listed_names::report_listed_names;
-use super::texts_by::report_bare_texts;
-use super::{
-    KeyPresence, KeySpec, ValueShape, campaign::TEXT_FILE, channel_form, find_key, key_names, list_columns, protective,
-};
+use super::advice::{belongs_under, find_meant_key, suggest_key_fix};
+use super::list_checks::{report_bare_texts, report_listed_names};
+use super::tables::TEXT_FILE;
+use super::{KeyPresence, KeySpec, ValueShape, advice, find_key, key_names, list_checks};
 use crate::domain::{Amount, format_count};
 use crate::finding::{Finding, did_you_mean, join_alternatives, rules};
-use crate::manifest::report::FindingCollector;
+use crate::manifest::document::FindingCollector;
 use crate::manifest::value::{Percentage, Rate, Seconds, parse_cap};
 use crate::manifest::yaml::{MapEntry, Node, NodeContent, Scalar, scalar_to_json};
 
@@ -37,25 +35,25 @@ pub(crate) fn check_map(node: &Node, owner: &str, keys: &'static [KeySpec], repo
     }
 }
 
-/// A key with its value right behind the colon, which between braces is one word.
+/// A key with its value directly after the colon, which is one word between braces.
 fn split_stuck_value<'w>(word: &'w str, keys: &'static [KeySpec]) -> Option<(&'static str, &'w str)> {
     let (name, value) = word.split_once(':')?;
     find_key(keys, name).filter(|_| !value.is_empty()).map(|key| (key.name, value))
 }
 
-/// A map as findings call it.
+/// The name of a map in findings.
 struct MapOwner<'a> {
     name: &'a str,
-    /// Where it is named.
+    /// The location of its name.
     span: &'a Range<usize>,
 }
 
-/// Tells the required keys that a map has not.
+/// Reports the missing required keys of a map.
 fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpec], report: &mut FindingCollector) {
     let Some(entries) = node.as_entries() else { return };
     let is_there = |key: &KeySpec| {
         let slipped = |word: &str| split_stuck_value(word, keys).is_some_and(|(name, _)| name == key.name);
-        // What was meant by an unknown key is told there, once.
+        // The intended key is reported there, once.
         let meant = |word: &str| {
             find_key(keys, word).is_none() && (find_meant_key(word, keys) == Some(key.name) || belongs_under(word, key))
         };
@@ -88,7 +86,7 @@ fn report_missing_keys(node: &Node, owner: &MapOwner<'_>, keys: &'static [KeySpe
     }
 }
 
-/// Checks a map and that it has what it needs.
+/// Checks a map and its required keys.
 pub(crate) fn check_complete_map(entry: &MapEntry, keys: &'static [KeySpec], report: &mut FindingCollector) {
     let owner = format!("`{}`", entry.key);
     check_map(&entry.value, &owner, keys, report);
@@ -112,7 +110,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         (ValueShape::Map(keys), _) if node.as_entries().is_some() => check_complete_map(entry, keys, report),
         (ValueShape::Message, NodeContent::Map(_)) if report_bare_texts(entry, report) => {}
         (ValueShape::Each(of), NodeContent::List(items)) if report_listed_names(of, entry, items, report) => {}
-        // `{name}` is a text in braces rather than a map: nothing stands behind its keys.
+        // `{name}` is a text in braces rather than a map: its keys have no values.
         (ValueShape::Message, NodeContent::Map(entries)) if !entries.iter().all(|inner| inner.value.is_null()) => {
             check_complete_map(entry, TEXT_FILE, report)
         }
@@ -124,7 +122,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
             check_value(&KeySpec { shape: alone.shape, ..*key }, entry, report)
         }
         (ValueShape::Texts, _) if node.as_entries().is_some() => check_texts(node, report),
-        (ValueShape::Columns, _) if node.as_entries().is_some() => list_columns::check_columns(node, report),
+        (ValueShape::Columns, _) if node.as_entries().is_some() => check_columns(node, report),
         (ValueShape::Headers, _) if node.as_entries().is_some() => check_headers(node, report),
         (ValueShape::Words(words), NodeContent::List(items)) if !items.is_empty() => {
             for item in items {
@@ -148,7 +146,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         }
         (ValueShape::Properties, _) if node.as_entries().is_some() => {}
         (ValueShape::Channels, NodeContent::List(items)) if !items.is_empty() => {
-            items.iter().for_each(|item| channel_form::check_channel(item, report));
+            items.iter().for_each(|item| list_checks::check_channel(item, report));
         }
         (ValueShape::Channels, NodeContent::List(_)) => {
             let finding =
@@ -158,7 +156,7 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
                 finding.help("add one channel per line, for example `- sms: { signature: …, message: … }`"),
             );
         }
-        (ValueShape::Channels, NodeContent::Map(entries)) => channel_form::check_missing_dashes(entry, entries, report),
+        (ValueShape::Channels, NodeContent::Map(entries)) => list_checks::check_missing_dashes(entry, entries, report),
         (ValueShape::List { of, least, most }, NodeContent::List(items)) => {
             if !(least..=most).contains(&items.len()) {
                 let items_there = format_count(items.len() as u64, "item");
@@ -180,14 +178,14 @@ pub(super) fn check_value(key: &KeySpec, entry: &MapEntry, report: &mut FindingC
         (ValueShape::Secrets, _) => check_secret(key, entry, report),
         (_, NodeContent::Scalar(scalar)) if scalar.is_null() => {
             let finding = Finding::new(&rules::EMPTY_VALUE, format!("`{}` has no value", entry.key));
-            report.add(&entry.key_span, finding.help(protective::advise_missing_value(key, &entry.key)));
+            report.add(&entry.key_span, finding.help(advice::advise_missing_value(key, &entry.key)));
         }
         (shape, NodeContent::Scalar(scalar)) if !is_collection(shape) => self::check_scalar(key, entry, scalar, report),
         _ => report_wrong_type(key, entry, report),
     }
 }
 
-/// One of `Shape::Counts`.
+/// An item of `ValueShape::Counts`.
 const COUNT: ValueShape = ValueShape::Integer { least: 1, most: u32::MAX };
 
 fn is_collection(shape: ValueShape) -> bool {
@@ -219,14 +217,14 @@ fn is_collection(shape: ValueShape) -> bool {
     }
 }
 
-/// What stands between the quotes of typesetting, if a text begins and ends with some.
+/// The text between typographic quotes, if it begins and ends with them.
 pub(crate) fn strip_typographic_quotes(text: &str) -> Option<&str> {
     text.strip_prefix(TYPOGRAPHIC_QUOTES)?
         .strip_suffix(TYPOGRAPHIC_QUOTES)
         .filter(|inner| !inner.contains(TYPOGRAPHIC_QUOTES))
 }
 
-/// Quotes that text processors and phones make of those of the keyboard.
+/// Quotes that text processors and phones substitute for keyboard quotes.
 const TYPOGRAPHIC_QUOTES: [char; 7] =
     ['\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
@@ -272,7 +270,7 @@ fn check_scalar(key: &KeySpec, entry: &MapEntry, scalar: &Scalar, report: &mut F
     }
 }
 
-/// The whole number that a value is, if it is one from 0 on; `Some(None)` if it is a larger one than any key takes.
+/// The whole number from 0; `Some(None)` if it is larger than any key allows.
 fn parse_integer(scalar: &Scalar) -> Option<Option<u32>> {
     if scalar.is_plain() && is_digits(&scalar.text) {
         return Some(scalar.text.parse().ok());
@@ -287,11 +285,12 @@ fn is_digits(text: &str) -> bool {
 fn suggest_value(key: &KeySpec, scalar: &Scalar) -> String {
     let text = scalar.text.as_str();
     match key.shape {
-        ValueShape::OneOf(words) | ValueShape::Words(words) => protective::advise_value(key, text, words)
-            .unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
+        ValueShape::OneOf(words) | ValueShape::Words(words) => {
+            advice::advise_value(key, text, words).unwrap_or_else(|| match did_you_mean(text, words.iter().copied()) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("write, for example, `{}`", key.format_example()),
-            }),
+            })
+        }
         ValueShape::Integer { .. } if is_digits(text) && !scalar.is_plain() => {
             "remove the quotes around the number".into()
         }
@@ -367,7 +366,7 @@ fn report_wrong_type(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollec
     report.add(&head_span(node), Finding::new(&rules::WRONG_TYPE, message).help(help));
 }
 
-/// Where a secret is kept. No finding repeats what was written: it may be the secret.
+/// Checks where a secret is stored. Findings never repeat the written text, which might be the secret.
 fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) {
     let known = |inner: &MapEntry| matches!(inner.key.as_str(), "env" | "file") && inner.value.as_scalar().is_some();
     let fine =
@@ -379,7 +378,7 @@ fn check_secret(key: &KeySpec, entry: &MapEntry, report: &mut FindingCollector) 
     }
 }
 
-/// Texts by names, some of which are secrets and stand elsewhere.
+/// Checks texts by names, some of which are secrets that must be stored elsewhere.
 fn check_headers(node: &Node, report: &mut FindingCollector) {
     for entry in node.as_entries().unwrap_or_default() {
         match &entry.value.content {
@@ -408,7 +407,7 @@ pub(super) fn check_text(entry: &MapEntry, report: &mut FindingCollector) {
     report.add(&entry.key_span, Finding::new(&rules::WRONG_TYPE, format!("`{}` {problem}", entry.key)).help(help));
 }
 
-/// What a node is, in words.
+/// The kind of a node, in words.
 fn node_kind(node: &Node) -> &'static str {
     match &node.content {
         NodeContent::Scalar(scalar) if scalar.is_null() => "empty",
@@ -418,11 +417,34 @@ fn node_kind(node: &Node) -> &'static str {
     }
 }
 
-/// The place of a node that is shown: its first key, item or character rather than all its lines.
+/// The location of a node in findings: its first key, item or character instead of all its lines.
 pub(super) fn head_span(node: &Node) -> Range<usize> {
     match &node.content {
         NodeContent::Scalar(_) => node.span.clone(),
         NodeContent::List(items) => items.first().map_or_else(|| node.span.clone(), head_span),
         NodeContent::Map(entries) => entries.first().map_or_else(|| node.span.clone(), |entry| entry.key_span.clone()),
+    }
+}
+
+/// The name of the phone columns.
+pub(crate) const PHONE_COLUMN: &str = "phone";
+/// The maximum number of phone columns in a list.
+pub(crate) const MAX_PHONE_COLUMNS: usize = 10;
+
+pub(super) fn check_columns(node: &Node, report: &mut FindingCollector) {
+    for entry in node.as_entries().unwrap_or_default() {
+        let Some(headers) = entry.value.as_items().filter(|_| entry.key == PHONE_COLUMN) else {
+            check_text(entry, report);
+            continue;
+        };
+        let is_text = |item: &Node| item.as_scalar().is_some_and(|scalar| !scalar.is_null());
+        if !(1..=MAX_PHONE_COLUMNS).contains(&headers.len()) || !headers.iter().all(is_text) {
+            let message = format!("`{PHONE_COLUMN}` must be one header, or a list of 1 to {MAX_PHONE_COLUMNS} headers");
+            let finding = Finding::new(&rules::WRONG_TYPE, message);
+            report.add(
+                &entry.key_span,
+                finding.help("list the headers with the preferred one first: `phone: [Mobile, Home]`"),
+            );
+        }
     }
 }

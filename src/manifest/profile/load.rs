@@ -1,30 +1,28 @@
-//! gateways.yaml becomes profiles.
+//! Reading of gateways.yaml: profiles, their policies and opt-out words.
 
 use std::ops::Range;
 
-use super::address::is_loopback_host;
-use super::approval::read_approval;
-use super::opt_out_words::read_opt_out_words;
-use super::policy;
-use super::{EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings};
-use crate::domain::{Amount, Channel};
+use super::secret::conceal_keys;
+use super::{
+    EndpointUrl, GatewaySearch, Gateways, Profile, SecretSource, WebhookSettings, is_loopback_host, read_approval,
+};
+use crate::domain::{Amount, Channel, MAX_OPT_OUT_WORDS, OptOutWords, ParseRegionError};
 use crate::finding::{Finding, SourceText, rules};
 use crate::manifest::campaign::SANDBOX;
-use crate::manifest::conceal::conceal_keys;
-use crate::manifest::file::read_source;
+use crate::manifest::document::{ConfigSection, FindingCollector, LoadedFile, read_source};
 use crate::manifest::keys::{PROFILE, check_complete_map};
-use crate::manifest::report::{FindingCollector, LoadedFile};
+use crate::manifest::recipients::{SuppressionFile, read_suppression_files};
 use crate::manifest::resolve::{is_slug, read_notify};
 use crate::manifest::resource::list_profile_resources;
-use crate::manifest::section::ConfigSection;
+use crate::manifest::window::{self, ColumnSupport};
 use crate::manifest::yaml::{self, MapEntry, Node};
-use crate::manifest::{CampaignPath, CampaignPaths, PathScope, Rate};
+use crate::manifest::{CampaignPath, CampaignPaths, PathScope, Rate, SendingWindow};
 
-/// How a file gets its first profile.
+/// The remedy for a file without profiles.
 const ADD_PROFILE: &str =
     "add a profile with `gateway add NAME`, or write `production:` and indent `base_url: …` under it";
 
-/// Reads the profiles; a search that finds no file gives none.
+/// Reads the profiles; empty if the search finds no file.
 #[must_use]
 pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
     let looked = search.candidate_files();
@@ -44,7 +42,7 @@ pub fn load_gateways(search: &GatewaySearch) -> LoadedFile<Gateways> {
 
 pub(super) fn read_profiles(source: &SourceText) -> (Gateways, Vec<Finding>) {
     let mut gateways = Gateways::default();
-    // The tree is read from what was typed; findings show the text without keys.
+    // The tree is made from the typed text; findings show the text without keys.
     let mut report = FindingCollector::new(source);
     let tree = yaml::read_tree(&mut report);
     let shown = SourceText::new(source.path(), conceal_keys(source.text()));
@@ -90,20 +88,20 @@ fn read_profile(entry: &MapEntry, paths: &CampaignPaths, report: &mut FindingCol
     let proxy = read_proxy(section, report);
     let api_key = section.find_value("api_key").and_then(|value| read_secret_source(value, "api_key", paths, report));
     let base_url = base_url?;
-    refuse_proxy_to_loopback(section, (&base_url, async_url.as_ref()), report);
+    refuse_proxy_to_loopback(section, &base_url, async_url.as_ref(), report);
     let loopback = base_url.is_loopback() && async_url.as_ref().is_none_or(EndpointUrl::is_loopback);
     let account = section.text("account").map_or_else(|| base_url.host_and_port(), str::to_owned);
     let texts = |key| section.list_items(key).into_iter().map(str::to_owned).collect();
     Some(Profile {
         name: entry.key.clone(),
-        rate: read_rate(section, (loopback, &entry.key_span), report)?,
+        rate: read_rate(section, loopback, &entry.key_span, report)?,
         api_key: api_key?,
         async_url,
         batch_limit: section.parse_value("batch_limit")?,
         recipients_limit: section.subsection("limits").parse_value("recipients"),
         cap: section.subsection("policy").parse_cap("cap"),
-        suppress: policy::read_suppress_files(section.subsection("policy"), paths, report),
-        window: policy::read_window(section.subsection("policy"), report)?,
+        suppress: read_suppress_files(section.subsection("policy"), paths, report),
+        window: read_window(section.subsection("policy"), report)?,
         notify: read_notify(section.subsection("policy"), paths, report),
         trust_status: section.parse_items("trust_status"),
         fatal_errors: texts("fatal_errors"),
@@ -158,10 +156,12 @@ fn read_proxy(section: ConfigSection<'_>, report: &mut FindingCollector) -> Opti
     Some(text.to_owned())
 }
 
-/// Refuses another machine's proxy for a loopback address: messages would leave this machine, and count as if they did not.
+/// Refuses a proxy on another machine for a loopback address: messages would leave this machine although they count as
+/// local.
 fn refuse_proxy_to_loopback(
     section: ConfigSection<'_>,
-    (base_url, async_url): (&EndpointUrl, Option<&EndpointUrl>),
+    base_url: &EndpointUrl,
+    async_url: Option<&EndpointUrl>,
     report: &mut FindingCollector,
 ) {
     let Some((text, span)) = section.typed_text("proxy") else { return };
@@ -173,7 +173,7 @@ fn refuse_proxy_to_loopback(
     }
 }
 
-/// Where webhooks are taken; the address of our own receiver, to which the gateway brings no key.
+/// Reads the webhook settings; the address is that of our own receiver, which the gateway calls without a key.
 fn read_hook(
     section: ConfigSection<'_>,
     paths: &CampaignPaths,
@@ -194,7 +194,7 @@ fn read_hook(
     Some(WebhookSettings { public_url: address.ok()?, secrets: secrets? })
 }
 
-/// Where the secret behind a key is kept.
+/// Reads where the secret of a key is stored.
 pub(in crate::manifest) fn read_secret_source(
     value: &Node,
     key: &str,
@@ -206,7 +206,7 @@ pub(in crate::manifest) fn read_secret_source(
     match one.key.as_str() {
         "env" if is_environment_name(text) => Some(SecretSource::Env(text.to_owned())),
         "env" => {
-            // What stands here may be the key itself, so it is not repeated.
+            // This might be the key itself, so it is not repeated.
             let finding = Finding::new(&rules::SECRET, "`env` must be the name of an environment variable");
             report.add(&one.key_span, finding.help(format!("write `{key}: {{ env: NAME }}`")));
             None
@@ -222,7 +222,7 @@ pub(in crate::manifest) fn read_secret_source(
     }
 }
 
-/// Whether it can be the name of an environment variable.
+/// Whether the name is valid for an environment variable.
 pub(in crate::manifest) fn is_environment_name(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
@@ -230,7 +230,8 @@ pub(in crate::manifest) fn is_environment_name(name: &str) -> bool {
 
 fn read_rate(
     section: ConfigSection<'_>,
-    (loopback, span): (bool, &Range<usize>),
+    loopback: bool,
+    span: &Range<usize>,
     report: &mut FindingCollector,
 ) -> Option<Rate> {
     match section.typed_text("rate") {
@@ -257,6 +258,106 @@ fn read_rate(
 
 fn read_prices(section: ConfigSection<'_>) -> Vec<(Channel, Amount)> {
     Channel::ALL.into_iter().filter_map(|channel| Some((channel, section.parse_value(channel.name())?))).collect()
+}
+
+/// The sending window, `Some(None)` without one; `None` if it is wrong, which was reported.
+pub(super) fn read_window(policy: ConfigSection<'_>, report: &mut FindingCollector) -> Option<Option<SendingWindow>> {
+    window::read_window(policy, ColumnSupport::Unknown, report)
+}
+
+/// The files of opted-out numbers, relative to gateways.yaml.
+pub(super) fn read_suppress_files(
+    policy: ConfigSection<'_>,
+    paths: &CampaignPaths,
+    report: &mut FindingCollector,
+) -> Vec<SuppressionFile> {
+    let region = |section: ConfigSection<'_>| {
+        let (code, span) = section.typed_text("region")?;
+        let refuse = |error: ParseRegionError| {
+            let finding = Finding::new(&rules::UNKNOWN_REGION, format!("unknown region `{code}`"));
+            report.add(span, finding.help(error.suggest_fix()));
+        };
+        code.parse().map_err(refuse).ok()
+    };
+    read_suppression_files(policy, "policy", |name, _| paths.resolve_path(name).ok(), region)
+}
+
+/// The words in the file of `opt_out_words`; empty without one.
+pub(super) fn read_opt_out_words(
+    section: ConfigSection<'_>,
+    paths: &CampaignPaths,
+    report: &mut FindingCollector,
+) -> Option<Vec<String>> {
+    let Some((name, span)) = section.typed_text("opt_out_words") else { return Some(Vec::new()) };
+    let LoadedFile { value, findings, .. } = load_words(&paths.resolve_path(name).ok()?);
+    for finding in findings {
+        match finding.place {
+            Some(_) => report.findings.push(finding),
+            None => report.add(span, finding),
+        }
+    }
+    value
+}
+
+/// The words in a file: one on each line, or two or three that belong together; lines with `#` are comments.
+fn load_words(path: &CampaignPath) -> LoadedFile<Vec<String>> {
+    let source = match read_source(path, "the opt-out words file") {
+        Ok(source) => source,
+        Err(finding) => return LoadedFile::new(None, vec![*finding]),
+    };
+    let mut report = FindingCollector::new(&source);
+    let (mut known, mut words) = (OptOutWords::default(), Vec::new());
+    for (word, span) in split_lines(source.text()) {
+        match OptOutWords::count_words(word) {
+            0 => {
+                let finding =
+                    Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` contains neither a letter nor a digit"));
+                report.add(&span, finding.help("write a word, or start the line with `#` to make it a comment"));
+            }
+            count if count > MAX_OPT_OUT_WORDS => {
+                let what =
+                    format!("`{word}` has {count} words, but an opt-out phrase can have at most {MAX_OPT_OUT_WORDS}");
+                let help = "write only the first words; the rest of a short reply is ignored";
+                report.add(&span, Finding::new(&rules::OPT_OUT_WORDS, what).help(help));
+            }
+            _ => match known.find_covering_word(word) {
+                Some(same) => {
+                    let what = if same == word {
+                        "is already a built-in word".to_owned()
+                    } else {
+                        format!("is the same as `{same}`")
+                    };
+                    let finding = Finding::new(&rules::OPT_OUT_WORDS, format!("`{word}` {what}")).as_warning();
+                    report.add(&span, finding.help("remove this line; case and look-alike letters are ignored"));
+                }
+                None => {
+                    known = known.with_words([word.to_owned()]);
+                    words.push(word.to_owned());
+                }
+            },
+        }
+    }
+    if words.is_empty() && report.findings.is_empty() {
+        let finding = Finding::new(&rules::OPT_OUT_WORDS, "the file contains no words");
+        report.add(
+            &(0..0),
+            finding.help("write one word per line, or remove `opt_out_words` to use only the built-in words"),
+        );
+    }
+    LoadedFile::new(Some(words), report.into_findings())
+}
+
+/// The words of a text and their locations.
+fn split_lines(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    let mut next = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        let start = next;
+        next += line.len();
+        let word = line.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
+        let at = start + line.find(word).unwrap_or(0);
+        (word, at..at + word.len())
+    });
+    lines.filter(|(word, _)| !word.is_empty() && !word.starts_with('#'))
 }
 
 #[cfg(test)]
@@ -299,7 +400,7 @@ local:
         list_findings(&load_refused(loaded))
     }
 
-    /// What is told when a profile that is wrong is used, or the file cannot be read at all.
+    /// The findings when an invalid profile is used, or the file cannot be read.
     fn load_refused(loaded: LoadedFile<Gateways>) -> Vec<Finding> {
         let Some(gateways) = loaded.value else { return loaded.findings };
         gateways.invalid.into_iter().flat_map(|(_, findings)| findings).collect()
@@ -445,5 +546,47 @@ local:
         }
         let named = GatewaySearch { explicit: Some(place("none.yaml")), ..search.clone() };
         assert_eq!(load_gateways(&named).findings[0].rule, "file-missing");
+    }
+}
+
+#[cfg(test)]
+mod opt_out_words_tests {
+    use super::*;
+
+    /// Line and column of a finding, and whether it is an error.
+    type ReportedFinding = (usize, usize, bool);
+
+    /// The words of a file and its findings.
+    fn read_text(text: &str) -> (Option<Vec<String>>, Vec<ReportedFinding>) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("words.txt");
+        std::fs::write(&file, text).unwrap();
+        let LoadedFile { value, findings, .. } = load_words(&CampaignPath::anywhere(file));
+        let place = |finding: &Finding| {
+            let place = finding.place.clone().unwrap();
+            assert!(place.source.path().ends_with("words.txt") && *finding.rule == rules::OPT_OUT_WORDS, "{finding:?}");
+            (place.line_number(), place.column_number(), finding.is_error())
+        };
+        (value, findings.iter().map(place).collect())
+    }
+
+    #[test]
+    fn each_line_is_a_word_and_errors_have_their_place() {
+        let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+        assert_eq!(read_text("\u{feff}Godi\n\n# Ukrainian\n  не пишіть \r\n"), (words(&["Godi", "не пишіть"]), vec![]));
+        assert_eq!(read_text("Godi\n  …\n"), (None, vec![(2, 3, true)]));
+        assert_eq!(read_text("please do not write\n"), (None, vec![(1, 1, true)]));
+        assert_eq!(
+            read_text("Godi\nстоп\nGODI!\nGodi now\n"),
+            (words(&["Godi"]), vec![(2, 1, false), (3, 1, false), (4, 1, false)])
+        );
+        assert_eq!(read_text("# nothing\n\n"), (None, vec![(1, 1, true)]));
+        assert_eq!(read_text("Stop\n"), (words(&[]), vec![(1, 1, false)]));
+    }
+
+    #[test]
+    fn missing_file_is_reported() {
+        let loaded = load_words(&CampaignPath::anywhere("no/words.txt"));
+        assert_eq!(loaded.findings[0].message, "the opt-out words file `no/words.txt` does not exist");
     }
 }

@@ -1,64 +1,52 @@
-//! From what was typed to what is valid: defaults, names, paths and the rules of the contract.
+//! Conversion of a campaign file into a valid campaign: defaults, names, paths and the rules of the contract.
 
-mod carried;
 mod channels;
-mod chosen;
-mod data;
-mod delivery;
-mod extra;
-mod form;
-mod list_form;
 mod names;
-mod notify;
 mod placeholders;
 mod recipients;
-mod schedule;
 mod stage;
 mod texts;
-mod timezone;
+mod timing;
 mod variants;
-mod window;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub(super) use notify::read_notify;
-
-use super::campaign::{Campaign, CampaignBrief, DuplicatePolicy, default_results_path};
-use super::day::{CampaignDay, insert_date};
-use super::document::{self, FileKind};
-use super::file::is_list_name;
+use super::campaign::{
+    BreakerSettings, Campaign, CampaignBrief, DeliverySettings, DuplicatePolicy, InDoubtPolicy, default_results_path,
+};
+use super::document::{self, ConfigSection, FileKind, FindingCollector, LoadedFile, is_list_name};
 use super::keys::{CAMPAIGN, SUPPRESS_FILE};
-use super::recipients::RecipientSource;
-use super::report::{FindingCollector, LoadedFile};
-use super::section::ConfigSection;
-use super::suppress_file::{SuppressionFile, read_suppression_files};
-use super::text_folders::TextFolders;
+use super::recipients::{RecipientSource, SuppressionFile, read_suppression_files};
+use super::text_folders::{CampaignDay, TextFolders, insert_date};
+use super::value::Seconds;
 use super::yaml::{MapEntry, Node};
 use super::{CampaignPath, CampaignPaths, Gaps, PathScope, SourceMap};
 use crate::calendar::DailyLimits;
 use crate::domain::{Budget, Endpoint, Language, ListFormat, MessageContent, NamedTemplate, OperationKind, Purpose};
 use crate::finding::{Finding, SourceText, quote_for_shell, rules};
 
-pub use chosen::missing_text_reason;
+pub(super) use super::notify::read_notify;
 pub use names::{is_slug, to_slug};
-pub use timezone::suggest_zone;
+pub use texts::missing_text_reason;
+pub use timing::suggest_zone;
 
 const CAMPAIGN_FILE: FileKind = FileKind { file: "the campaign file", owner: "the campaign", keys: CAMPAIGN };
 
-/// Reads a campaign file and the text files that it names.
+/// Reads a campaign file and its text files.
 ///
-/// Every problem that these files alone show is a finding; nothing stops at the first one.
+/// All problems that these files show are findings; reading does not stop at the first one.
 #[must_use]
 pub fn load_campaign(path: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
     load_campaign_within(path, day, PathScope::Anywhere)
 }
 
-/// The same of a file whose paths have this reach, as has its own.
+/// Reads a campaign file whose paths, including its own, have this scope.
 #[must_use]
 pub fn load_campaign_within(path: &Path, day: CampaignDay, reach: PathScope) -> LoadedFile<Campaign> {
     if is_list_name(path) {
@@ -80,26 +68,26 @@ pub fn load_campaign_within(path: &Path, day: CampaignDay, reach: PathScope) -> 
     loaded
 }
 
-/// Resolves one campaign; findings go into the report.
+/// Resolves one campaign and reports findings.
 struct Resolver<'r> {
     report: &'r mut FindingCollector,
-    /// The paths that it names.
+    /// The paths in the campaign.
     paths: CampaignPaths,
     folders: TextFolders,
-    /// The columns' names in texts and their headers, as far as the campaign tells them.
+    /// The columns' names in texts with their headers, as far as the campaign defines them.
     columns: Vec<(String, String)>,
-    /// The text files that were read, by the names that texts call them.
+    /// The text files that were read, by their names in texts.
     files: BTreeMap<String, SourceText>,
-    /// The day for which it is read.
+    /// The day for which the campaign is read.
     day: CampaignDay,
-    /// Its date.
+    /// The date of the day.
     today: Date,
-    /// The stand-ins for missing or wrong parts.
+    /// The placeholders for missing or wrong parts.
     gaps: Gaps,
 }
 
 impl Resolver<'_> {
-    /// The campaign, with stand-ins for missing or wrong parts, which it reports.
+    /// The campaign, with reported placeholders for missing or wrong parts.
     fn resolve_campaign(mut self, path: &Path, tree: Node) -> Option<Campaign> {
         let root = ConfigSection::new(Some(&tree), CAMPAIGN);
         let recipients = root.subsection("recipients");
@@ -172,7 +160,7 @@ impl Resolver<'_> {
             until: self.or_stand_in(until, || None),
             today: self.today,
             notify,
-            delivery: self.or_default(root.subsection("delivery"), delivery::read_delivery)?,
+            delivery: self.or_default(root.subsection("delivery"), read_delivery)?,
             limits: read_limits(root.subsection("limits")),
             per_day,
             file: path.to_owned(),
@@ -184,13 +172,13 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// A value or its stand-in.
+    /// The value or its placeholder.
     fn or_stand_in<T>(&mut self, value: Option<T>, stand_in: impl FnOnce() -> T) -> T {
         self.gaps.any |= value.is_none();
         value.unwrap_or_else(stand_in)
     }
 
-    /// What a map says, or what holds if its keys are not there.
+    /// The value in a map, or its default if the keys are missing.
     fn or_default<'n, T>(
         &mut self,
         section: ConfigSection<'n>,
@@ -201,7 +189,7 @@ impl Resolver<'_> {
         value.or_else(|| read(section.with_node(None)))
     }
 
-    /// Whether something is wrong with a key of the top or with what stands under it.
+    /// Whether a top-level key or anything below it has an error.
     fn has_errors_within(&self, tree: &Node, key: &str) -> bool {
         let Some(MapEntry { key_span, value, .. }) = tree.find_entry(key) else { return true };
         let within = key_span.start..value.span.end.max(key_span.end);
@@ -211,7 +199,7 @@ impl Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    /// How many messages leave on a day.
+    /// The maximum number of messages per day.
     fn resolve_per_day(&mut self, root: ConfigSection<'_>, zone: Option<&str>) -> Option<DailyLimits> {
         let delivery = root.subsection("delivery");
         let entry = delivery.entry("per_day").filter(|_| delivery.has_value("per_day"))?;
@@ -233,18 +221,18 @@ impl Resolver<'_> {
         self.resolve_file_name(name, span)
     }
 
-    /// The file of a name on the day for which the campaign is read.
+    /// The file with this name, on the day for which the campaign is read.
     fn resolve_file_name(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
         let name = self.resolve_dated_name(name, span)?;
         self.resolve_path(&name, span)
     }
 
-    /// The path that a name means; nothing if it leads out, which is reported.
+    /// The resolved path; `None` if it is outside the scope, which is reported.
     fn resolve_path(&mut self, name: &str, span: &Range<usize>) -> Option<CampaignPath> {
         self.paths.resolve_path(name).map_err(|finding| self.report.add(span, *finding)).ok()
     }
 
-    /// Where the results go; nothing if that is wrong, which is reported.
+    /// The results file; `None` if it is wrong, which is reported.
     fn resolve_results(&mut self, root: ConfigSection<'_>, name: Option<&str>) -> Option<CampaignPath> {
         let results = match root.has_value("results") {
             true => self.resolve_file_key(root, "results")?,
@@ -261,7 +249,7 @@ impl Resolver<'_> {
         Some(results)
     }
 
-    /// The name of a file on the day for which the campaign is read.
+    /// The file name on the day for which the campaign is read.
     fn resolve_dated_name(&mut self, name: &str, span: &Range<usize>) -> Option<String> {
         let dated = insert_date(name, self.today);
         if dated.is_none() {
@@ -284,7 +272,7 @@ impl Resolver<'_> {
         let Some(value) = recipients.find_value("suppress") else { return };
         for item in value.as_items().unwrap_or(std::slice::from_ref(value)) {
             let section = ConfigSection::new(Some(item), SUPPRESS_FILE);
-            // Another column of the list may hold the numbers of people who opted out.
+            // Another column of the list can contain opted-out numbers.
             let named = match item.as_scalar() {
                 Some(scalar) => Some((scalar.text.trim(), &item.span)),
                 None => section.typed_text("file").filter(|_| !section.has_value("phone")),
@@ -300,7 +288,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Tells that rows in doubt are never sent again by a rule where that could harm.
+    /// Reports a policy that sends rows in doubt again if that could do harm.
     fn refuse_resending<'c>(
         &mut self,
         root: ConfigSection<'_>,
@@ -323,7 +311,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The most that an edition may use.
+/// The budget of an edition.
 fn read_limits(section: ConfigSection<'_>) -> Budget {
     Budget { cost: section.parse_value("cost"), recipients: section.parse_value("recipients") }
 }
@@ -333,13 +321,13 @@ fn read_endpoint(root: ConfigSection<'_>) -> Option<Endpoint> {
     [Endpoint::Sync, Endpoint::Async].into_iter().find(|endpoint| endpoint.name() == name)
 }
 
-/// The expression that says who of the list is meant.
+/// The condition that selects recipients.
 fn read_condition(recipients: ConfigSection<'_>) -> Option<NamedTemplate> {
     let (source, _) = recipients.typed_text("where")?;
     Some(NamedTemplate { name: "recipients.where".to_owned(), source: source.trim().to_owned() })
 }
 
-/// What the messages are for, which follows from what they are unless the campaign says it.
+/// The purpose of the messages, which follows from their content unless the campaign defines it.
 fn read_purpose(root: ConfigSection<'_>, content: &MessageContent<NamedTemplate>) -> Option<Purpose> {
     match root.typed_text("purpose") {
         Some((name, _)) => Purpose::from_name(name),
@@ -354,6 +342,34 @@ fn read_duplicates(recipients: ConfigSection<'_>) -> Option<DuplicatePolicy> {
         "allow" => Some(DuplicatePolicy::Allow),
         _ => None,
     }
+}
+
+/// The delivery settings; `None` if a value cannot be read, which the structure check reported.
+fn read_delivery(section: ConfigSection<'_>) -> Option<DeliverySettings> {
+    let stop = section.subsection("stop_after");
+    Some(DeliverySettings {
+        rate: section.parse_value("rate"),
+        batch: section.parse_value("batch")?,
+        in_flight: section.parse_value("in_flight")?,
+        timeout: read_duration(section, "timeout")?,
+        on_in_doubt: match section.text("on_in_doubt")? {
+            "hold" => InDoubtPolicy::Hold,
+            "assume_sent" => InDoubtPolicy::AssumeSent,
+            "resend_if_not_found" => InDoubtPolicy::ResendIfNotFound,
+            _ => return None,
+        },
+        cap: section.parse_cap("cap"),
+        stop_after: BreakerSettings {
+            doubtful_envelopes: stop.parse_value("doubtful_envelopes")?,
+            same_error_in_a_row: stop.parse_value("same_error_in_a_row")?,
+            rejected: stop.parse_value("rejected")?,
+            unreachable: if stop.has_value("unreachable") { Some(read_duration(stop, "unreachable")?) } else { None },
+        },
+    })
+}
+
+fn read_duration(section: ConfigSection<'_>, key: &str) -> Option<Duration> {
+    section.parse_value(key).map(|Seconds(seconds)| Duration::from_secs(seconds.into()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names: of the campaign, of columns and constants, of a country.
+//! Names of the campaign, its columns and constants, and its region.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use super::Resolver;
 use crate::domain::variable::{is_built_in, is_reserved, is_variable};
 use crate::domain::{ParseRegionError, Region};
 use crate::finding::{Finding, rules};
+use crate::manifest::document::ConfigSection;
 use crate::manifest::keys::PHONE_COLUMN;
-use crate::manifest::section::ConfigSection;
 use crate::manifest::yaml::MapEntry;
 
 /// Whether a name is 1 to 64 of a-z, 0-9 and `-`.
@@ -19,7 +19,7 @@ pub fn is_slug(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
 }
 
-/// The nearest name of 1 to 64 of a-z, 0-9 and `-`.
+/// The most similar valid name: 1 to 64 of a-z, 0-9 and `-`.
 #[must_use]
 pub fn to_slug(name: &str) -> String {
     let mapped: String = name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -29,7 +29,7 @@ pub fn to_slug(name: &str) -> String {
 }
 
 impl Resolver<'_> {
-    /// The campaign's name: its key, or the file's name.
+    /// The campaign's name: from its key or the file name.
     pub(super) fn resolve_name(&mut self, root: ConfigSection<'_>, path: &Path) -> Option<String> {
         let Some((name, span)) = root.typed_text("name") else {
             let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// The region, if there is one of that code.
+    /// The region with this code.
     pub(super) fn resolve_region(&mut self, recipients: ConfigSection<'_>) -> Option<Region> {
         let (code, span) = recipients.typed_text("region")?;
         let refuse = |error: ParseRegionError| {
@@ -61,7 +61,7 @@ impl Resolver<'_> {
         code.parse().map_err(refuse).ok()
     }
 
-    /// Template names with their columns' headers.
+    /// Names in templates with the headers of their columns.
     pub(super) fn resolve_columns(&mut self, recipients: ConfigSection<'_>) -> Vec<(String, String)> {
         let entries = recipients.find_value("columns").and_then(|node| node.as_entries()).unwrap_or_default();
         if let Some(columns) = self.swap_columns(entries) {
@@ -83,8 +83,8 @@ impl Resolver<'_> {
         columns
     }
 
-    /// The columns where headers stand before the names for texts, which is told once, with the lines to write. Nothing if
-    /// they stand in their order.
+    /// The columns if headers and names are swapped, which is reported once with the lines to write. `None` if they are
+    /// in order.
     fn swap_columns(&mut self, entries: &[MapEntry]) -> Option<Vec<(String, String)>> {
         let is_header =
             |entry: &MapEntry| !is_variable(&entry.key) && !is_built_in(&entry.key) && !is_reserved(&entry.key);
@@ -144,7 +144,7 @@ impl Resolver<'_> {
         vars
     }
 
-    /// Tells a name that no text could use.
+    /// Reports a name that texts cannot use.
     pub(super) fn check_variable_name(&mut self, name: &str, span: &Range<usize>) {
         let finding = if is_variable(name) {
             return;

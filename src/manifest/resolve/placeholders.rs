@@ -1,24 +1,24 @@
-//! Names that are written as other programs want them, `{name}` or `%name%`, and would be sent as they stand. Pure.
+//! Placeholders in the syntax of other programs, `{name}` or `%name%`, which would be sent unchanged. Pure.
 
 use std::ops::Range;
 
 use crate::domain::variable::{is_built_in, is_variable};
 use crate::finding::{Finding, Rule, rules};
 
-/// The names of columns in texts and their headers.
+/// The names of columns in texts with their headers.
 pub(super) type ColumnHeaders = [(String, String)];
 
-/// A name in the signs of another program.
+/// A name in the placeholder syntax of another program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placeholder {
-    /// Its bytes, with the signs.
+    /// The bytes of the placeholder.
     pub(super) span: Range<usize>,
     /// The bytes of the name.
     name: Range<usize>,
     rule: &'static Rule,
 }
 
-/// The signs around a name, and which of the names between them are taken for one.
+/// The delimiters of a placeholder, and which names between them count.
 struct PlaceholderSyntax {
     open: &'static str,
     close: &'static str,
@@ -26,7 +26,7 @@ struct PlaceholderSyntax {
     rule: &'static Rule,
 }
 
-/// Longer signs come before those that they begin with.
+/// Longer delimiters come before those that they begin with.
 const SYNTAXES: [PlaceholderSyntax; 15] = [
     PlaceholderSyntax { open: "*|", close: "|*", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "<<", close: ">>", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
@@ -38,16 +38,16 @@ const SYNTAXES: [PlaceholderSyntax; 15] = [
     PlaceholderSyntax { open: "[[", close: "]]", is_name: is_words, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "{", close: "}", is_name: is_words, rule: &rules::SINGLE_BRACES },
     PlaceholderSyntax { open: "%%", close: "%%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
-    // Prices, discounts and tags have these signs too, and so has any text.
+    // Prices, discounts and tags also contain these characters, as can any text.
     PlaceholderSyntax { open: "%", close: "%", is_name: is_one_word, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "[", close: "]", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "<", close: ">", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "((", close: "))", is_name: is_person_value, rule: &rules::FOREIGN_PLACEHOLDER },
     PlaceholderSyntax { open: "#", close: "#", is_name: is_person_word, rule: &rules::FOREIGN_PLACEHOLDER },
 ];
-/// The tags of the template language.
+/// The delimiters of the template language.
 const TAGS: [(&str, &str); 3] = [("{{", "}}"), ("{%", "%}"), ("{#", "#}")];
-/// What stands in brackets for a value; other words there are words.
+/// Words in brackets that mean a value; other words are just words.
 const PERSON_WORDS: [&str; 21] = [
     "name",
     "firstname",
@@ -73,7 +73,7 @@ const PERSON_WORDS: [&str; 21] = [
 ];
 
 impl Placeholder {
-    /// The finding about it.
+    /// The finding about the placeholder.
     pub(super) fn to_finding(&self, text: &str, columns: &ColumnHeaders) -> Finding {
         let (written, name) = (&text[self.span.clone()], text[self.name.clone()].trim());
         let finding = Finding::new(self.rule, format!("`{written}` is not a placeholder, so it is sent unchanged"));
@@ -96,7 +96,7 @@ impl Placeholder {
     }
 }
 
-/// The remedy if a placeholder means the value of this name.
+/// The remedy if a placeholder means the value with this name.
 fn suggest_replacement(name: &str, written: &str) -> String {
     let of_a_price = if written.starts_with("${") {
         format!(", or `${{{{ {name} }}}}` for a price in dollars")
@@ -106,8 +106,8 @@ fn suggest_replacement(name: &str, written: &str) -> String {
     format!("write `{{{{ {name} }}}}` for the recipient's value{of_a_price}")
 }
 
-/// The name that a column usually has in lists, of a name as other programs write it: `first_name` of `FirstName` and of
-/// `FNAME`; nothing if the name has no words in Latin letters.
+/// The usual column name for a name in other programs: `first_name` for `FirstName` and `FNAME`; `None` if the name has
+/// no Latin words.
 fn guess_column_name(name: &str) -> Option<String> {
     let known = |short: &str| match short {
         "fname" => Some("first_name"),
@@ -126,12 +126,12 @@ fn guess_column_name(name: &str) -> Option<String> {
         words.extend(character.to_lowercase());
         before = Some(character);
     }
-    // Capitals alone may be how the list writes its headers.
+    // A name in capitals might be a header of the list.
     let is_mixed = name.contains(char::is_lowercase);
     (is_mixed && is_variable(&words)).then_some(words)
 }
 
-/// What texts call the column of that name or header, however its letters and signs are written.
+/// The name in texts of the column with this name or header, in any spelling.
 fn find_column<'c>(name: &str, columns: &'c ColumnHeaders) -> Option<&'c str> {
     let simple = simplify_name(name);
     let column = columns
@@ -176,7 +176,7 @@ impl PlaceholderSyntax {
         let start = at + self.open.len();
         let (name, span) = (start..start + close, at..start + close + self.close.len());
         let behind = text[span.end..].chars().next();
-        // `[text](address)` is a link of Markdown, `#one#two` are tags.
+        // `[text](address)` is a Markdown link, `#one#two` are tags.
         let continues = behind == Some('(') || self.open == "#" && behind.is_some_and(char::is_alphanumeric);
         ((self.is_name)(&inner[..close], columns) && !continues).then_some(Placeholder { span, name, rule: self.rule })
     }
@@ -197,7 +197,7 @@ fn is_person_word(inner: &str, columns: &ColumnHeaders) -> bool {
     is_one_word(inner, columns) && is_person_value(inner, columns)
 }
 
-/// Whether words are a value of a person: a column, by their meaning, or because words of a language have no `_`.
+/// Whether words mean a value of a person: they are a column, a known word, or contain `_`.
 fn is_person_value(inner: &str, columns: &ColumnHeaders) -> bool {
     let means_one = || PERSON_WORDS.contains(&simplify_name(inner).as_str()) || inner.contains('_');
     is_words(inner, columns) && (means_one() || find_column(inner, columns).is_some())

@@ -1,20 +1,24 @@
-//! The keys under `recipients` that say where the list comes from.
+//! The keys under `recipients`: the source of the list, its format, and the lookup tables.
 
 use std::time::Duration;
 
+use encoding_rs::Encoding;
 use reqwest::Url;
 
 use super::Resolver;
-use crate::domain::RowState;
-use crate::finding::{Finding, rules};
-use crate::manifest::day::replace_today;
+use crate::domain::{Delimiter, ListFormat, RowState};
+use crate::finding::{Finding, did_you_mean, rules};
+use crate::manifest::document::ConfigSection;
+use crate::manifest::keys::DATA_KEYS;
 use crate::manifest::profile::{SecretSource, is_loopback_host, read_secret_source};
-use crate::manifest::recipients::{HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource};
-use crate::manifest::section::ConfigSection;
+use crate::manifest::recipients::{
+    HeaderText, ListCommand, ListQuery, ListUrl, PastRecipients, RecipientSource, TableFile,
+};
+use crate::manifest::text_folders::{has_placeholder, replace_today};
 use crate::manifest::value::Seconds;
-use crate::manifest::yaml::Node;
+use crate::manifest::yaml::{MapEntry, Node};
 
-/// The keys that say where a list comes from, each with those that belong to it.
+/// The keys of the sources of a list, each with the keys that belong to it.
 const SOURCES: [(&str, &[&str]); 5] = [
     ("file", &[]),
     ("run", &["state"]),
@@ -23,24 +27,24 @@ const SOURCES: [(&str, &[&str]); 5] = [
     ("sql", &["from", "timeout"]),
 ];
 
-/// The name of a file that means standard input.
+/// The file name that means standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// Headers whose texts are secrets.
+/// Headers whose values are secrets.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
-/// Headers to which a server may answer with a part of the list, or without it.
+/// Headers that can make a server answer with a part of the list, or without it.
 const CONDITIONAL_HEADERS: [&str; 7] =
     ["range", "if-range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "a-im"];
 
 impl Resolver<'_> {
-    /// Where the list comes from; nothing where that is missing or wrong, which was told.
+    /// The source of the list; `None` if it is missing or wrong, which was reported.
     pub(super) fn resolve_recipients(&mut self, section: ConfigSection<'_>) -> Option<RecipientSource> {
         let named: Vec<_> = SOURCES.into_iter().filter(|(key, _)| section.has_value(key)).collect();
         if let [(source, own)] = named.as_slice() {
             self.refuse_foreign_keys(section, source, own);
             return self.source(section, source);
         }
-        // It is unknown which of several sources is meant, so all are checked.
+        // Several sources are given and the intended one is unknown, so all are checked.
         named.iter().for_each(|(source, _)| drop(self.source(section, source)));
         None
     }
@@ -58,7 +62,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Tells of keys that belong to another source.
+    /// Reports keys that belong to another source.
     fn refuse_foreign_keys(&mut self, section: ConfigSection<'_>, source: &str, own: &[&str]) {
         for key in ["state", "headers", "from", "timeout"].into_iter().filter(|key| !own.contains(key)) {
             let Some(entry) = section.entry(key) else { continue };
@@ -158,12 +162,12 @@ impl Resolver<'_> {
         Some(ListQuery { sql, from: self.resolve_secret(from, "from")?, timeout: read_timeout(section)? })
     }
 
-    /// Where a secret is kept, from wherever it is read.
+    /// Where a secret is stored, with an absolute path.
     fn resolve_secret(&mut self, value: &Node, key: &str) -> Option<SecretSource> {
         Some(read_secret_source(value, key, &self.paths, self.report)?.with_absolute_path())
     }
 
-    /// Tells that only a file is waited for, and that nobody pipes a list into what runs by itself.
+    /// Reports waiting for a source other than a file, and standard input in a scheduled campaign.
     pub(super) fn refuse_waiting(&mut self, root: ConfigSection<'_>, source: Option<&RecipientSource>) {
         let schedule = root.subsection("schedule");
         if let Some(entry) = root.entry("schedule")
@@ -183,8 +187,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The people of a run by the states under a key; nothing where there are none.
-/// Who is left out: whoever has a message of an earlier run, or may have one, unless `state` says it more closely.
+/// The recipients to skip: those who have or might have a message of an earlier run, unless `state` selects others.
 pub(super) fn read_exclude(recipients: ConfigSection<'_>) -> Option<PastRecipients> {
     let section = recipients.subsection("exclude");
     let (run, _) = section.typed_text("run")?;
@@ -205,7 +208,7 @@ fn read_past_recipients(run: &str, states: Option<&Node>) -> Option<PastRecipien
     (!states.is_empty()).then(|| PastRecipients { run: run.to_owned(), states })
 }
 
-/// The address of a list, or why it is refused and what to write.
+/// The URL of a list, or the problem and its remedy.
 fn parse_safe_url(text: &str) -> Result<Url, (&'static str, &'static str)> {
     let Ok(url) = Url::parse(text) else {
         return Err(("`url` is not a URL", "write a URL such as `https://crm.example/people.csv`"));
@@ -229,4 +232,94 @@ fn parse_safe_url(text: &str) -> Result<Url, (&'static str, &'static str)> {
 
 fn read_timeout(section: ConfigSection<'_>) -> Option<Duration> {
     section.parse_value("timeout").map(|Seconds(seconds)| Duration::from_secs(seconds.into()))
+}
+
+/// Common names of encodings, for suggestions.
+const ENCODINGS: [&str; 14] = [
+    "utf-8",
+    "utf-16le",
+    "utf-16be",
+    "windows-1250",
+    "windows-1251",
+    "windows-1252",
+    "windows-1254",
+    "windows-1257",
+    "koi8-u",
+    "koi8-r",
+    "iso-8859-2",
+    "iso-8859-5",
+    "ibm866",
+    "x-mac-cyrillic",
+];
+
+impl Resolver<'_> {
+    /// The format of the list; `None` if a key is wrong, which was reported.
+    pub(super) fn resolve_list_format(&mut self, recipients: ConfigSection<'_>) -> Option<ListFormat> {
+        let encoding = recipients.typed_text("encoding").map(|(label, span)| {
+            let encoding = Encoding::for_label_no_replacement(label.as_bytes());
+            if encoding.is_none() {
+                let finding = Finding::new(&rules::UNKNOWN_ENCODING, format!("unknown encoding `{label}`"));
+                let help = match did_you_mean(&label.to_lowercase(), ENCODINGS) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => {
+                        "remove `encoding` to have the encoding detected, or write, for example, `windows-1251` or \
+                            `utf-16le`"
+                            .to_owned()
+                    }
+                };
+                self.report.add(span, finding.help(help));
+            }
+            encoding
+        });
+        let delimiter = recipients.typed_text("delimiter").map(|(name, span)| {
+            let delimiter = Delimiter::from_name(name);
+            if delimiter.is_none() {
+                let finding = Finding::new(&rules::UNKNOWN_DELIMITER, format!("`{name}` is not a valid delimiter"));
+                let help = "write one character, as in `delimiter: \";\"`, or `delimiter: tab`";
+                self.report.add(span, finding.help(help));
+            }
+            delimiter
+        });
+        let sheet = recipients.typed_text("sheet").map(|(name, _)| name.to_owned());
+        let header_row = recipients.parse_value("header_row");
+        Some(ListFormat { encoding: require_valid(encoding)?, delimiter: require_valid(delimiter)?, sheet, header_row })
+    }
+}
+
+/// The value of a key; `None` if it is not valid.
+fn require_valid<T>(key: Option<Option<T>>) -> Option<Option<T>> {
+    match key {
+        None => Some(None),
+        Some(None) => None,
+        Some(said) => Some(said),
+    }
+}
+
+impl Resolver<'_> {
+    /// The tables, unread; a wrong one is omitted, which was reported.
+    pub(super) fn resolve_tables(&mut self, root: ConfigSection<'_>, vars: &[(String, String)]) -> Vec<TableFile> {
+        let entries = root.find_value("data").and_then(|node| node.as_entries()).unwrap_or_default();
+        let columns = self.columns.clone();
+        let taken = |name: &str| columns.iter().chain(vars).any(|(other, _)| other == name);
+        entries.iter().filter_map(|entry| self.resolve_table(entry, taken(&entry.key))).collect()
+    }
+
+    fn resolve_table(&mut self, entry: &MapEntry, taken: bool) -> Option<TableFile> {
+        self.check_variable_name(&entry.key, &entry.key_span);
+        if taken {
+            let message = format!("`{}` is the name of a table, and also of a column or constant", entry.key);
+            let finding = Finding::new(&rules::NAME_CLASH, message).help("rename one of them");
+            self.report.add(&entry.key_span, finding);
+        }
+        let section = ConfigSection::new(Some(&entry.value), DATA_KEYS);
+        let (file, span) = section.typed_text("file")?;
+        if has_placeholder(file) {
+            let finding =
+                Finding::new(&rules::FILE_NAME, format!("`{file}` cannot be the file name of a lookup table"));
+            self.report.add(span, finding.help("remove the braces; a table's file name cannot contain the date"));
+            return None;
+        }
+        let (key, _) = section.typed_text("key")?;
+        Some(TableFile { name: entry.key.clone(), file: self.resolve_path(file, span)?, key: key.to_owned() })
+    }
 }

@@ -1,16 +1,17 @@
-//! The keys of one channel become a stage, as the channel's own table says.
+//! The keys of one channel: its stage and the form of its message.
 
 use super::Resolver;
 use super::channels::ChannelEntry;
 use crate::domain::{
-    Card, ChannelField, FieldKind, FieldRequirement, FieldValue, NamedTemplate, OperationKind, Stage, StageValues,
+    Card, ChannelField, FieldKind, FieldRequirement, FieldValue, MessageForm, NamedTemplate, OperationKind, Stage,
+    StageValues,
 };
 use crate::finding::{Finding, join_alternatives, join_names, rules};
 use crate::manifest::value::Seconds;
 use crate::manifest::yaml::MapEntry;
 
 impl Resolver<'_> {
-    /// The stage of a channel in an operation of `kind`, with stand-ins for missing or wrong parts.
+    /// The stage of a channel in an operation of `kind`, with placeholders for missing or wrong parts.
     pub(super) fn resolve_stage(
         &mut self,
         kind: Option<OperationKind>,
@@ -52,7 +53,7 @@ impl Resolver<'_> {
         Stage::of(slot.channel, values)
     }
 
-    /// The value of a key that a channel always has, if the file gives it none.
+    /// The placeholder for a required key without a value.
     fn stand_in_value(&mut self, field: &ChannelField) -> Option<FieldValue<NamedTemplate>> {
         let value = match field.kind {
             FieldKind::Template | FieldKind::Message | FieldKind::Choice(_)
@@ -101,7 +102,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Tells a constant text that is none of the words that it may become.
+    /// Reports a constant text that is not one of the allowed words.
     fn check_choice(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField, words: &'static [&'static str]) {
         let Some((text, span)) = slot.section.typed_text(field.key) else { return };
         let constant = !text.contains("{{") && !text.contains("{%");
@@ -113,7 +114,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The cards under a key, with stand-ins for missing or wrong parts.
+    /// The cards under a key, with placeholders for missing or wrong parts.
     fn resolve_cards(&mut self, slot: &ChannelEntry<'_>, field: &ChannelField) -> Vec<Card<NamedTemplate>> {
         let cards = slot.section.find_value(field.key).and_then(|node| node.as_items()).unwrap_or_default();
         let texts = cards.iter().enumerate().map(|(index, card)| {
@@ -127,5 +128,69 @@ impl Resolver<'_> {
             Card { caption, image, url, button }
         });
         texts.collect()
+    }
+}
+
+impl Resolver<'_> {
+    /// The form of a channel's message; `None` if the name is unknown or the channel has only one form.
+    pub(super) fn resolve_form(
+        &mut self,
+        operation: Option<OperationKind>,
+        slot: &ChannelEntry<'_>,
+    ) -> Option<&'static MessageForm> {
+        let facts = slot.channel.facts();
+        let named = facts.fields.iter().find(|field| matches!(field.kind, FieldKind::Form(_)))?.key;
+        if operation == Some(OperationKind::Pipeline) {
+            return self.check_pipeline_form(slot, named);
+        }
+        let keys: Vec<&str> = facts.form_keys().collect();
+        let typed = slot.section.typed_text(named);
+        let form = match typed {
+            Some((name, _)) => facts.forms.iter().find(|form| form.name == name)?,
+            None => {
+                let given: Vec<&str> = keys.iter().copied().filter(|key| slot.section.has_value(key)).collect();
+                facts.find_form(&given)?
+            }
+        };
+        let (title, name) = (facts.title, form.name);
+        let missing = |key: &&&str| slot.section.entry(key).is_none() && !slot.section.has_misspelt(key);
+        for key in form.required_keys.iter().filter(missing) {
+            let (message, help) = match typed {
+                Some(_) => (
+                    format!("a {title} message of type `{name}` needs `{key}`"),
+                    format!("add `{key}`, or change `{named}`"),
+                ),
+                None => {
+                    let with = keys.iter().filter(|given| slot.section.has_value(given)).copied();
+                    (
+                        format!("a {title} message with {} also needs `{key}`", join_names(with)),
+                        format!("add `{key}: …`"),
+                    )
+                }
+            };
+            self.report.add(slot.name_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
+        }
+        for key in keys.iter().filter(|key| !form.allows_key(key)) {
+            let Some(entry) = slot.section.entry(key) else { continue };
+            let message = format!("a {title} message of type `{name}` cannot have `{key}`");
+            let has = join_names(form.required_keys.iter().copied());
+            let help = format!("remove the key, or change the type; type `{name}` allows {has}");
+            self.report.add(&entry.key_span, Finding::new(&rules::VIBER_TYPE, message).help(help));
+        }
+        Some(form)
+    }
+
+    /// A pipeline stage carries the first form; keys of other forms are reported as not carried.
+    fn check_pipeline_form(&mut self, slot: &ChannelEntry<'_>, named: &str) -> Option<&'static MessageForm> {
+        let facts = slot.channel.facts();
+        let carried = facts.forms.first()?;
+        if let Some((name, span)) = slot.section.typed_text(named).filter(|(name, _)| *name != carried.name) {
+            let message = format!(
+                "a pipeline can send a {} message only as type `{}`, not as `{name}`",
+                facts.title, carried.name
+            );
+            self.report.add(span, Finding::new(&rules::NOT_CARRIED, message).help(format!("remove `{named}`")));
+        }
+        Some(carried)
     }
 }

@@ -1,19 +1,21 @@
-//! Texts of channels: inline or from a text file, and the slips of YAML that would send garbage.
+//! Texts of channels: inline, from a text file or chosen by a column, and YAML mistakes that would send garbage.
 
 use super::Resolver;
 use super::placeholders::find_placeholders;
 use crate::domain::NamedTemplate;
-use crate::finding::{Finding, SourceLocation, SourceText, rules};
-use crate::manifest::align::align_characters;
-use crate::manifest::day::{CampaignDay, has_placeholder};
+use crate::domain::variable::is_variable;
+use crate::finding::{Finding, SourceLocation, SourceText, did_you_mean, join_alternatives, rules};
+use crate::manifest::keys::has_bare_texts;
+use crate::manifest::source_map::align_characters;
+use crate::manifest::text_folders::{CampaignDay, has_placeholder};
 use crate::manifest::yaml::{MapEntry, Node, Scalar};
 
-/// The most bytes of an inline text, as many as a text file may have.
+/// The maximum size of an inline text, the same as of a text file.
 const MAX_BYTES: usize = 64 * 1024;
-/// Endings by which the name of a text file is told from a text.
+/// Extensions that distinguish the name of a text file from a text.
 const ENDINGS: [&str; 6] = [".txt", ".tera", ".md", ".html", ".j2", ".tpl"];
 
-/// What stands for a text that is to come.
+/// The placeholder for a future text.
 const PENDING_TEXT: &str = "…";
 
 impl Resolver<'_> {
@@ -34,7 +36,7 @@ impl Resolver<'_> {
             self.report.add(&entry.key_span, finding);
             return None;
         }
-        // The end of a block is a line break that nobody typed to have it sent.
+        // The final line break of a block was not typed to be sent.
         let text = if scalar.is_block() { scalar.text.strip_suffix('\n') } else { None }.unwrap_or(&scalar.text);
         let text = text.replace('\r', "");
         if matches!(entry.key.as_str(), "message" | "caption") && is_file_name(&text) {
@@ -68,7 +70,7 @@ impl Resolver<'_> {
         let name = &self.resolve_dated_name(written, &file.span)?;
         let found = match self.folders.find_text(name) {
             Ok(found) => found,
-            // Whoever looks at a day to come knows the text of no day; the day itself does.
+            // The texts of a future day are unknown; they are checked on the day itself.
             Err(_) if matches!(self.day, CampaignDay::Coming(_)) && has_placeholder(written) => {
                 return Some(NamedTemplate { name: name.clone(), source: PENDING_TEXT.to_owned() });
             }
@@ -93,10 +95,10 @@ impl Resolver<'_> {
         Some(NamedTemplate { name: name.clone(), source: found.text })
     }
 
-    /// Tells a text without quotes that a ` #` cuts off.
+    /// Reports an unquoted text that is cut off by ` #`.
     ///
-    /// Behind a sender name, a comment that stands apart, two blanks or more away, is taken for one;
-    /// behind words it is more likely that a part of them is lost.
+    /// After a sender name, a comment that is two or more spaces away counts as a comment; after words, a part of the
+    /// text is probably lost.
     pub(super) fn refuse_cut_text(&mut self, name: &str, node: &Node) {
         if !node.as_scalar().is_some_and(Scalar::is_plain) {
             return;
@@ -116,7 +118,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Warns of names that are written as other programs have them, each at its place if that can be told.
+    /// Warns about placeholders in the syntax of other programs, each at its location if it is known.
     fn warn_of_placeholders(&mut self, node: &Node, scalar: &Scalar, text: &str) {
         let found = find_placeholders(text, &self.columns);
         if found.is_empty() {
@@ -140,6 +142,115 @@ fn is_file_name(text: &str) -> bool {
     one_word
         && !text.contains("://")
         && ENDINGS.iter().any(|ending| text.ends_with(ending) && text.len() > ending.len())
+}
+
+impl Resolver<'_> {
+    /// The text under a key with `by`; `path` is the path of keys that becomes its name.
+    pub(super) fn resolve_chosen_text(&mut self, path: &str, entry: &MapEntry) -> Option<NamedTemplate> {
+        let by =
+            entry.value.find_entry("by")?.value.as_scalar().filter(|scalar| !scalar.is_null())?.text.trim().to_owned();
+        let Some(texts) = entry
+            .value
+            .find_entry("texts")
+            .and_then(|texts| texts.value.as_entries())
+            .filter(|texts| !texts.is_empty())
+        else {
+            // Texts beside `by` are already reported.
+            if has_bare_texts(&entry.value) {
+                return None;
+            }
+            let finding =
+                Finding::new(&rules::MISSING_KEY, format!("`{}` has `by`, so it also needs `texts`", entry.key));
+            self.report.add(
+                &entry.key_span,
+                finding.help(format!("add `texts: {{ uk: \"…\", en: \"…\" }}`, with the values of `{by}` as keys")),
+            );
+            return None;
+        };
+        let (mut chosen, mut whole): (Vec<(String, String)>, bool) = (Vec::new(), true);
+        for text in texts {
+            let word = text.key.trim().to_lowercase();
+            if word.is_empty() || word.contains(['"', '\\']) || chosen.iter().any(|(other, _)| *other == word) {
+                let message =
+                    format!("`{}` is empty, duplicates another key, or contains a quote or a backslash", text.key);
+                let finding = Finding::new(&rules::UNKNOWN_VALUE, message);
+                self.report.add(
+                    &text.key_span,
+                    finding.help("write each value of the column only once, without quotes or backslashes"),
+                );
+                whole = false;
+                continue;
+            }
+            let own = format!("{path}.texts.{}", text.key);
+            let Some(NamedTemplate { name, source }) = self.resolve_text(own.clone(), text) else {
+                whole = false;
+                continue;
+            };
+            // A future text file is in no folder either.
+            if name == own || self.folders.find_text(&name).is_err() {
+                self.folders.add_inline_text(name.clone(), source);
+            }
+            chosen.push((word, name));
+        }
+        // The readable texts are checked anyway.
+        self.gaps.any |= !whole;
+        let words = || chosen.iter().map(|(word, _)| word.as_str());
+        let other = match entry
+            .value
+            .find_entry("else")
+            .and_then(|other| Some((other, other.value.as_scalar()?.text.trim().to_lowercase())))
+        {
+            None => None,
+            Some((_, word)) if words().any(|known| known == word) => Some(word),
+            Some((_, word)) if texts.iter().any(|text| text.key.trim().to_lowercase() == word) => None,
+            Some((other, word)) => {
+                let finding =
+                    Finding::new(&rules::UNKNOWN_VALUE, format!("`else` is `{word}`, but `texts` has no such key"));
+                let meant = did_you_mean(&word, words()).map(|meant| format!("did you mean `{meant}`?"));
+                let help = meant.unwrap_or_else(|| format!("write one of {}", join_alternatives(words())));
+                self.report.add(&other.value.span, finding.help(help));
+                self.gaps.any = true;
+                None
+            }
+        };
+        if chosen.is_empty() {
+            return None;
+        }
+        Some(NamedTemplate { name: path.to_owned(), source: build_chooser(&by, &chosen, other.as_deref()) })
+    }
+}
+
+/// The template that includes the text selected by the word in a column.
+fn build_chooser(by: &str, texts: &[(String, String)], other: Option<&str>) -> String {
+    let cell = if is_variable(by) { by.to_owned() } else { format!("recipient[{}]", quote_text(by)) };
+    let mut source = String::new();
+    for (index, (word, name)) in texts.iter().enumerate() {
+        let keyword = if index == 0 { "if" } else { "elif" };
+        source +=
+            &format!("{{% {keyword} ({cell} | trim | lower) == \"{word}\" %}}{{% include {} %}}", quote_text(name));
+    }
+    let name = other.and_then(|other| texts.iter().find(|(word, _)| word == other)).map(|(_, name)| name);
+    source += &match name {
+        Some(name) => format!("{{% else %}}{{% include {} %}}{{% endif %}}", quote_text(name)),
+        None => {
+            let words: Vec<&str> = texts.iter().map(|(word, _)| word.as_str()).collect();
+            let why = format!("{}, only for {}", missing_text_reason(by), words.join(", "));
+            format!("{{% else %}}{{{{ throw(message={}) }}}}{{% endif %}}", quote_text(&why))
+        }
+    };
+    source
+}
+
+/// The beginning of the reason for a row without a text, by the column that selects it.
+#[must_use]
+pub fn missing_text_reason(by: &str) -> String {
+    format!("there is no text for what stands in {by}")
+}
+
+/// A text in the kind of quotes that it does not contain.
+fn quote_text(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
 }
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! The keys that divide people: `variants` and `holdout`.
+//! The keys `variants` and `holdout`, which divide recipients.
 
 use super::Resolver;
 use crate::domain::{MessageContent, NamedTemplate};
 use crate::finding::{Finding, rules};
+use crate::manifest::campaign::{Holdout, MessageVariant, VARIANT};
+use crate::manifest::document::ConfigSection;
 use crate::manifest::keys::{HOLDOUT, VARIANT_KEYS};
-use crate::manifest::section::ConfigSection;
 use crate::manifest::value::Percentage;
-use crate::manifest::variant::{Holdout, MessageVariant, VARIANT};
 use crate::manifest::yaml::MapEntry;
 
-/// The longest name of a variant or a group, in characters.
+/// The maximum length of the name of a variant or a group, in characters.
 const MAX_NAME_LENGTH: usize = 64;
 
 impl Resolver<'_> {
-    /// The variants, with stand-ins for missing or wrong parts, which it reports.
+    /// The variants, with reported placeholders for missing or wrong parts.
     pub(super) fn resolve_variants(
         &mut self,
         root: ConfigSection<'_>,
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         MessageVariant { name, share, content, vars }
     }
 
-    /// Tells shares that are not the whole of the people.
+    /// Reports shares whose sum is not 100 %.
     fn check_share_total(&mut self, root: ConfigSection<'_>, entry: &MapEntry, variants: &[MessageVariant]) {
         let held = read_holdout(root).map_or(0, |holdout| u32::from(holdout.share.hundredths()));
         let shares = variants.iter().map(|variant| u32::from(variant.share.hundredths())).sum::<u32>() + held;
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Who is held out.
+    /// The holdout group.
     pub(super) fn resolve_holdout(&mut self, root: ConfigSection<'_>) -> Option<Holdout> {
         let (entry, holdout) = (root.entry("holdout")?, read_holdout(root)?);
         if let Some(group) = &holdout.group {

@@ -1,26 +1,25 @@
-//! A file's text becomes the tree; what YAML allows and a campaign does not is told here.
+//! Parsing of a file into a tree, and findings about YAML features that campaigns do not allow.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use granit_parser::{Event, Parser, Span, StrInput, options};
 
-use super::explain::explain_error;
-use super::node::Style;
-use super::{MapEntry, Node, NodeContent, Scalar};
+use super::mistakes::explain_error;
+use super::{MapEntry, Node, NodeContent, Scalar, Style};
 use crate::finding::{Finding, SourceLocation, rules};
-use crate::manifest::report::FindingCollector;
+use crate::manifest::document::FindingCollector;
 
-/// How deep lists and maps may lie in each other.
+/// The maximum nesting of lists and maps.
 const MAX_DEPTH: usize = 32;
-/// How many values a file may have, those repeated by aliases included.
+/// The maximum number of values in a file, including those repeated by aliases.
 const MAX_NODES: usize = 20_000;
-/// How many times a file may refer back to an anchor.
+/// The maximum number of aliases in a file.
 const MAX_ALIASES: usize = 100;
-/// How many bytes aliases may repeat: as many as a file may have.
+/// The maximum number of bytes that aliases can repeat: the maximum size of a file.
 const MAX_REPEATED_BYTES: usize = 1 << 20;
 
-/// Reads the report's file; findings go into the report, and there is no tree if it cannot be read.
+/// Parses the file of the collector and reports findings; `None` if it cannot be read.
 pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
     let source = report.source.clone();
     let options = options! { emit_anchor_events: true, flow_nesting_limit: MAX_DEPTH, block_nesting_limit: MAX_DEPTH };
@@ -29,10 +28,11 @@ pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
     match reader.read_document() {
         Ok(node) => node,
         Err(finding) => {
-            // Where a text without quotes is told already, YAML's own trouble with it is no second one.
+            // If an unquoted text was already reported, YAML's own error about it is not a second problem.
             let line = |finding: &Finding| finding.place.as_ref().map(|place| place.line_number());
-            let is_told = |told: &Finding| *told.rule == rules::UNQUOTED_TEMPLATE && line(told) == line(&finding);
-            if !reader.report.findings.iter().any(is_told) {
+            let is_reported =
+                |other: &Finding| *other.rule == rules::UNQUOTED_TEMPLATE && line(other) == line(&finding);
+            if !reader.report.findings.iter().any(is_reported) {
                 reader.report.findings.push(*finding);
             }
             None
@@ -40,7 +40,7 @@ pub(crate) fn read_tree(report: &mut FindingCollector) -> Option<Node> {
     }
 }
 
-/// Why reading stops.
+/// The finding that stops reading.
 type FatalFinding = Box<Finding>;
 
 struct TreeReader<'s, 'r> {
@@ -108,7 +108,7 @@ impl<'s> TreeReader<'s, '_> {
     }
 
     fn build_node(&mut self, event: Event<'s>, span: Range<usize>, depth: usize) -> Result<Node, FatalFinding> {
-        self.count_nodes((1, 1), depth, &span)?;
+        self.count_nodes(1, 1, depth, &span)?;
         let anchor = event.anchor_id();
         let node = match event {
             Event::Scalar(text, style, _, _) => {
@@ -168,7 +168,7 @@ impl<'s> TreeReader<'s, '_> {
                     None => "move its lines under the first one, and remove this line; a key can appear only once",
                 };
                 self.report.add(&key.span, finding.help(help));
-                // The content of the second one is checked too.
+                // The content of the second key is checked too.
                 if let Some(first) = entries.iter_mut().find(|entry| entry.key == name) {
                     first.value.merge_missing(value);
                 }
@@ -176,7 +176,7 @@ impl<'s> TreeReader<'s, '_> {
         }
     }
 
-    /// The name of a key; what cannot be one is told.
+    /// The name of a key; anything else is reported.
     fn read_key(&mut self, key: &Node, map: &Range<usize>) -> Option<String> {
         let unquoted = self.report.source.text()[map.start..].starts_with("{{");
         match key.as_scalar() {
@@ -223,14 +223,16 @@ impl<'s> TreeReader<'s, '_> {
             let finding = Finding::new(&rules::FILE_TOO_COMPLEX, "the aliases in the file expand to more than 1 MiB");
             return Err(self.fatal_finding(&span, finding.help("replace aliases with their values")));
         }
-        self.count_nodes(node.measure_size(), depth, &span)?;
+        let (count, deep) = node.measure_size();
+        self.count_nodes(count, deep, depth, &span)?;
         Ok(node)
     }
 
-    /// Takes values from what a file may have.
+    /// Counts values against the limits of a file.
     fn count_nodes(
         &mut self,
-        (count, deep): (usize, usize),
+        count: usize,
+        deep: usize,
         depth: usize,
         span: &Range<usize>,
     ) -> Result<(), FatalFinding> {
@@ -246,13 +248,13 @@ impl<'s> TreeReader<'s, '_> {
         Err(self.fatal_finding(span, Finding::new(&rules::FILE_TOO_COMPLEX, problem).help(help)))
     }
 
-    /// The word is not repeated: it may be a key that opens a gateway. Its place shows it where it may be shown.
+    /// The tag is not repeated: it might be an API key. Its location shows it if that is allowed.
     fn report_tag(&mut self, span: &Range<usize>) {
         let message = "YAML reads a word that starts with `!` as a tag, and removes it from the value";
         self.report.add(span, Finding::new(&rules::YAML_TAG, message).help("put the whole value in quotes"));
     }
 
-    /// An anchor that nothing repeats is far more often the beginning of a text; its word is not repeated either.
+    /// An unused anchor is usually the beginning of a text; it is not repeated either.
     fn report_unused_anchors(&mut self) {
         for anchor in self.anchors.values().filter(|anchor| !anchor.used) {
             let message = "YAML reads a word that starts with `&` as an anchor, and removes it from the value";
@@ -272,7 +274,7 @@ fn byte_range(span: &Span) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Where a list or map ends: at its bracket, or else with its last value.
+/// The end of a list or map: its bracket, or its last value.
 fn end_of_collection(bracket: &Range<usize>, last: Option<&Range<usize>>, start: &Range<usize>) -> usize {
     let last = last.map_or(start.end, |last| last.end);
     if bracket.is_empty() { last.max(start.end) } else { bracket.end }

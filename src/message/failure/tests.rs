@@ -1,10 +1,10 @@
-//! Each way in which a text can fail with the cells of a row has an explanation, a place and a remedy.
+//! Each failure of a text has an explanation, a place and a remedy.
 
 use super::*;
 use crate::message::fixtures::{compile_sms, render_sms};
 use crate::message::{RenderError, TextProblem};
 
-/// The problem of a text with this under `code`, and with nothing under `Note`.
+/// The problem of a text if `code` has this value and `Note` is empty.
 fn render_problem(source: &str, code: &str) -> TextProblem {
     let cells = ["380501234567", "Olena", code, ""];
     match render_sms(&compile_sms(source, &[]), &cells) {

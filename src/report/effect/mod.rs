@@ -1,8 +1,5 @@
-//! What a campaign brought: who bought something after a message, against those who got none.
+//! Effect of a campaign: purchases of recipients after a message, compared with a holdout group.
 
-mod interval;
-mod moment;
-mod money;
 mod purchases;
 
 use std::collections::BTreeMap;
@@ -10,50 +7,49 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use roaring::RoaringTreemap;
 
-pub use interval::{Interval, Proportion};
-pub use purchases::{PurchaseFile, Purchases};
-
 use super::listing::Listing;
 use super::{ResultsError, RunResults, is_owned};
 use crate::check::HOLDOUT;
 use crate::domain::{Amount, Phone};
 use crate::ledger::{Ledger, RowState, Run};
 
-/// What became of a part of the people.
+pub use purchases::{PurchaseFile, Purchases};
+
+/// The purchases of one group of recipients.
 #[derive(Clone, Debug, Default)]
 pub struct ArmFigures {
-    /// The people, and how many of them bought something in time.
+    /// The recipients of the group, and how many of them bought something in time.
     pub buyers: Proportion,
-    /// How many purchases these made.
+    /// The number of their purchases.
     pub purchases: u64,
-    /// For how much together.
+    /// The total amount.
     pub amount: Amount,
 }
 
-/// What the difference to those who got none comes to.
+/// The conclusion from comparing recipients with the holdout group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectVerdict {
-    /// More people bought something after a message.
+    /// More recipients bought something after a message.
     More,
-    /// Fewer did.
+    /// Fewer recipients bought something after a message.
     Fewer,
-    /// Chance alone may explain it.
+    /// The difference can be chance.
     Unproven,
-    /// There are too few people on either side to say anything.
+    /// One of the groups is too small for a conclusion.
     TooFew,
 }
 
-/// The fewest people of whom a share says anything.
+/// The smallest group whose share is meaningful.
 const MIN_PEOPLE: u64 = 30;
 
-/// What a campaign brought.
+/// The effect of a campaign.
 #[derive(Clone, Debug, Default)]
 pub struct CampaignEffect {
-    /// Who got a message, by variant; under no name where there are no variants.
+    /// The recipients who got a message, by variant; `None` without variants.
     pub sent: BTreeMap<Option<String>, ArmFigures>,
-    /// Who was held out; nothing where nobody was.
+    /// The holdout group, if there is one.
     pub holdout: Option<ArmFigures>,
-    /// People whose message was not sent yet.
+    /// Recipients whose message is not sent yet.
     pub waiting: u64,
 }
 
@@ -71,7 +67,7 @@ impl ArmFigures {
 }
 
 impl EffectVerdict {
-    /// What is known of people who got a message, against those who got none.
+    /// Compares recipients of a message with the holdout group.
     #[must_use]
     pub fn from_proportions(sent: Proportion, holdout: Proportion) -> Self {
         let difference = sent.difference_interval(holdout);
@@ -83,7 +79,7 @@ impl EffectVerdict {
         }
     }
 
-    /// The word by which programs are told of it.
+    /// Its name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -96,14 +92,14 @@ impl EffectVerdict {
 }
 
 impl CampaignEffect {
-    /// Counts over the runs of an edition, the oldest first, what was bought within a time after the message; of who was
-    /// held out, after the beginning of the run.
+    /// Counts purchases within a time after the message, over the runs of an edition, oldest first. For the holdout
+    /// group, the time starts with the run.
     ///
-    /// Whoever was sent a message counts for it, whatever became of it, since nobody knows of those who were held out whose
+    /// A recipient counts as soon as a message was sent, delivered or not: for the holdout group, it is unknown whose
     /// messages would have arrived.
     ///
     /// # Errors
-    /// When the ledger or what the runs froze cannot be read.
+    /// If the ledger or what the runs froze cannot be read.
     pub async fn measure(
         ledger: &dyn Ledger,
         runs: &[Run],
@@ -139,20 +135,20 @@ impl CampaignEffect {
     }
 }
 
-/// Somebody of whom a run decided.
+/// A recipient and the run's decision.
 struct ObservedRecipient<'a> {
     phone: Phone,
     variant: Option<&'a str>,
     decision: RunDecision,
 }
 
-/// What a run decided.
+/// The decision of a run about a recipient.
 enum RunDecision {
-    /// To send, and when it last did.
+    /// A message was sent, last at this time.
     Sent(Timestamp),
-    /// To send, which it did not yet.
+    /// A message is planned but not sent yet.
     Waiting,
-    /// To send nothing, to compare with.
+    /// The recipient is in the holdout group.
     HeldOut,
 }
 
@@ -185,4 +181,107 @@ async fn for_each_recipient(
         }
     }
     rows.finish().await.map(drop)
+}
+
+/// The 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// A group, and how many of its members succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Proportion {
+    /// The size of the group.
+    pub total: u64,
+    /// How many members succeeded; at most `total`.
+    pub successes: u64,
+}
+
+/// A 95 % confidence interval: of a share from 0 to 1, or of a difference from -1 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+}
+
+impl Proportion {
+    /// The share of successes, 0 to 1; 0 for an empty group.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        if self.total == 0 { 0.0 } else { self.successes as f64 / self.total as f64 }
+    }
+
+    /// The score interval of E. B. Wilson (1927), which also holds for small groups and for shares near 0 and 1.
+    #[must_use]
+    pub fn wilson_interval(self) -> Interval {
+        if self.total == 0 {
+            return Interval { low: 0.0, high: 1.0 };
+        }
+        let (n, p) = (self.total as f64, self.share());
+        let scale = 1.0 + Z * Z / n;
+        let middle = (p + Z * Z / (2.0 * n)) / scale;
+        let half = Z / scale * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+        // Rounding can put a bound on the wrong side of a share of 0 or 1.
+        Interval { low: (middle - half).max(0.0).min(p), high: (middle + half).min(1.0).max(p) }
+    }
+
+    /// The interval of this share minus the other (R. G. Newcombe 1998, method 10), from both Wilson intervals.
+    #[must_use]
+    pub fn difference_interval(self, other: Self) -> Interval {
+        let (own, its) = (self.wilson_interval(), other.wilson_interval());
+        let (p, q) = (self.share(), other.share());
+        let low = (p - q) - ((p - own.low).powi(2) + (its.high - q).powi(2)).sqrt();
+        let high = (p - q) + ((own.high - p).powi(2) + (q - its.low).powi(2)).sqrt();
+        Interval { low: low.max(-1.0), high: high.min(1.0) }
+    }
+}
+
+impl Interval {
+    /// Whether no difference is within the interval, so that none is proven.
+    #[must_use]
+    pub fn contains_zero(self) -> bool {
+        self.low <= 0.0 && self.high >= 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn is_close(found: f64, known: f64) -> bool {
+        (found - known).abs() < 0.000_05
+    }
+
+    #[test]
+    fn intervals_match_published_examples() {
+        // Newcombe 1998, Statistics in Medicine 17, pp. 857 and 873: table II and the intervals of Wilson for the same counts.
+        for (did, people, low, high) in
+            [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)]
+        {
+            let Interval { low: l, high: h } = Proportion { total: people, successes: did }.wilson_interval();
+            assert!(is_close(l, low) && is_close(h, high), "{did} of {people}: {l} to {h}");
+        }
+        for (one, other, low, high) in
+            [((56, 70), (48, 80), 0.0524, 0.3339), ((9, 10), (3, 10), 0.1705, 0.8090), ((10, 10), (0, 10), 0.6075, 1.0)]
+        {
+            let [one, other] = [one, other].map(|(did, people)| Proportion { total: people, successes: did });
+            let Interval { low: l, high: h } = one.difference_interval(other);
+            assert!(is_close(l, low) && is_close(h, high), "{one:?} above {other:?}: {l} to {h}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn interval_contains_its_share_and_narrows_with_size(people in 1_u64..5_000, part in 0.0_f64..=1.0) {
+            let did = (people as f64 * part) as u64;
+            let few = Proportion { total: people, successes: did };
+            let many = Proportion { total: people * 10, successes: did * 10 };
+            let (wide, narrow) = (few.wilson_interval(), many.wilson_interval());
+            prop_assert!(0.0 <= wide.low && wide.low <= few.share() && few.share() <= wide.high && wide.high <= 1.0);
+            prop_assert!(narrow.high - narrow.low < wide.high - wide.low);
+            prop_assert!(few.difference_interval(few).contains_zero());
+        }
+    }
 }

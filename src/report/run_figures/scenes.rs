@@ -1,4 +1,4 @@
-//! Runs for the tests: a ledger in memory with a run whose rows fared somehow.
+//! Runs for tests: an in-memory ledger with a run whose rows have given outcomes.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -13,20 +13,20 @@ use crate::ledger::{
     RunFilter, SentRow, Settlement, SuppressionPolicy,
 };
 
-/// How a row fared.
+/// The outcome of a row.
 #[derive(Clone, Debug)]
 pub(crate) enum RowCase {
-    /// It is left out, for this reason.
+    /// It is skipped for this reason.
     Skipped(String),
     /// It is not sent yet.
     Planned,
     /// Its request has no answer.
     Unanswered,
-    /// This became of it, and this was told of it afterwards: by which channel, and what.
+    /// It has this outcome, and then these receipts: channel, status and error.
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 
-/// Any fate, with these words wherever somebody says some.
+/// Any outcome, with these words as texts.
 pub(crate) fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -> impl Strategy<Value = RowCase> {
     let outcome = prop_oneof![
         4 => (0..3_u32).prop_map(|parts| OperationOutcome::Accepted { msg_id: None, parts: Some(parts), answer: None }),
@@ -44,7 +44,7 @@ pub(crate) fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -
     ]
 }
 
-/// A run that is about to begin, of so many rows with this last one.
+/// A new run with this many rows and this last row.
 pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -> NewRun {
     NewRun {
         campaign: "sale".into(),
@@ -65,7 +65,7 @@ pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -
     }
 }
 
-/// A ledger with a run of these rows, each with a request of its own.
+/// A ledger with a run of these rows, one request for each.
 pub(crate) async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
     let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
     let rows = || (Row::FIRST.get()..).map(Row::new).zip(fates);

@@ -1,9 +1,9 @@
-//! Whatever became of a run's rows, its figures add up, and are the same once they were kept.
+//! Figures add up for any outcome of rows, and do not change when they are stored.
 
 use proptest::prelude::*;
 
-use super::kept::StoredFigures;
 use super::scenes::{build_run, row_case};
+use super::stored::StoredFigures;
 use super::{ArrivalKind, RunFigures};
 use crate::delivery::Snapshot;
 use crate::ledger::{RowState, StateCounts};
@@ -70,7 +70,7 @@ proptest! {
         prop_assert_eq!(kept.channels.to_json(), figures.channels.to_json());
         let by = |arrived: &[(ArrivalKind, u64)]| arrived.to_vec();
         prop_assert_eq!(by(&kept.arrivals.sum_by_kind()), by(&figures.arrivals.sum_by_kind()));
-        // What is broken off, or something else, is nothing; it never is a panic.
+        // Truncated and foreign data is rejected without a panic.
         prop_assert!(StoredFigures::decode(&written[..cut % written.len()]).is_none());
         let _ = StoredFigures::decode(&noise).and_then(StoredFigures::into_figures);
     }

@@ -1,59 +1,49 @@
 //! Errors of runs, with their messages in plain English.
 //!
 //! A message says what happened and where. It names no option and no command: the command line adds what to type, and
-//! the exit code. Long messages are beside this file, by topic:
-//!
-//! - `changes`: inputs that changed since a run began;
-//! - `decision`: decisions about rows in doubt;
-//! - `retry`: rows that are not sent again;
-//! - `template`: templates of the account;
-//! - `words`: messages that are made of several parts.
+//! the exit code. Refusals with longer messages are in `refusals`.
 
-mod changes;
-mod decision;
-mod retry;
-mod template;
+mod refusals;
 #[cfg(test)]
 mod tests;
-mod words;
 
-pub use changes::{ChangedInputs, EarlierEdition, InputChanges};
-pub use decision::DecisionRefusal;
-pub use retry::RetryRefusal;
-pub use template::TemplateRefusal;
-pub use words::describe_host;
-
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{BackupRefusal, ConsentRefusal, PlanRefusal, PolicyRefusal, ProposalKind, ScheduleRefusal, WeakerRule};
+use super::{BackupRefusal, ConsentRefusal, PolicyRefusal, ProposalKind, WeakerRule};
 use crate::delivery::SingleKind;
-use crate::domain::{Row, format_count};
-use crate::finding::Finding;
-use crate::gateway::{InquiryFailure, JsonApiError};
+use crate::domain::{LOOPBACK, Row, format_count};
+use crate::finding::{Finding, join_alternatives};
+use crate::gateway::{FailureCause, InquiryFailure, JsonApiError};
 use crate::ledger::{DrawRefusal, LedgerError};
 use crate::report::{LossSign, ResultsError, format_local_minute, format_local_second};
+use crate::runs::AccountView;
 
-/// Why something was not done.
+pub use refusals::{
+    ChangedInputs, DecisionRefusal, EarlierEdition, InputChanges, PlanRefusal, RetryRefusal, ScheduleRefusal,
+};
+
+/// An error of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The inputs are wrong.
-    #[error("{}", words::count_problems(.0))]
+    #[error("{}", count_problems(.0))]
     Findings(Vec<Finding>),
     /// A campaign names a gateway that has no profile.
-    #[error("{}", words::count_problems(.findings))]
+    #[error("{}", count_problems(.findings))]
     UnknownGateway {
         /// The gateway.
         name: String,
         /// The campaign's file.
         file: PathBuf,
-        /// What is wrong.
+        /// The problems.
         findings: Vec<Finding>,
     },
-    /// The gateway refused the key; one of the findings says so.
-    #[error("{}", words::count_problems(.0))]
+    /// The gateway rejected the key. One of the findings says so.
+    #[error("{}", count_problems(.0))]
     KeyRefused(Vec<Finding>),
     /// An input cannot be read or used.
     #[error("{0}")]
@@ -61,72 +51,72 @@ pub enum Error {
     /// No client of the gateway can be made.
     #[error(transparent)]
     Client(JsonApiError),
-    /// The account gave no good answer.
-    #[error("{}", words::describe_unanswered(.gateway, .key, .failure))]
+    /// The account gave no usable answer.
+    #[error("{}", describe_unanswered(.gateway, .key, .failure))]
     Unanswered {
         /// The profile.
         gateway: String,
-        /// Where it has its key from.
+        /// The source of its key.
         key: String,
-        /// Why, and whether it is proven that nothing was done.
+        /// The failure, and whether it is proven that nothing was done.
         failure: InquiryFailure,
     },
     /// Templates of the account were not changed as ordered.
     #[error(transparent)]
     Template(#[from] TemplateRefusal),
-    /// Another message has the identifier that the caller chose.
+    /// Another message already has the identifier of the caller.
     #[error("another message already has this identifier; omit the identifier to get a new one")]
     IdTaken,
     /// The limit of messages per hour is reached.
     #[error("the hourly message limit is reached; the next message can be sent at {}", format_local_second(*.next))]
     TooManyThisHour {
-        /// When the next may be sent.
+        /// When the next message can be sent.
         next: Timestamp,
     },
-    /// The questions that may be asked beside messages are used up.
+    /// The rate for queries beside messages is used up.
     #[error("too many requests to the gateway; try again in {} s", .wait.as_secs() + 1)]
     TooManyQuestions {
-        /// How long another one would wait.
+        /// The wait of the next query.
         wait: Duration,
     },
-    /// The built-in sandbox has no account that could be asked.
+    /// The built-in sandbox has no account to query.
     #[error("the built-in sandbox exists only during a run, so it has no account to query")]
     SandboxAccount,
-    /// There is no profile.
+    /// There are no profiles.
     #[error("there is no gateway profile")]
     NoGateway,
     /// There are several profiles, and none was named.
-    #[error("there are several gateway profiles ({}), and none was chosen", words::list_names(.0))]
+    #[error("there are several gateway profiles ({}), and none was chosen", list_names(.0))]
     SeveralGateways(Vec<String>),
-    /// There is no run of that name.
+    /// There is no run with this name.
     #[error("there is no run `{name}`")]
     NoSuchRun {
         /// The name.
         name: String,
-        /// A run with nearly that name.
+        /// A run with a similar name.
         near: Option<String>,
     },
     /// Another process sends the campaign.
-    #[error("{}", words::describe_busy(.campaign, .gateway, *.since))]
+    #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     Busy {
         /// The campaign.
         campaign: String,
         /// The gateway.
         gateway: String,
-        /// Since when, as far as that is known.
+        /// Since when, if known.
         since: Option<Timestamp>,
     },
-    /// Another process sends the campaign, so nothing of its run can be asked or decided about.
-    #[error("{}", words::describe_busy(.campaign, .gateway, *.since))]
+    /// Another process sends the campaign, so its run cannot be reconciled or decided.
+    #[error("{}", describe_busy(.campaign, .gateway, *.since))]
     BusyRun {
         /// The campaign.
         campaign: String,
         /// The gateway.
         gateway: String,
-        /// Since when, as far as that is known.
+        /// Since when, if known.
         since: Option<Timestamp>,
     },
-    /// Another process has the campaign and does not send this run.
+    /// Another process has the campaign but does not send this run.
     #[error(
         "{run} is not being sent, but another process is using `{campaign}` and might be about to start a run; nothing \
          was \
@@ -138,13 +128,13 @@ pub enum Error {
         /// The campaign.
         campaign: String,
     },
-    /// Another process took the run meanwhile.
+    /// Another process took the run in the meantime.
     #[error("another process has taken over {run}")]
     Taken {
         /// The run.
         run: String,
     },
-    /// A run is unfinished, so no new round can begin.
+    /// A run is unfinished, so a new round cannot begin.
     #[error("cannot send to all recipients again while {run} is unfinished; nothing was sent")]
     RoundUnfinished {
         /// The run.
@@ -164,7 +154,7 @@ pub enum Error {
         gateway: String,
     },
     /// A lookup or a code call is never repeated.
-    #[error("{}", words::describe_single_run(.run))]
+    #[error("{}", describe_single_run(.run))]
     SingleRun {
         /// The run.
         run: String,
@@ -175,7 +165,7 @@ pub enum Error {
          stop"
     )]
     SinglesOnTheirWay {
-        /// The run that they are in.
+        /// Its run.
         run: String,
     },
     /// The name of a lookup or a code call was given for a campaign.
@@ -197,7 +187,7 @@ pub enum Error {
         /// The other file.
         there: PathBuf,
     },
-    /// The runs of a campaign began from another file than the one that was named.
+    /// The runs of a campaign were started from another file than the named one.
     #[error(
         "no run was started from this file; the runs of `{campaign}` were started from `{there}`, most recently {run}"
     )]
@@ -224,16 +214,16 @@ pub enum Error {
         /// How many recipients have a message.
         people: u64,
     },
-    /// Sending was confirmed in advance, and no gateway was named.
+    /// Sending was confirmed in advance, but no gateway was named.
     #[error("sending was confirmed in advance, but the campaign names no gateway; nothing was sent")]
     NoGatewayNamed,
     /// A run cannot be resumed, because its inputs changed.
     #[error(transparent)]
     InputsChanged(Box<ChangedInputs>),
-    /// Nobody confirmed what was proposed.
-    #[error("{}", super::consent::describe_refusal(.what, *.refusal))]
+    /// The proposal was not confirmed.
+    #[error("{}", super::ports::describe_refusal(.what, *.refusal))]
     NotConfirmed {
-        /// What was proposed.
+        /// The proposal.
         what: ProposalKind,
         /// Why it was not confirmed.
         refusal: ConsentRefusal,
@@ -270,22 +260,22 @@ pub enum Error {
         /// The row of the last recipient.
         last: Row,
     },
-    /// Nothing was decided about rows in doubt.
+    /// A decision about rows in doubt was not recorded.
     #[error(transparent)]
     Decision(#[from] DecisionRefusal),
-    /// A run was a rehearsal, whose sandbox is gone.
+    /// The run was a rehearsal, and its sandbox no longer exists.
     #[error("{run} was a rehearsal; its built-in sandbox no longer exists, so its messages cannot be reconciled")]
     RehearsalForgotten {
         /// The run.
         run: String,
     },
-    /// A run has ended, so that nothing of it can be cancelled.
+    /// The run has ended, so it cannot be cancelled.
     #[error("{run} has already ended; there is nothing to cancel")]
     NothingToCancel {
         /// The run.
         run: String,
     },
-    /// A profile's host is not the one that it had at its first use.
+    /// The host of a profile differs from the one at its first use.
     #[error(
         "the gateway `{gateway}` was {} and is now {}; its key and all messages would be sent there",
         describe_host(.known),
@@ -294,15 +284,15 @@ pub enum Error {
     HostChanged {
         /// The profile.
         gateway: String,
-        /// The host that it had.
+        /// The earlier host.
         known: String,
-        /// The host that it has now.
+        /// The current host.
         now: String,
     },
-    /// A profile's `approval` became weaker than the ledger keeps of its account.
+    /// A profile's `approval` is weaker than the recorded rule of its account.
     #[error("{0}; nothing was sent")]
     WeakerApproval(Box<WeakerRule>),
-    /// A run went through loopback and its profile is now at a live host, or the other way round.
+    /// A run went through loopback and its profile is now at a live host, or the reverse.
     #[error(
         "{run} was sent through {}, but the profile `{gateway}` is now {}",
         if *.loopback { "a gateway on this machine" } else { "a live gateway" },
@@ -322,10 +312,10 @@ pub enum Error {
     /// Messages were sent that the ledger does not contain.
     #[error(
         "the ledger `{ledger}` does not contain all messages that were sent: {}; nothing was sent",
-        words::list_signs(.signs)
+        list_signs(.signs)
     )]
     LedgerLost {
-        /// Where the ledger is, or would be.
+        /// The place of the ledger.
         ledger: String,
         /// How that is known.
         signs: Vec<LossSign>,
@@ -336,27 +326,27 @@ pub enum Error {
     /// The results cannot be written or read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Results cannot take this place.
+    /// Results cannot be written to this path.
     #[error("{0}; nothing was written")]
     ResultsPlace(String),
-    /// Something in the state folder cannot be read or written.
+    /// A file in the state folder cannot be read or written.
     #[error("{0}")]
     Storage(String),
-    /// A signal of this number came.
+    /// A signal with this number came.
     #[error("{phase}")]
     Interrupted {
         /// Its number.
         signal: u8,
-        /// What it interrupted.
+        /// The interrupted phase.
         phase: RunPhase,
     },
-    /// A policy of the profile or of the campaign holds a message back.
+    /// A policy of the profile or campaign holds back a message.
     #[error(transparent)]
     Policy(#[from] PolicyRefusal),
-    /// It is not sent, or not approved, because of a plan.
+    /// A plan prevents sending or approving.
     #[error(transparent)]
     Plan(PlanRefusal),
-    /// Nothing was done about a schedule.
+    /// A schedule was not changed.
     #[error(transparent)]
     Schedule(ScheduleRefusal),
     /// A bug.
@@ -364,19 +354,19 @@ pub enum Error {
     Internal(String),
 }
 
-/// What an interrupt came into.
+/// The phase of a run that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPhase {
     /// Nothing was sent yet.
     Preparing,
-    /// So many messages were on their way, and are in doubt from now on.
+    /// This many messages were in flight and are now in doubt.
     Sending(u64),
-    /// Everything was sent that was going to be.
+    /// Everything that this call sends was sent.
     Ending,
 }
 
 impl Error {
-    /// The findings that say in detail what is wrong.
+    /// The findings with the details.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
         match self {
@@ -394,6 +384,122 @@ impl From<DrawRefusal> for Error {
         match refusal {
             DrawRefusal::IdTaken => Error::IdTaken,
             DrawRefusal::TooMany(next) => Error::TooManyThisHour { next },
+        }
+    }
+}
+
+/// Why templates of an account were not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateRefusal {
+    /// It is unknown whether the change was made.
+    #[error("`{gateway}` gave no usable response: {}; the change might have been made", .failure.reason)]
+    Unclear {
+        /// The profile.
+        gateway: String,
+        /// Why it is unknown.
+        failure: InquiryFailure,
+        /// The list that shows whether the change was made.
+        view: AccountView,
+    },
+    /// The gateway deleted nothing.
+    #[error("the gateway deleted nothing; template {id} might not exist")]
+    NothingDeleted {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The account has no such Viber template.
+    #[error("the account of `{gateway}` has no Viber template {id}")]
+    NoSuchTemplate {
+        /// The profile.
+        gateway: String,
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+    /// The gateway does not return the text of a template, which its deletion requires.
+    #[error("cannot delete the Viber template {id}: the gateway did not return its text, which is required")]
+    TextUnknown {
+        /// The gateway's identifier of the template.
+        id: u64,
+    },
+}
+
+/// Counts the problems.
+fn count_problems(findings: &[Finding]) -> String {
+    let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
+    let what =
+        if errors > 0 { format_count(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };
+    format!("{what}; nothing was sent")
+}
+
+/// Describes a query without a usable answer.
+fn describe_unanswered(gateway: &str, key: &str, failure: &InquiryFailure) -> String {
+    let reason = &failure.reason;
+    match failure.cause {
+        FailureCause::KeyRefused => format!("{reason}; the profile `{gateway}` reads the key from {key}"),
+        FailureCause::Refused => reason.clone(),
+        FailureCause::NotConnected => format!("{reason}; no request was sent"),
+        FailureCause::SlowDown(Some(wait)) => format!("{reason} for {} s", wait.as_secs()),
+        FailureCause::SlowDown(None) => reason.clone(),
+        FailureCause::TimedOut | FailureCause::Unclear => {
+            format!("`{gateway}` gave no usable response: {reason}")
+        }
+    }
+}
+
+/// Names in a sentence.
+fn list_names(names: &[String]) -> String {
+    join_alternatives(names.iter().map(String::as_str))
+}
+
+/// Describes a campaign that another process has. Lookups and code calls are not campaigns.
+fn describe_busy(campaign: &str, gateway: &str, since: Option<Timestamp>) -> String {
+    let since = since.map(|since| format!(" (started {})", format_local_minute(since))).unwrap_or_default();
+    match SingleKind::from_name(campaign) {
+        Some(_) => format!("another process is working on `{campaign}`{since}"),
+        None => format!("another process is sending `{campaign}` through `{gateway}`{since}"),
+    }
+}
+
+/// Describes a run of single operations, which is never repeated as a whole.
+fn describe_single_run(run: &str) -> String {
+    match SingleKind::from_name(run) {
+        Some(SingleKind::Message) => {
+            format!(
+                "{run} contains messages from AI assistants; their contents are not stored, so they cannot be sent \
+                 again"
+            )
+        }
+        Some(SingleKind::Test) => format!("{run} contains test messages, which are not sent again"),
+        _ => format!("{run} contains lookups or verification calls, which are not repeated"),
+    }
+}
+
+/// Describes the place of a host, for a sentence such as "the gateway was …".
+#[must_use]
+pub fn describe_host(host: &str) -> String {
+    match host {
+        LOOPBACK => "on this machine (loopback)".to_owned(),
+        host => format!("at {host}"),
+    }
+}
+
+/// Signs of a lost ledger.
+fn list_signs(signs: &[LossSign]) -> String {
+    signs.iter().map(LossSign::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl fmt::Display for RunPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Preparing => f.write_str("interrupted; nothing was sent"),
+            Self::Sending(messages) => write!(
+                f,
+                "interrupted twice while {} {} being sent; messages in flight are now in doubt and will not be sent \
+                 again automatically; the results were not written",
+                format_count(*messages, "message"),
+                crate::domain::choose_plural(*messages, "was", "were")
+            ),
+            Self::Ending => f.write_str("interrupted twice after sending ended; the results might be incomplete"),
         }
     }
 }

@@ -1,18 +1,19 @@
-//! A list that a program prints: no shell, no key of ours in its environment, and an end for it and whatever it started.
+//! Lists from a program or from standard input. A program runs without a shell and without our keys in its environment,
+//! and it is ended together with its child processes.
 
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Read, Write as _};
 use std::process::Stdio;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::FetchError;
-use super::spool::ListSpool;
+use super::{FetchError, ListSpool, PipedInput};
 use crate::manifest::ListCommand;
 
-/// The most that is shown of what a program complained about, in bytes: its end.
+/// The most bytes of a program's error output that are shown: its end.
 const MAX_COMPLAINT: usize = 2_000;
-/// How much is read at once.
+/// The size of a read.
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) async fn fetch_from_command(
@@ -66,7 +67,7 @@ async fn copy_output(from: Option<impl AsyncRead + Unpin>, spool: &mut ListSpool
     }
 }
 
-/// The end of what is read there, however much it is.
+/// Reads a stream and returns its end.
 async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut from) = from else { return String::new() };
     let (mut kept, mut buffer) = (Vec::new(), vec![0; MAX_COMPLAINT]);
@@ -77,7 +78,7 @@ async fn read_tail(from: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// A program and whatever it started: when nobody waits for them any more, they are ended.
+/// A program with its child processes. They are killed when this is dropped.
 struct ProcessGroup {
     child: Child,
     #[cfg(unix)]
@@ -101,6 +102,55 @@ impl Drop for ProcessGroup {
         #[cfg(unix)]
         if let Some(leader) = self.leader {
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// The number of chunks in the queue.
+const READ_AHEAD: usize = 4;
+
+/// A chunk of the input. An empty one is the end.
+type InputChunk = io::Result<Vec<u8>>;
+
+pub(super) async fn fetch_from_input(piped: PipedInput, spool: ListSpool) -> Result<ListSpool, FetchError> {
+    let Some(input) = piped() else {
+        return Err(FetchError::new("standard input is not a pipe or a file")
+            .with_help("pipe the list in, or give the path of a file"));
+    };
+    let (parts, read) = channel(READ_AHEAD);
+    // A blocked read cannot be cancelled. On its own thread it does not delay the end of the process.
+    let reading =
+        std::thread::Builder::new().name("standard input".to_owned()).spawn(move || read_chunks(input, &parts));
+    reading.map_err(|error| FetchError::new(format!("cannot start a thread: {error}")))?;
+    spool_chunks(read, spool).await
+}
+
+async fn spool_chunks(mut parts: Receiver<InputChunk>, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
+    while let Some(part) = parts.recv().await {
+        let part = part.map_err(|error| FetchError::new(error.to_string()))?;
+        if part.is_empty() {
+            return Ok(spool);
+        }
+        spool.write_all(&part)?;
+    }
+    Err(FetchError::new("the input ended early"))
+}
+
+/// Reads the input until its end, or until the receiver is dropped.
+fn read_chunks(mut input: impl Read, parts: &Sender<InputChunk>) {
+    loop {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let part = match input.read(&mut buffer) {
+            Ok(count) => {
+                buffer.truncate(count);
+                Ok(buffer)
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let is_last = part.as_ref().map_or(true, Vec::is_empty);
+        if parts.blocking_send(part).is_err() || is_last {
+            return;
         }
     }
 }

@@ -1,49 +1,46 @@
-//! Fetching a list that is no file: what an address, a program, a database or an earlier run gives comes into a private file,
-//! and from there on it is a list like any other.
+//! Fetching of lists that are not files: from a URL, program, database or earlier run into a private file.
 //!
-//! No secret is in any error, no shell reads a command, and nothing is fetched but when somebody wants it.
+//! Errors contain no secrets, no shell runs a command, and a list is fetched only on request.
 
-mod bound;
 mod command;
-mod input;
-mod past;
 mod query;
-mod question;
-mod spool;
 mod url;
-mod whole;
 
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret as _, SecretString};
 
-pub(super) use past::reconcile_past;
-pub use spool::FetchedList;
-use spool::ListSpool;
-
-use super::{CampaignList, Error, Inputs, PipedInput, Profiles, RunEvent, RunObserver};
+use super::guard::find_excluding_runs;
+use super::{
+    Adapters, CampaignList, Error, Inputs, PipedInput, Polling, Profiles, RunEvent, RunObserver, find_run, poll_run,
+    reconcile_run,
+};
 use crate::finding::{Finding, rules};
-use crate::ledger::Ledger;
-use crate::manifest::{NotificationMethod, RecipientSource, SecretSource};
+use crate::ledger::{Ledger, Run, RunProgress};
+use crate::manifest::{NotificationMethod, PastRecipients, RecipientSource, SecretSource};
+use crate::private::{self, ExistingFile};
+use crate::report::{format_count, is_owned, write_run_recipients};
 
-/// What fetching needs besides the campaign.
+/// What fetching needs in addition to the campaign.
 #[derive(Clone, Copy)]
 pub struct FetchContext<'a> {
-    /// The state folder, in which the list is kept while it is used.
+    /// The state folder, which holds the list while it is used.
     pub state: &'a Path,
-    /// The ledger, where there is one.
+    /// The ledger, if there is one.
     pub ledger: Option<&'a dyn Ledger>,
-    /// Where profiles are found, whose keys no program gets.
+    /// The places of profiles, whose keys are hidden from programs.
     pub profiles: &'a Profiles,
-    /// Gives a list that is piped in.
+    /// The piped input.
     pub input: PipedInput,
-    /// Who is told.
+    /// The observer of events.
     pub observer: &'a RunObserver,
 }
 
-/// Why a list did not come whole, and what to do.
+/// Why a list could not be fetched, with advice.
 struct FetchError {
     why: String,
     help: Option<String>,
@@ -65,10 +62,10 @@ impl From<std::io::Error> for FetchError {
     }
 }
 
-/// The campaign with its list at hand: fetched anew, unless it is a file.
+/// The campaign with its list, fetched again unless it is a file.
 ///
 /// # Errors
-/// When the list does not come whole.
+/// If the list is incomplete.
 pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<Arc<Inputs>, Error> {
     let recipients = &inputs.campaign.recipients;
     if recipients.list_file().is_some() {
@@ -77,8 +74,8 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<
     (with.observer)(RunEvent::Fetching { what: recipients.to_string() });
     let fetched = match recipients {
         RecipientSource::File(_) => return Ok(Arc::clone(inputs)),
-        // It tells its own errors, which are of the ledger.
-        RecipientSource::Run(past) => past::fetch_from_run(past, with, inputs).await?,
+        // This source returns ledger errors as they are.
+        RecipientSource::Run(past) => fetch_from_run(past, with, inputs).await?,
         RecipientSource::Url(wanted) => {
             fetch_within(url::fetch_from_url(wanted, create_spool(with)?), wanted.timeout).await
         }
@@ -90,8 +87,8 @@ pub async fn fetch_list(inputs: &Arc<Inputs>, with: FetchContext<'_>) -> Result<
             let today = inputs.campaign.today;
             fetch_within(query::fetch_from_query(wanted, today, create_spool(with)?), wanted.timeout).await
         }
-        // Whoever pipes it decides how long that takes.
-        RecipientSource::StandardInput => input::fetch_from_input(with.input, create_spool(with)?).await,
+        // The piping process decides how long this takes.
+        RecipientSource::StandardInput => command::fetch_from_input(with.input, create_spool(with)?).await,
     };
     let spool = fetched.map_err(|failed| refuse_list(inputs, failed))?;
     if spool.is_empty() {
@@ -123,7 +120,7 @@ async fn fetch_within(
     tokio::time::timeout(longest, fetching).await.map_err(late).flatten()
 }
 
-/// That the list did not come whole, where the campaign names it.
+/// The finding that the list could not be fetched, at its key in the campaign file.
 fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
     let (campaign, FetchError { why, help }) = (&inputs.campaign, failed);
     let recipients = &campaign.recipients;
@@ -135,29 +132,217 @@ fn refuse_list(inputs: &Inputs, failed: FetchError) -> Error {
     }])
 }
 
-/// The names of variables that hold secrets of ours, which no program that prints a list has to know.
+/// The names of environment variables with our secrets, which are hidden from programs.
 fn list_secret_variables(inputs: &Inputs, profiles: &Profiles) -> Vec<String> {
     let gateways = profiles.load(Some(&inputs.campaign.file)).unwrap_or_default();
     let of_profiles = gateways.profiles().iter().flat_map(|profile| {
         let hooks = profile.hook.iter().flat_map(|hook| &hook.secrets);
         std::iter::once(&profile.api_key).chain(hooks).cloned().collect::<Vec<SecretSource>>()
     });
-    let told = gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
-    let told = told.filter_map(|notify| match &notify.method {
+    let notifications =
+        gateways.profiles().iter().filter_map(|profile| profile.notify.as_ref()).chain(&inputs.campaign.notify);
+    let notifications = notifications.filter_map(|notify| match &notify.method {
         NotificationMethod::Post { url, .. } => Some(url.clone()),
         NotificationMethod::Command(_) => None,
     });
-    let named = of_profiles.chain(told).filter_map(|kept| match kept {
+    let named = of_profiles.chain(notifications).filter_map(|kept| match kept {
         SecretSource::Env(name) => Some(name),
         SecretSource::File(_) => None,
     });
     named.collect()
 }
 
-/// A text of somebody else's without a secret that stands in it.
+/// Removes a secret from a text of another program.
 fn redact_secret(text: &str, secret: &SecretString) -> String {
     match secret.expose_secret() {
         "" => text.to_owned(),
         secret => text.replace(secret, "…"),
+    }
+}
+
+/// The most bytes of a list.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// A list in progress.
+struct ListSpool {
+    out: BufWriter<File>,
+    path: PathBuf,
+    written: u64,
+    most: u64,
+    kept: bool,
+}
+
+/// A list that was fetched.
+#[derive(Debug)]
+pub struct FetchedList {
+    path: PathBuf,
+    /// How findings name it.
+    place: PathBuf,
+    /// Locked while the list is used, so that other processes do not remove it as an orphan.
+    _lock: File,
+}
+
+impl ListSpool {
+    /// Creates a file in the state folder and removes the orphans of dead processes.
+    fn new(state: &Path) -> io::Result<Self> {
+        let folder = state.join("lists");
+        private::create_folder(&folder)?;
+        for left in fs::read_dir(&folder)?.flatten() {
+            if File::open(left.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+                let _ = fs::remove_file(left.path());
+            }
+        }
+        let path = folder.join(format!("{:016x}", rand::random::<u64>()));
+        let file = private::open_file(&path, ExistingFile::Truncate)?;
+        file.lock()?;
+        Ok(Self { out: BufWriter::with_capacity(1 << 16, file), path, written: 0, most: MAX_BYTES, kept: false })
+    }
+
+    /// Whether the list is empty.
+    fn is_empty(&self) -> bool {
+        self.written == 0
+    }
+
+    /// Finishes the list under this name for findings.
+    fn finish(mut self, place: String) -> io::Result<FetchedList> {
+        self.out.flush()?;
+        let lock = self.out.get_ref().try_clone()?;
+        self.kept = true;
+        Ok(FetchedList { path: self.path.clone(), place: place.into(), _lock: lock })
+    }
+}
+
+impl Write for ListSpool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.written += bytes.len() as u64;
+        if self.written > self.most {
+            return Err(io::Error::other(format!("the list is larger than {} GiB", self.most >> 30)));
+        }
+        self.out.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for ListSpool {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl FetchedList {
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How findings name it.
+    pub(crate) fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+impl Drop for FetchedList {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// How long messages without a final status are polled before their recipients are selected.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+/// The recipients of an earlier run, which must have ended.
+async fn fetch_from_run(
+    past: &PastRecipients,
+    with: FetchContext<'_>,
+    inputs: &Inputs,
+) -> Result<Result<ListSpool, FetchError>, Error> {
+    let none = || Error::NoSuchRun { name: past.run.clone(), near: None };
+    let ledger = with.ledger.ok_or_else(none)?;
+    let run = match find_run(ledger, &past.run).await {
+        Ok(run) => run,
+        Err(Error::NoSuchRun { near, .. }) => {
+            let failed = FetchError::new(format!("there is no run `{}` in this ledger", past.run));
+            return Ok(Err(FetchError { help: near.map(|near| format!("did you mean `{near}`?")), ..failed }));
+        }
+        Err(error) => return Err(error),
+    };
+    if run.progress == RunProgress::Open {
+        let going = if is_owned(ledger, &run).await? { "is being sent" } else { "is unfinished" };
+        let failed = FetchError::new(format!("{} {going}, so the status of its recipients is not final", run.name()));
+        return Ok(Err(failed.with_help("wait until the run ends, or cancel it with `stop --for-good`")));
+    }
+    let mut spool = create_spool(with)?;
+    let written = write_run_recipients(ledger, &run, &past.states, &mut spool).await?;
+    if written.undecided > 0 && inputs.destination.is_live() {
+        (with.observer)(RunEvent::NotFinal { run: run.name(), messages: format_count(written.undecided, "message") });
+    }
+    Ok(Ok(spool))
+}
+
+/// Polls messages without a final status in the earlier run that the list comes from. Failures are reported when the
+/// list is fetched.
+pub(in crate::runs) async fn reconcile_past(adapters: &Adapters, inputs: &Inputs) -> Result<(), Error> {
+    let ledger = adapters.ledger.as_ref();
+    let mut runs = Vec::new();
+    // A wrong name is reported by the code that selects the recipients.
+    if let RecipientSource::Run(past) = &inputs.campaign.recipients {
+        runs.extend(find_run(ledger, &past.run).await.ok());
+    }
+    if let Some(past) = &inputs.campaign.brief.exclude {
+        runs.extend(find_excluding_runs(ledger, past, inputs).await?.unwrap_or_default());
+    }
+    for run in runs {
+        if run.live && run.progress != RunProgress::Open && inputs.destination.is_live() {
+            update_statuses(adapters, run).await;
+        }
+    }
+    Ok(())
+}
+
+/// Polls the gateway. If it does not answer, the known statuses are used.
+async fn update_statuses(adapters: &Adapters, run: Run) {
+    let name = run.name();
+    if let Err(error) = poll_run(adapters, &run, Polling::Open, MAX_WAIT).await {
+        tracing::warn!(run = name, "messages without a final status were not reconciled: {error}");
+    }
+    if let Err(error) = reconcile_run(adapters, run).await {
+        tracing::warn!(run = name, "messages in doubt were not reconciled: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn list_is_removed_after_use_and_orphans_with_the_next() {
+        let state = tempfile::tempdir().unwrap();
+        let count = || fs::read_dir(state.path().join("lists")).unwrap().count();
+        let mut spool = ListSpool::new(state.path()).unwrap();
+        spool.write_all(b"phone\n").unwrap();
+        let list = spool.finish("somewhere".to_owned()).unwrap();
+        assert_eq!(fs::read(list.path()).unwrap(), b"phone\n");
+        fs::write(state.path().join("lists/left"), "phone\n").unwrap();
+        drop(ListSpool::new(state.path()).unwrap());
+        assert_eq!(count(), 1, "what is used stays");
+        drop(list);
+        assert_eq!(count(), 0);
+    }
+
+    #[test]
+    fn oversized_list_is_refused_before_it_fills_the_disk() {
+        let state = tempfile::tempdir().unwrap();
+        let mut spool = ListSpool::new(state.path()).unwrap();
+        spool.most = 10;
+        spool.write_all(b"0123456789").unwrap();
+        assert!(spool.write_all(b"0").unwrap_err().to_string().contains("larger than"));
+        drop(spool);
+        assert_eq!(fs::read_dir(state.path().join("lists")).unwrap().count(), 0);
     }
 }

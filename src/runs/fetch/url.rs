@@ -1,40 +1,42 @@
-//! Lists from a URL: streamed, through redirects to https. Headers are sent to the first host only.
+//! Lists from a URL: streamed, with redirects to https. Headers are sent to the first host only.
 
 use std::io::Write as _;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Response, Url};
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    TRANSFER_ENCODING,
+};
+use reqwest::{Response, StatusCode, Url, Version};
 use secrecy::ExposeSecret as _;
 
-use super::spool::ListSpool;
-use super::{FetchError, read_secret, whole};
-use crate::door::is_public;
+use super::{FetchError, ListSpool, read_secret};
 use crate::http_client;
 use crate::manifest::{HeaderText, ListUrl};
+use crate::net::is_public;
 use crate::notify::{PrivateAddressError, PublicResolver};
 
-/// What this program calls itself.
+/// The user agent.
 const USER_AGENT: &str = concat!("campaign/", env!("CARGO_PKG_VERSION"));
-/// How many redirects are followed at most.
+/// The most redirects.
 const MAX_REDIRECTS: usize = 5;
 
 pub(super) async fn fetch_from_url(wanted: &ListUrl, mut spool: ListSpool) -> Result<ListSpool, FetchError> {
     let mut answer = follow_redirects(wanted).await?;
-    whole::check_status(answer.status())?;
-    whole::check_headers(answer.version(), answer.headers())?;
-    let mut head = Vec::with_capacity(whole::SNIFFED_BYTES);
+    check_status(answer.status())?;
+    check_headers(answer.version(), answer.headers())?;
+    let mut head = Vec::with_capacity(SNIFFED_BYTES);
     while let Some(chunk) = answer.chunk().await.map_err(|error| describe_error(&error))? {
-        head.extend(chunk.iter().take(whole::SNIFFED_BYTES - head.len()));
+        head.extend(chunk.iter().take(SNIFFED_BYTES - head.len()));
         spool.write_all(&chunk)?;
     }
-    whole::refuse_web_page(answer.headers(), &head)?;
+    refuse_web_page(answer.headers(), &head)?;
     Ok(spool)
 }
 
-/// The answer at the end of the redirects.
+/// Follows redirects and returns the last response.
 async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
     let headers = build_headers(wanted)?;
     let mut url = wanted.url.clone();
@@ -43,7 +45,7 @@ async fn follow_redirects(wanted: &ListUrl) -> Result<Response, FetchError> {
     let mut stays_public = false;
     for _ in 0..MAX_REDIRECTS {
         let Some(to) = redirect_target(&url, &answer) else { return Ok(answer) };
-        // A server on the internet must not make this machine look into its own network.
+        // A server on the internet must not make this machine send requests into its own network.
         stays_public |= is_of_internet(&answer);
         url = check_redirect(&url, to, !headers.is_empty(), stays_public)?;
         answer = send_request(url.clone(), &headers, wanted.timeout, stays_public).await?;
@@ -77,9 +79,9 @@ fn redirect_target(from: &Url, answer: &Response) -> Option<Url> {
     from.join(answer.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// The target of a redirect, if it may be followed: within the host, or by https if no headers are sent.
+/// Returns the target of a redirect if it is allowed: on the same host, or by https without headers.
 ///
-/// `stays_public` is whether a host on the way is on the internet. Then this one has to be, too.
+/// With `stays_public`, an earlier host is on the internet, so this one must be too.
 fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) -> Result<Url, FetchError> {
     let asks = "ask the owner of the address for an https link";
     if !to.username().is_empty() || to.password().is_some() {
@@ -98,7 +100,7 @@ fn check_redirect(from: &Url, to: Url, has_headers: bool, stays_public: bool) ->
         return Err(FetchError::new("the server redirects to another host without https").with_help(asks));
     }
     let ip = to.host_str().and_then(|host| host.trim_matches(['[', ']']).parse::<IpAddr>().ok());
-    // Host names are judged when they are resolved.
+    // Host names are checked when they are resolved.
     match ip {
         Some(ip) if stays_public && !is_public(ip) => Err(private_address_error()),
         _ => Ok(to),
@@ -134,7 +136,7 @@ fn build_headers(wanted: &ListUrl) -> Result<HeaderMap, FetchError> {
     Ok(headers)
 }
 
-/// What went wrong, without the address: its query may be a secret.
+/// Describes an error without the URL, whose query might be a secret.
 fn describe_error(error: &reqwest::Error) -> FetchError {
     let mut sources = std::iter::successors(std::error::Error::source(error), |error| error.source());
     if sources.any(|source| source.is::<PrivateAddressError>()) {
@@ -145,6 +147,84 @@ fn describe_error(error: &reqwest::Error) -> FetchError {
         () if error.is_connect() => "cannot connect to the server",
         () => "the connection was lost",
     })
+}
+
+/// Content encodings that a list can have: decoding recognizes them by their first bytes.
+const READABLE_ENCODINGS: [&str; 4] = ["identity", "gzip", "x-gzip", "zstd"];
+/// How many bytes of a body show whether it is a web page.
+pub(super) const SNIFFED_BYTES: usize = 256;
+
+/// Refuses a response whose status is not 200.
+pub(super) fn check_status(status: StatusCode) -> Result<(), FetchError> {
+    let number = status.as_u16();
+    let (why, help) = match number {
+        200 => return Ok(()),
+        304 => ("the server responded that the list has not changed (status 304)".to_owned(), INCOMPLETE_HELP),
+        300..=399 => (format!("the server redirects with an unsupported status ({number})"), "check the address"),
+        202 => (
+            "the server responded that the list is not ready (status 202)".to_owned(),
+            "run the same command again later",
+        ),
+        204 | 205 => (format!("the server returned no content (status {number})"), "check the address"),
+        206 => ("the server sent only part of the list (status 206)".to_owned(), INCOMPLETE_HELP),
+        401 | 403 => {
+            (format!("the server returned status {number}"), "check `headers`: the secret might be missing or expired")
+        }
+        404 | 410 => (format!("the server returned status {number}"), "check the address"),
+        _ => (format!("the server returned status {number}"), "try again later, or contact the owner of the address"),
+    };
+    Err(FetchError::new(why).with_help(help))
+}
+
+/// The advice about an incomplete response.
+const INCOMPLETE_HELP: &str =
+    "configure the server, or the proxy in front of it, to send the whole list with status 200";
+
+/// Refuses a response whose headers do not promise the whole list in a readable form.
+pub(super) fn check_headers(version: Version, headers: &HeaderMap) -> Result<(), FetchError> {
+    if headers.contains_key(CONTENT_RANGE) {
+        return Err(
+            FetchError::new("the server sent only part of the list (`Content-Range`)").with_help(INCOMPLETE_HELP)
+        );
+    }
+    let kind = header_text(headers, CONTENT_TYPE);
+    if kind.starts_with("multipart/") {
+        return Err(FetchError::new("the server sent several parts instead of one list (`multipart`)")
+            .with_help(INCOMPLETE_HELP));
+    }
+    let encoding = header_text(headers, CONTENT_ENCODING);
+    if !encoding.is_empty() && !READABLE_ENCODINGS.contains(&encoding.as_str()) {
+        let why = format!("the content encoding `{encoding}` is not supported");
+        return Err(FetchError::new(why).with_help("add `Accept-Encoding: identity` under `headers`"));
+    }
+    // Without both, the end of the connection is the end of the list, even if the connection breaks.
+    let names_its_end = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+    if version <= Version::HTTP_11 && !names_its_end {
+        let why = "the response has no `Content-Length`, so a truncated list would look complete";
+        return Err(
+            FetchError::new(why).with_help("configure the server to send `Content-Length` or to use chunked encoding")
+        );
+    }
+    Ok(())
+}
+
+/// Refuses a web page, such as a sign-in page. `head` holds the first bytes of the body.
+pub(super) fn refuse_web_page(headers: &HeaderMap, head: &[u8]) -> Result<(), FetchError> {
+    let kind = header_text(headers, CONTENT_TYPE);
+    let kind = kind.split(';').next().unwrap_or_default().trim_end();
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start().to_ascii_lowercase();
+    let says_so = matches!(kind, "text/html" | "application/xhtml+xml") && head.starts_with(b"<");
+    if says_so || head.starts_with(b"<!doctype html") || head.starts_with(b"<html") {
+        let help = "check `headers` and the address: the page might ask you to sign in";
+        return Err(FetchError::new("the server returned a web page instead of a list").with_help(help));
+    }
+    Ok(())
+}
+
+/// A header in lower case. Several with the same name are joined.
+fn header_text(headers: &HeaderMap, name: HeaderName) -> String {
+    let values = headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.collect::<Vec<_>>().join(", ").trim().to_ascii_lowercase()
 }
 
 #[cfg(test)]

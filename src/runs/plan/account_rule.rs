@@ -11,18 +11,18 @@ use crate::manifest::{ApprovalRule, EndpointUrl, Profile};
 use crate::report::format_local_minute;
 use crate::runs::{Adapters, Error, check_host, current_person};
 
-/// A change of an account's `approval` that approves less strictly than before.
+/// A weaker `approval` rule of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WeakerRule {
     /// The profile.
     pub gateway: String,
     /// The account.
     pub account: String,
-    /// The rule that the ledger keeps, in words.
+    /// The recorded rule, in words.
     pub known: String,
-    /// The rule that the profile has now, in words.
+    /// The current rule of the profile, in words.
     pub now: String,
-    /// Who recorded the kept rule.
+    /// The author of the kept rule.
     pub by: String,
     /// When it was recorded.
     pub at: Timestamp,
@@ -39,12 +39,12 @@ impl std::fmt::Display for WeakerRule {
     }
 }
 
-/// Requires that the ledger knows the host of a profile, and that its `approval` is as strict as the account's last one.
+/// Requires the trusted host of a profile, and an `approval` as strict as the last one of its account.
 ///
 /// A new or stricter rule is recorded. Gateways on loopback need no approval, so their rules are not compared.
 ///
 /// # Errors
-/// When the host changed, the rule became weaker, or the ledger fails.
+/// If the host changed, the rule became weaker, or the ledger fails.
 pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
     check_host(adapters.ledger.as_ref(), profile).await?;
     match find_weaker_rules(adapters, profile).await?.into_iter().next() {
@@ -53,10 +53,10 @@ pub(in crate::runs) async fn check_profile(adapters: &Adapters, profile: &Profil
     }
 }
 
-/// The changes that a person has to accept before anything is sent through a profile; none if its rule is strict enough.
+/// The changes that a person must accept before sending through a profile. Empty if its rule is strict enough.
 ///
 /// # Errors
-/// When the ledger cannot be read.
+/// If the ledger cannot be read.
 pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result<Vec<WeakerRule>, Error> {
     if profile.is_loopback() {
         return Ok(Vec::new());
@@ -73,10 +73,10 @@ pub async fn find_weaker_rules(adapters: &Adapters, profile: &Profile) -> Result
     Ok(changes)
 }
 
-/// Records the rule that a profile has now, with the person and the time, if it differs from a kept one.
+/// Records the current rule of a profile, with the person and the time, if it differs from a kept one.
 ///
 /// # Errors
-/// When the ledger fails.
+/// If the ledger fails.
 pub async fn record_rule(adapters: &Adapters, profile: &Profile) -> Result<(), Error> {
     if profile.is_loopback() {
         return Ok(());
@@ -152,7 +152,7 @@ fn weaker_rule(profile: &Profile, record: &KeptApprovalRule, known: &RecordedRul
     }
 }
 
-/// A rule as the ledger keeps it: public halves of keys by the names of their owners; nothing if no approval is needed.
+/// A rule in the ledger: public keys by the names of their owners. `None` if no approval is necessary.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecordedRule(Option<RuleLimits>);
 
@@ -168,7 +168,7 @@ impl RecordedRule {
         Self(rule.map(|ApprovalRule { above, by }| RuleLimits { above: *above, by: by.iter().map(written).collect() }))
     }
 
-    /// Whether another rule lets through what this one does not: a higher limit, or a person or key that this one lacks.
+    /// Whether another rule allows more than this one: a higher limit, or a person or key that this one lacks.
     fn is_weakened_by(&self, now: &Self) -> bool {
         match (&self.0, &now.0) {
             (None, _) => false,

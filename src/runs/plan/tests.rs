@@ -1,4 +1,4 @@
-//! Approvals of live runs, through a sandbox that answers for the live host.
+//! Approvals of live runs, with a sandbox in place of the live host.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use crate::runs::{
 use crate::sandbox::{Sandbox, SandboxSettings, Scenario, load_scenario};
 
 thread_local! {
-    /// Where the sandbox is that answers for the live host.
+    /// The address of the sandbox in place of the live host.
     static SANDBOX: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Connects to the sandbox, whatever the address.
+/// Connects to the sandbox instead of the address.
 fn connect(
     address: &GatewayAddress,
     endpoint: Endpoint,
@@ -38,7 +38,7 @@ fn connect(
     JsonApi::new(&GatewayAddress { base_url, ..address.clone() }, endpoint, key, rules)
 }
 
-/// A live campaign to three people, whose profile needs an approval above `above`.
+/// A live campaign to three recipients, whose profile needs an approval above `above`.
 struct ApprovalWorld {
     world: TestWorld,
     key: PrivateKey,
@@ -79,7 +79,7 @@ impl ApprovalWorld {
         fs::write(self.world.folder.path().join(name), text).unwrap();
     }
 
-    /// Gives the list so many people.
+    /// Writes a list of this many recipients.
     fn write_list(&self, people: u32) {
         let rows: String = (1..=people).map(|number| format!("+38050000000{number}\n")).collect();
         self.write("sale.csv", &format!("phone\n{rows}"));
@@ -90,7 +90,7 @@ impl ApprovalWorld {
         self.world.launch(Some("production"), request, FixedConsent::yes(), Interrupt::None).await
     }
 
-    /// The campaign now, or as an occurrence of its schedule sends it.
+    /// The campaign now, or as its occurrence.
     fn inputs(&self, occurrence: Option<&Occurrence>) -> Arc<Inputs> {
         let Adapters { profiles, clock, .. } = &self.world.adapters;
         let (file, gateway) = (self.world.folder.path().join("sale.yaml"), Some("production"));
@@ -108,7 +108,7 @@ impl ApprovalWorld {
         launch.run(self.world.adapters.clone(), FixedConsent::yes(), interrupt).await
     }
 
-    /// Keeps a plan as earlier versions did, without programs, addresses and sources, and gives its digest.
+    /// Stores a plan like an earlier version, without programs, URLs and sources, and returns its digest.
     async fn keep_earlier_plan(&self, inputs: Arc<Inputs>, request: &RunRequest) -> String {
         let made = create_plan(&self.world.adapters, &inputs, request).await.unwrap();
         let options = PlanOptions { resources: BTreeMap::new(), on_in_doubt: None, ..made.planned.options.clone() };
@@ -136,7 +136,7 @@ impl ApprovalWorld {
         launch.retry(self.world.adapters.clone(), FixedConsent::yes(), interrupt, scope).await
     }
 
-    /// Plans what is left, has Olha sign it, and gives the digest.
+    /// Plans what is left, signs it as Olha, and returns the digest.
     async fn sign_plan(&self, request: &RunRequest) -> String {
         let adapters = &self.world.adapters;
         let file = self.world.folder.path().join("sale.yaml");
@@ -149,7 +149,7 @@ impl ApprovalWorld {
     }
 }
 
-/// How many more messages were refused, after how many that no approval covers.
+/// The number of refused messages, and of earlier unapproved ones.
 fn unapproved_counts(outcome: Result<RunOutcome, Error>) -> (u64, u64) {
     match outcome {
         Err(Error::Plan(PlanRefusal::Unapproved { number, sent, .. })) => (number, sent),
@@ -271,7 +271,7 @@ async fn another_profile_cannot_replace_the_approval_of_an_account() {
     assert_eq!(unapproved_counts(office.send(RunRequest::default()).await), (3, 0), "the first profile is as before");
 }
 
-/// What notifies someone of a campaign.
+/// A notification of the campaign.
 const NOTIFY: &str = "notify: { command: [notify-send] }\n";
 
 /// An occurrence, and the request of its schedule.

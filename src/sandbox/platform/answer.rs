@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{OperationError, WireTime};
+use super::WireTime;
 use crate::domain::Amount;
 use crate::sandbox::request::ClientId;
 
-/// The answer to a whole request, of either endpoint.
+/// The answer to a request, on either endpoint.
 #[derive(Serialize)]
 pub(crate) struct ApiResponse {
     success: bool,
@@ -22,24 +22,24 @@ pub(crate) struct ApiResponse {
 }
 
 impl ApiResponse {
-    /// Nothing of the request was executed.
+    /// The request was not executed.
     pub(crate) fn rejected(error: impl Into<Cow<'static, str>>) -> Self {
         Self { success: false, error: Some(error.into()), request_id: None, data: None }
     }
 
-    /// The operations were executed; each answers for itself.
+    /// The operations were executed, each with its own result.
     pub(crate) fn from_results(data: Vec<ResultItem>) -> Self {
         Self { success: true, error: None, request_id: None, data: Some(data) }
     }
 
-    /// The operations were taken into the queue.
+    /// The operations were queued.
     pub(crate) fn queued(request_id: String) -> Self {
         Self { success: true, error: None, request_id: Some(request_id), data: None }
     }
 
     /// The answer as JSON.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        // It consists of strings, numbers and arrays; none of them can fail to be written.
+        // Serializing strings, numbers and arrays cannot fail.
         serde_json::to_vec(self).expect("an answer without maps is always JSON")
     }
 }
@@ -55,7 +55,7 @@ pub(crate) struct ResultItem {
 }
 
 impl ResultItem {
-    /// The result of the operation with that identifier; a refusal repeats it (contract 7).
+    /// The result of an operation. A rejection repeats the identifier (contract 7).
     pub(crate) fn new(id: Option<ClientId>, result: Result<ResultData, OperationError>) -> Self {
         match result {
             Ok(payload) => Self { success: true, error: None, data: Some(payload) },
@@ -67,7 +67,7 @@ impl ResultItem {
     }
 }
 
-/// What a result tells; its form follows from the operation, so on the wire it carries no tag.
+/// The data of a result. Its format follows from the operation, so it has no tag on the wire.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum ResultData {
@@ -78,7 +78,7 @@ pub(crate) enum ResultData {
     Status(StatusRecord),
     Balance(BalanceRecord),
     CodeCall(CodeCall),
-    /// Whatever holds no amount and is not asked for a million times.
+    /// Any other record: it contains no amounts and is requested rarely.
     Record(Value),
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct SendResult {
     pub parts: u64,
 }
 
-/// What became of a message (contract 2.5); its identifiers are strings.
+/// The status of a message (contract 2.5); its identifiers are strings.
 #[derive(Serialize)]
 pub(crate) struct StatusRecord {
     pub id: String,
@@ -105,7 +105,7 @@ pub(crate) struct StatusRecord {
     pub replies: Option<[ReplyRecord; 1]>,
 }
 
-/// A reply to a message (contract 2.4); nobody replies with media here.
+/// A reply to a message (contract 2.4); the sandbox has no replies with media.
 #[derive(Serialize)]
 pub(crate) struct ReplyRecord {
     pub datetime: WireTime,
@@ -119,11 +119,59 @@ pub(crate) struct BalanceRecord {
     pub currency: String,
 }
 
-/// A code call was made (contract 4.3 `call/otp`).
+/// The result of a verification call (contract 4.3 `call/otp`).
 #[derive(Serialize)]
 pub(crate) struct CodeCall {
     /// Four digits.
     pub code: String,
     /// The fee in the account's currency.
     pub price: Amount,
+}
+
+/// The error of a rejected operation, the `error` of its item (contract 7).
+///
+/// Texts with a field's name are the sandbox's own, the others are the platform's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OperationError(Cow<'static, str>);
+
+impl OperationError {
+    /// The sender name is missing or malformed.
+    pub(crate) const ALPHA_NAME: OperationError = OperationError(Cow::Borrowed("Error in Alpha-name"));
+    /// The text of an SMS is missing or blank.
+    pub(crate) const SMS_TEXT: OperationError = OperationError(Cow::Borrowed("Please enter SMS text"));
+    /// The phone number is missing or invalid.
+    pub(crate) const PHONE: OperationError = OperationError(Cow::Borrowed("Please enter valid receiver phone number"));
+    /// No message has this identifier.
+    pub(crate) const NOT_FOUND: OperationError = OperationError(Cow::Borrowed("Message not found"));
+    /// The account has no WhatsApp route.
+    pub(crate) const NO_ROUTE: OperationError = OperationError(Cow::Borrowed("No route"));
+    /// The balance is below the amount to reserve.
+    pub(crate) const NO_MONEY: OperationError = OperationError(Cow::Borrowed("Not enough money"));
+    /// The account has reached its limit of templates.
+    pub(crate) const TOO_MANY_TEMPLATES: OperationError = OperationError(Cow::Borrowed("Too many templates"));
+
+    /// The scenario's own words.
+    pub(crate) fn custom(error: &str) -> Self {
+        OperationError(error.to_owned().into())
+    }
+
+    /// A required field is missing or blank.
+    pub(crate) fn missing_field(field: &str) -> Self {
+        OperationError(format!("Please enter {field}").into())
+    }
+
+    /// A field has an invalid value.
+    pub(crate) fn invalid_field(field: &str) -> Self {
+        OperationError(format!("Error in {field}").into())
+    }
+
+    /// The text of the error.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Converts the error into its text.
+    pub(crate) fn into_message(self) -> Cow<'static, str> {
+        self.0
+    }
 }

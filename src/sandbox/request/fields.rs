@@ -1,24 +1,25 @@
 //! Reading the fields of an operation: the one place that knows what a well-formed value is.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-use super::ClientId;
 use crate::domain::Phone;
 use crate::sandbox::platform::OperationError;
 
-/// The most numbers in one `phone`.
+/// The maximum number of recipients in one `phone`.
 const MAX_PHONES: usize = 1_000;
 
-/// The fields of an operation or of an object in it, under names that begin with `prefix`.
+/// The fields of an operation or a nested object, whose names begin with `prefix`.
 ///
-/// A field that is `null` counts as absent.
+/// A `null` field counts as missing.
 #[derive(Clone)]
 pub(crate) struct OperationFields<'a> {
     map: &'a Map<String, Value>,
     prefix: &'static str,
-    /// The path to `map`, up to and with its last dot; only for errors.
+    /// The path to `map` including the last dot; only for errors.
     place: String,
 }
 
@@ -28,12 +29,12 @@ impl<'a> OperationFields<'a> {
         Self { map, prefix: "", place: String::new() }
     }
 
-    /// The fields beside these whose names begin with `prefix`.
+    /// The fields of the same object whose names begin with `prefix`.
     pub(crate) fn with_prefix(&self, prefix: &'static str) -> Self {
         Self { map: self.map, prefix, place: self.place.clone() }
     }
 
-    /// The fields of the object in a field.
+    /// The fields of a nested object.
     pub(crate) fn optional_object(&self, key: &str) -> Result<Option<Self>, OperationError> {
         match self.field(key) {
             None => Ok(None),
@@ -63,12 +64,12 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// A required text that is not blank.
+    /// A required text.
     pub(crate) fn required_text(&self, key: &str) -> Result<&'a str, OperationError> {
         self.optional_text(key)?.ok_or_else(|| self.missing_field(key))
     }
 
-    /// A text that may be absent, but is not blank.
+    /// An optional text that must not be blank.
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>, OperationError> {
         match self.field(key) {
             None => Ok(None),
@@ -78,7 +79,7 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// A text that may be absent or blank.
+    /// An optional text that may be blank.
     pub(crate) fn check_free_text(&self, key: &str) -> Result<(), OperationError> {
         match self.field(key) {
             None | Some(Value::String(_)) => Ok(()),
@@ -86,7 +87,7 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// A required text of digits alone, which may be sent as a number.
+    /// Required digits, which may be sent as a number.
     pub(crate) fn required_digits(&self, key: &str) -> Result<String, OperationError> {
         let digits = match self.field(key) {
             Some(Value::Number(number)) => whole_number(number).ok_or_else(|| self.invalid_field(key))?.to_string(),
@@ -95,12 +96,12 @@ impl<'a> OperationFields<'a> {
         if digits.bytes().all(|byte| byte.is_ascii_digit()) { Ok(digits) } else { Err(self.invalid_field(key)) }
     }
 
-    /// A required sender name, which is any text.
+    /// A required sender name: any text.
     pub(crate) fn required_signature(&self) -> Result<&'a str, OperationError> {
         self.required_text("signature").map_err(|_| OperationError::ALPHA_NAME)
     }
 
-    /// A required sender name of the form that operators accept for SMS.
+    /// A required sender name in the format of SMS operators.
     pub(crate) fn required_alpha_name(&self) -> Result<&'a str, OperationError> {
         let name = self.required_signature()?;
         if is_alpha_name(name) { Ok(name) } else { Err(OperationError::ALPHA_NAME) }
@@ -111,17 +112,17 @@ impl<'a> OperationFields<'a> {
         if is_url(self.required_text(key)?) { Ok(()) } else { Err(self.invalid_field(key)) }
     }
 
-    /// An address that may be absent; an empty text counts as absent.
+    /// An optional URL; an empty text counts as missing.
     pub(crate) fn check_optional_url(&self, key: &str) -> Result<(), OperationError> {
         if self.field(key).is_some_and(|value| value != "") { self.check_url(key) } else { Ok(()) }
     }
 
-    /// The address in a field, to the letter, if there is a usable one.
+    /// The exact URL in a field, if it is valid.
     pub(crate) fn usable_url(&self, key: &str) -> Option<&'a str> {
         self.field(key).and_then(Value::as_str).filter(|text| is_url(text))
     }
 
-    /// A truth value that may be absent.
+    /// An optional boolean.
     pub(crate) fn optional_flag(&self, key: &str) -> Result<Option<bool>, OperationError> {
         match self.field(key) {
             None => Ok(None),
@@ -130,19 +131,19 @@ impl<'a> OperationFields<'a> {
         }
     }
 
-    /// A lifetime in whole seconds that may be absent.
+    /// An optional lifetime in whole seconds.
     pub(crate) fn optional_lifetime(&self, range: RangeInclusive<u64>) -> Result<Option<u64>, OperationError> {
         let Some(value) = self.field("lifetime") else { return Ok(None) };
         let seconds = value.as_number().and_then(whole_number).filter(|seconds| range.contains(seconds));
         seconds.map(Some).ok_or_else(|| self.invalid_field("lifetime"))
     }
 
-    /// The identifier in a field, if there is one.
+    /// The identifier in a field, if present.
     pub(crate) fn optional_id(&self, key: &str) -> Result<Option<ClientId>, OperationError> {
         self.field(key).map(|value| ClientId::from_json(value).ok_or_else(|| self.invalid_field(key))).transpose()
     }
 
-    /// The recipients: a number, digits in a string, or several of those joined by commas.
+    /// The recipients: a number, digits in a string, or several of these separated by commas.
     pub(crate) fn read_phones(&self) -> Result<Vec<Phone>, OperationError> {
         let phones = match self.field("phone") {
             Some(Value::Number(number)) => whole_number(number).and_then(Phone::new).map(|phone| vec![phone]),
@@ -152,12 +153,12 @@ impl<'a> OperationFields<'a> {
         phones.ok_or(OperationError::PHONE)
     }
 
-    /// The error for a field with a value that it cannot have.
+    /// The error for an invalid value.
     pub(crate) fn invalid_field(&self, key: &str) -> OperationError {
         OperationError::invalid_field(&self.full_path(key))
     }
 
-    /// The error for a field that has to be there.
+    /// The error for a missing required field.
     pub(crate) fn missing_field(&self, key: &str) -> OperationError {
         OperationError::missing_field(&self.full_path(key))
     }
@@ -176,24 +177,24 @@ impl<'a> OperationFields<'a> {
     }
 }
 
-/// A number that is whole, in whatever form: clients that calculate send `86400.0`.
+/// A whole number in any notation: clients that calculate send `86400.0`.
 fn whole_number(number: &Number) -> Option<u64> {
-    // Above that a float stands for several whole numbers.
+    // Above this value, a float represents several integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = || number.as_f64().filter(|float| float.fract() == 0.0 && (0.0..EXACT).contains(float));
     number.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
-/// Numbers joined by commas, of which the last may have one behind it.
+/// Parses numbers separated by commas; a trailing comma is allowed.
 fn phones_from_text(text: &str) -> Option<Vec<Phone>> {
     let text = text.trim();
     let parts = text.strip_suffix(',').unwrap_or(text).split(',');
-    // One more than there may be shows that there are too many.
+    // One more than the limit is enough to detect an excess.
     let phones: Option<Vec<Phone>> = parts.take(MAX_PHONES + 1).map(|part| phone_from_text(part.trim())).collect();
     phones.filter(|phones| phones.len() <= MAX_PHONES)
 }
 
-/// A number in a text: digits alone, the first not 0.
+/// Parses a number of digits that does not start with 0.
 fn phone_from_text(text: &str) -> Option<Phone> {
     let international = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     if international { text.parse().ok().and_then(Phone::new) } else { None }
@@ -211,6 +212,71 @@ fn is_url(text: &str) -> bool {
     web && !rest.is_empty()
         && !rest.starts_with(['/', '?', '#'])
         && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
+/// A client's identifier, a number or a string; it is returned in the same form (contract 2.2).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(crate) enum ClientId {
+    /// A whole number that is not negative.
+    Whole(u64),
+    /// Any other number.
+    Odd(Number),
+    /// A string.
+    Text(Box<str>),
+}
+
+/// The common key of all spellings of an identifier: `7`, `"7"`, `"007"` and `7.0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ClientIdKey {
+    Number(u64),
+    Text(Box<str>),
+}
+
+impl ClientId {
+    /// The identifier in this JSON value, if it is a number or a string.
+    pub(crate) fn from_json(value: &Value) -> Option<Self> {
+        match value {
+            Value::Number(number) => {
+                Some(number.as_u64().map_or_else(|| ClientId::Odd(number.clone()), ClientId::Whole))
+            }
+            Value::String(text) => Some(ClientId::Text(text.as_str().into())),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// The lookup key, equal for all spellings of the identifier.
+    pub(crate) fn to_key(&self) -> ClientIdKey {
+        match self {
+            ClientId::Whole(number) => ClientIdKey::Number(*number),
+            ClientId::Odd(number) => {
+                // A float is printed as `7.0`; PHP clients send such values after arithmetic.
+                let text = number.to_string();
+                ClientIdKey::from_text(text.strip_suffix(".0").unwrap_or(&text))
+            }
+            ClientId::Text(text) => ClientIdKey::from_text(text),
+        }
+    }
+}
+
+impl ClientIdKey {
+    fn from_text(text: &str) -> Self {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse() {
+            Ok(number) if digits => ClientIdKey::Number(number),
+            _ => ClientIdKey::Text(text.into()),
+        }
+    }
+}
+
+impl fmt::Display for ClientId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientId::Whole(number) => number.fmt(f),
+            ClientId::Odd(number) => number.fmt(f),
+            ClientId::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -287,5 +353,32 @@ mod tests {
             fields.with_prefix("viber_").required_text("message"),
             Err(OperationError::missing_field("viber_message"))
         );
+    }
+}
+
+#[cfg(test)]
+mod client_id_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn client_id_serializes_as_it_was_sent() {
+        for value in
+            [json!(7), json!("7"), json!("007"), json!(-3), json!(1.5), json!(u64::MAX), json!(""), json!("a b")]
+        {
+            let id = ClientId::from_json(&value).expect("an id");
+            assert_eq!(serde_json::to_value(&id).expect("JSON"), value);
+        }
+    }
+
+    #[test]
+    fn spellings_of_one_number_share_a_key() {
+        for value in [json!(7), json!("7"), json!("007"), json!(7.0)] {
+            assert_eq!(ClientId::from_json(&value).expect("an id").to_key(), ClientIdKey::Number(7), "{value}");
+        }
+        for value in [json!("7a"), json!("+7"), json!(-7), json!(7.5), json!(""), json!("99999999999999999999999")] {
+            assert!(matches!(ClientId::from_json(&value).expect("an id").to_key(), ClientIdKey::Text(_)), "{value}");
+        }
     }
 }

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{ClientId, ClientIdKey, Kind, OperationFields, SendRequest, stages};
-use crate::domain::Phone;
+use super::{ClientId, ClientIdKey, OperationFields, SendRequest, stages};
+use crate::domain::{Channel, Phone};
 use crate::sandbox::platform::OperationError;
 
-/// An item of an envelope: what is asked, or why it cannot be.
+/// An item of an envelope: a valid operation, or the reason why it is rejected.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestItem {
-    pub kind: Kind,
+    pub kind: OperationType,
     /// The client's identifier.
     pub id: Option<ClientId>,
-    /// The recipients; none if it reaches no phone or one of them is no number.
+    /// The recipients; empty if the operation reaches no phone or a number is invalid.
     pub phones: Vec<Phone>,
-    /// Where the statuses of its messages go, if it names a usable address.
+    /// The address for statuses of its messages, if it is valid.
     pub hook: Option<Arc<str>>,
     pub operation: Result<RequestedOperation, OperationError>,
 }
 
-/// What an item asks for, valid by construction.
+/// A valid operation.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestedOperation {
     /// The account's balance.
@@ -30,30 +30,30 @@ pub(crate) enum RequestedOperation {
     Senders,
     /// The status of a message.
     Status(MessageQuery),
-    /// A message to each of the item's phones, of which there is at least one.
+    /// A message to each of the item's phones; there is at least one.
     Send(SendRequest),
     /// A lookup of a number.
     Lookup(Phone),
     /// A call with a code.
     CodeCall,
-    /// Something with the account's templates.
+    /// An operation on the account's templates.
     Template(TemplateCall),
 }
 
-/// What is done with templates.
+/// An operation on templates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateCall {
     /// Keep an SMS template.
     Create { name: Box<str>, text: Box<str> },
     /// List the SMS templates.
     List,
-    /// Delete the SMS template with that number.
+    /// Delete the SMS template with this number.
     Delete(u64),
     /// Keep a Viber template.
     CreateViber { signature: Box<str>, text: Box<str> },
     /// List the Viber templates.
     ListViber,
-    /// Delete the Viber template with that number and, where it is given, that text.
+    /// Delete the Viber template with that number, if its text matches the given text.
     DeleteViber { id: u64, text: Option<Box<str>> },
 }
 
@@ -67,11 +67,11 @@ pub(crate) enum MessageQuery {
 }
 
 impl RequestItem {
-    /// Reads the fields of an operation of that kind.
-    pub(crate) fn from_json(kind: Kind, map: &Map<String, Value>) -> Self {
+    /// Reads the fields of an operation of this type.
+    pub(crate) fn from_json(kind: OperationType, map: &Map<String, Value>) -> Self {
         let fields = OperationFields::from_map(map);
         let id = fields.optional_id("id");
-        // Elsewhere `phone` is an extra property, and those mean nothing.
+        // Other operations ignore `phone`, like any additional property.
         let phones = if kind.reaches_a_phone() { fields.read_phones() } else { Ok(Vec::new()) };
         let operation = match (&id, &phones) {
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal.clone()),
@@ -83,27 +83,27 @@ impl RequestItem {
 }
 
 fn read_operation(
-    kind: Kind,
+    kind: OperationType,
     fields: &OperationFields,
     id: Option<&ClientId>,
     phones: &[Phone],
 ) -> Result<RequestedOperation, OperationError> {
     match kind {
-        Kind::Balance => Ok(RequestedOperation::Balance),
-        Kind::Sender => Ok(RequestedOperation::Senders),
-        Kind::Status => read_message_query(fields, id).map(RequestedOperation::Status),
-        Kind::Hlr => single_phone(phones).map(RequestedOperation::Lookup),
-        Kind::CallOtp => single_phone(phones).map(|_| RequestedOperation::CodeCall),
-        Kind::Pipeline => stages::read_pipeline(fields).map(RequestedOperation::Send),
-        Kind::TemplateCreate => read_create(fields).map(RequestedOperation::Template),
-        Kind::TemplateList => Ok(RequestedOperation::Template(TemplateCall::List)),
-        Kind::TemplateDelete => {
+        OperationType::Balance => Ok(RequestedOperation::Balance),
+        OperationType::Sender => Ok(RequestedOperation::Senders),
+        OperationType::Status => read_message_query(fields, id).map(RequestedOperation::Status),
+        OperationType::Hlr => single_phone(phones).map(RequestedOperation::Lookup),
+        OperationType::CallOtp => single_phone(phones).map(|_| RequestedOperation::CodeCall),
+        OperationType::Pipeline => stages::read_pipeline(fields).map(RequestedOperation::Send),
+        OperationType::TemplateCreate => read_create(fields).map(RequestedOperation::Template),
+        OperationType::TemplateList => Ok(RequestedOperation::Template(TemplateCall::List)),
+        OperationType::TemplateDelete => {
             read_template_id(fields, id).map(|id| RequestedOperation::Template(TemplateCall::Delete(id)))
         }
-        Kind::ViberTemplateCreate => read_create_viber(fields).map(RequestedOperation::Template),
-        Kind::ViberTemplateList => Ok(RequestedOperation::Template(TemplateCall::ListViber)),
-        Kind::ViberTemplateDelete => read_delete_viber(fields, id).map(RequestedOperation::Template),
-        // Every other type is a message through channels of its own.
+        OperationType::ViberTemplateCreate => read_create_viber(fields).map(RequestedOperation::Template),
+        OperationType::ViberTemplateList => Ok(RequestedOperation::Template(TemplateCall::ListViber)),
+        OperationType::ViberTemplateDelete => read_delete_viber(fields, id).map(RequestedOperation::Template),
+        // Every other type is a message through the type's channels.
         _ => stages::read_combined(kind.channels(), fields).map(RequestedOperation::Send),
     }
 }
@@ -123,7 +123,7 @@ fn read_delete_viber(fields: &OperationFields, id: Option<&ClientId>) -> Result<
     read_template_id(fields, id).map(|id| TemplateCall::DeleteViber { id, text })
 }
 
-/// The number of a template: unlike a message's it is the gateway's own.
+/// The number of a template. Unlike a message's `id`, it is the gateway's own.
 fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u64, OperationError> {
     match id.ok_or_else(|| fields.missing_field("id"))?.to_key() {
         ClientIdKey::Number(number) => Ok(number),
@@ -131,7 +131,7 @@ fn read_template_id(fields: &OperationFields, id: Option<&ClientId>) -> Result<u
     }
 }
 
-/// The gateway's own identifier wins: a client's may have been used twice.
+/// The gateway's own identifier takes precedence: a client's might have been used twice.
 fn read_message_query(fields: &OperationFields, id: Option<&ClientId>) -> Result<MessageQuery, OperationError> {
     match (fields.optional_id("msg_id")?, id) {
         (Some(msg_id), _) => Ok(MessageQuery::MsgId(msg_id)),
@@ -140,7 +140,7 @@ fn read_message_query(fields: &OperationFields, id: Option<&ClientId>) -> Result
     }
 }
 
-/// The only phone: a lookup and a code call have one result, so they take one number.
+/// The only phone of a lookup or verification call, which has a single result.
 fn single_phone(phones: &[Phone]) -> Result<Phone, OperationError> {
     match phones {
         [phone] => Ok(*phone),
@@ -148,14 +148,80 @@ fn single_phone(phones: &[Phone]) -> Result<Phone, OperationError> {
     }
 }
 
+/// Declares the types with their names on the wire and their channels in order.
+macro_rules! kinds {
+    ($($kind:ident = $word:literal $(tries [$($channel:ident),*])?;)*) => {
+        /// The `type` of an operation (contract 2.1).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum OperationType { $($kind),* }
+
+        /// Every type with its name, in the order of the discriminants.
+        pub(crate) const KINDS: &[(OperationType, &str)] = &[$((OperationType::$kind, $word)),*];
+
+        impl OperationType {
+            /// The channels in order; a pipeline names its own.
+            pub(crate) fn channels(self) -> &'static [Channel] {
+                match self {
+                    $(OperationType::$kind => &[$($(Channel::$channel),*)?],)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Balance = "balance";
+    CallOtp = "call/otp" tries [CallOtp];
+    Hlr = "hlr" tries [Hlr];
+    Pipeline = "pipeline";
+    Rcs = "rcs" tries [Rcs];
+    RcsSms = "rcs+sms" tries [Rcs, Sms];
+    RcsViberSms = "rcs+viber+sms" tries [Rcs, Viber, Sms];
+    Sender = "sender";
+    Sms = "sms" tries [Sms];
+    Status = "status";
+    Telegram = "telegram" tries [Telegram];
+    TemplateCreate = "template/create";
+    TemplateDelete = "template/delete";
+    TemplateList = "template/list";
+    ViberTemplateCreate = "template/viber/create";
+    ViberTemplateDelete = "template/viber/delete";
+    ViberTemplateList = "template/viber/list";
+    Viber = "viber" tries [Viber];
+    ViberSms = "viber+sms" tries [Viber, Sms];
+    Voice = "voice" tries [Voice];
+}
+
+impl OperationType {
+    /// The word on the wire.
+    pub(crate) fn name(self) -> &'static str {
+        KINDS[self as usize].1
+    }
+
+    /// The type with this name; `whatsapp` is not a type (contract 2.1).
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+
+    /// Whether the operation is a message, so that it may have a `hook` (contract 6.3).
+    pub(crate) fn is_message(self) -> bool {
+        self.reaches_a_phone() && !matches!(self, OperationType::CallOtp | OperationType::Hlr)
+    }
+
+    /// Whether the operation reaches a phone, so that it leaves a message with a status.
+    pub(crate) fn reaches_a_phone(self) -> bool {
+        self == OperationType::Pipeline || !self.channels().is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::KINDS;
     use super::*;
-    use crate::sandbox::request::kind::KINDS;
 
-    fn rejection_text(kind: Kind, fields: Value) -> String {
+    fn rejection_text(kind: OperationType, fields: Value) -> String {
         let item = RequestItem::from_json(kind, fields.as_object().expect("an object"));
         item.operation.expect_err("refused").text().to_owned()
     }
@@ -171,7 +237,7 @@ mod tests {
 
     #[test]
     fn lookup_and_code_call_take_one_number() {
-        for kind in [Kind::Hlr, Kind::CallOtp] {
+        for kind in [OperationType::Hlr, OperationType::CallOtp] {
             let two = json!({"phone": "380501234567,380671234567"});
             assert_eq!(rejection_text(kind, two), "Please enter valid receiver phone number");
         }
@@ -179,24 +245,28 @@ mod tests {
 
     #[test]
     fn invalid_id_is_rejected() {
-        assert_eq!(rejection_text(Kind::Status, json!({"id": [1]})), "Error in id");
-        assert_eq!(rejection_text(Kind::Status, json!({"msg_id": true})), "Error in msg_id");
-        assert_eq!(rejection_text(Kind::Status, json!({})), "Please enter id");
+        assert_eq!(rejection_text(OperationType::Status, json!({"id": [1]})), "Error in id");
+        assert_eq!(rejection_text(OperationType::Status, json!({"msg_id": true})), "Error in msg_id");
+        assert_eq!(rejection_text(OperationType::Status, json!({})), "Please enter id");
     }
 
     #[test]
     fn template_call_error_names_the_missing_field() {
-        for (kind, fields, told) in [
-            (Kind::TemplateCreate, json!({"template": "Hi"}), "Please enter name"),
-            (Kind::TemplateCreate, json!({"name": "hello"}), "Please enter template"),
-            (Kind::TemplateDelete, json!({}), "Please enter id"),
-            (Kind::TemplateDelete, json!({"id": "seven"}), "Error in id"),
-            (Kind::ViberTemplateCreate, json!({"template": "Hi"}), "Error in Alpha-name"),
-            (Kind::ViberTemplateCreate, json!({"signature": "OlenaCo", "template": " "}), "Please enter template"),
-            (Kind::ViberTemplateDelete, json!({"template": "Hi"}), "Please enter id"),
-            (Kind::ViberTemplateDelete, json!({"id": 1, "template": 2}), "Error in template"),
+        for (kind, fields, message) in [
+            (OperationType::TemplateCreate, json!({"template": "Hi"}), "Please enter name"),
+            (OperationType::TemplateCreate, json!({"name": "hello"}), "Please enter template"),
+            (OperationType::TemplateDelete, json!({}), "Please enter id"),
+            (OperationType::TemplateDelete, json!({"id": "seven"}), "Error in id"),
+            (OperationType::ViberTemplateCreate, json!({"template": "Hi"}), "Error in Alpha-name"),
+            (
+                OperationType::ViberTemplateCreate,
+                json!({"signature": "OlenaCo", "template": " "}),
+                "Please enter template",
+            ),
+            (OperationType::ViberTemplateDelete, json!({"template": "Hi"}), "Please enter id"),
+            (OperationType::ViberTemplateDelete, json!({"id": 1, "template": 2}), "Error in template"),
         ] {
-            assert_eq!(rejection_text(kind, fields.clone()), told, "{} {fields}", kind.name());
+            assert_eq!(rejection_text(kind, fields.clone()), message, "{} {fields}", kind.name());
         }
     }
 
@@ -209,10 +279,33 @@ mod tests {
                 .map(str::to_owned)
         };
         let letter = "https://A.example:8443/Hook?token=a%2Fb&run=1&&#x";
-        assert_eq!(hook(Kind::Sms, letter).as_deref(), Some(letter));
+        assert_eq!(hook(OperationType::Sms, letter).as_deref(), Some(letter));
         for (kind, _) in KINDS.iter().copied() {
             assert_eq!(hook(kind, letter).is_some(), kind.is_message(), "{}", kind.name());
         }
-        assert_eq!(hook(Kind::Sms, "not an address"), None);
+        assert_eq!(hook(OperationType::Sms, "not an address"), None);
+    }
+}
+
+#[cfg(test)]
+mod kind_tests {
+    use super::*;
+
+    #[test]
+    fn operation_type_tries_the_channels_of_the_client() {
+        for kind in crate::domain::OperationKind::ALL {
+            let known = OperationType::from_name(kind.name()).map(OperationType::channels);
+            assert_eq!(known, Some(kind.channels()), "{kind}");
+        }
+    }
+
+    #[test]
+    fn contract_types_are_known_but_whatsapp_is_not() {
+        for (place, (kind, _)) in KINDS.iter().enumerate() {
+            assert_eq!(OperationType::from_name(kind.name()), Some(*kind));
+            assert_eq!(*kind as usize, place);
+        }
+        assert_eq!(OperationType::from_name("whatsapp"), None);
+        assert_eq!(OperationType::from_name("SMS"), None);
     }
 }

@@ -4,16 +4,16 @@ use super::OperationFields;
 use crate::domain::{Channel, measure_sms};
 use crate::sandbox::platform::{ChannelStage, OperationError};
 
-/// What a message is: its stages in the order in which they are tried, and the sender names that it uses.
+/// The content of a message: its stages in order, and the sender names that it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SendRequest {
     /// At least one.
     pub stages: Vec<ChannelStage>,
-    /// Those that have to be the account's.
+    /// The sender names that the account must own.
     pub signatures: Vec<Box<str>>,
 }
 
-/// What was read of one stage, and the sender name that it uses.
+/// A parsed stage and its sender name.
 type StageReading<'a> = (ChannelStage, Option<&'a str>);
 
 impl SendRequest {
@@ -23,7 +23,7 @@ impl SendRequest {
     }
 }
 
-/// Reads an operation that tries these channels in order, each under its own prefix.
+/// Reads an operation for these channels in order, each with its own prefix.
 pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut load = SendRequest::default();
     for name in channels {
@@ -33,7 +33,7 @@ pub(crate) fn read_combined(channels: &[Channel], fields: &OperationFields) -> R
     Ok(load)
 }
 
-/// Reads a pipeline: known channels without a repeat, each with the object of its name; other objects are ignored.
+/// Reads a pipeline: distinct known channels, each with the object of its name. Other objects are ignored.
 pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, OperationError> {
     let mut load = SendRequest::default();
     for name in fields.required_array("pipeline")? {
@@ -46,7 +46,7 @@ pub(crate) fn read_pipeline(fields: &OperationFields) -> Result<SendRequest, Ope
     if load.stages.is_empty() { Err(fields.missing_field("pipeline")) } else { Ok(load) }
 }
 
-/// Reads one channel of an operation that is no pipeline.
+/// Reads one channel of an operation other than a pipeline.
 fn read_channel<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     match channel {
         Channel::Sms => fields.optional_flag("short_link").and_then(|_| read_sms(&fields.with_prefix("sms_"))),
@@ -57,7 +57,7 @@ fn read_channel<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<St
             read_telegram(fields, lifetime)
         }
         Channel::Voice => fields.required_text("message").and_then(|_| read_voice(fields)),
-        // No operation carries these in this way (contract 2.1).
+        // No operation of this kind contains these channels (contract 2.1).
         Channel::Whatsapp | Channel::Hlr | Channel::CallOtp => Err(fields.invalid_field("type")),
     }
 }
@@ -72,7 +72,7 @@ fn read_stage<'a>(channel: Channel, fields: &OperationFields<'a>) -> Result<Stag
         Channel::Rcs => read_rcs_stage(&stage()?),
         Channel::Telegram => read_telegram(&stage()?, None),
         Channel::Voice => read_voice(&stage()?),
-        // Nothing of it is checked: it is taken and charged even when it is empty (contract 4.3).
+        // WhatsApp is not checked: even an empty message is accepted and charged (contract 4.3).
         Channel::Whatsapp => Ok((ChannelStage::new(channel, 1, None), None)),
         Channel::Hlr | Channel::CallOtp => Err(fields.invalid_field("pipeline")),
     }
@@ -130,18 +130,18 @@ fn read_rcs_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, 
     fields.required_text("message").map(|_| (ChannelStage::new(Channel::Rcs, 1, None), Some(signature)))
 }
 
-/// A code of 4 to 8 digits: Telegram carries nothing else.
+/// A code of 4 to 8 digits, the only content that Telegram accepts.
 fn read_telegram<'a>(fields: &OperationFields<'a>, lifetime: Option<u64>) -> Result<StageReading<'a>, OperationError> {
     let code = fields.required_digits("message")?.len();
     let leg = (ChannelStage::new(Channel::Telegram, 1, lifetime), None);
     if (4..=8).contains(&code) { Ok(leg) } else { Err(fields.invalid_field("message")) }
 }
 
-/// A spoken message. A stage is shown without the text, so here it may be absent.
+/// A spoken message. The text is optional, because the contract shows a stage without it.
 fn read_voice<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>, OperationError> {
     fields.optional_text("message")?;
     let dtmf = fields.optional_flag("dtmf")?.unwrap_or_default();
-    // The voice stands in an object of its own, or, in a stage as the contract shows it, beside the text.
+    // The voice is in a nested object, or, in a stage as the contract shows it, next to the text.
     let voice = fields.optional_object("voice")?.unwrap_or_else(|| fields.clone());
     match voice.optional_text("gender")? {
         None | Some("male" | "female") => {}
@@ -161,12 +161,12 @@ fn read_viber_stage<'a>(fields: &OperationFields<'a>) -> Result<StageReading<'a>
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::{Kind, RequestItem, RequestedOperation};
+    use super::super::{OperationType, RequestItem, RequestedOperation};
     use super::*;
-    use crate::sandbox::platform::plan::most_parts;
+    use crate::sandbox::platform::messages::most_parts;
 
-    /// Reads a message with fields of a good one replaced, or with `null` taken away.
-    fn read_with(kind: Kind, changes: Value) -> Result<SendRequest, OperationError> {
+    /// Reads a valid message with these changes; `null` removes a field.
+    fn read_with(kind: OperationType, changes: Value) -> Result<SendRequest, OperationError> {
         let mut fields = valid_fields(kind);
         if let (Some(fields), Value::Object(changes)) = (fields.as_object_mut(), changes) {
             fields.insert("phone".into(), "380501234567".into());
@@ -179,7 +179,7 @@ mod tests {
         })
     }
 
-    fn valid_fields(kind: Kind) -> Value {
+    fn valid_fields(kind: OperationType) -> Value {
         let viber = json!({"viber_type": "text", "viber_signature": "Olena Co", "viber_message": "Hi"});
         let rcs = json!({"rcs_signature": "OlenaCo", "rcs_message": "Hi", "rcs_image": "https://a/b.png",
             "rcs_button": "Shop", "rcs_link": "https://a"});
@@ -188,14 +188,14 @@ mod tests {
             Value::Object(all.iter().filter_map(|value| value.as_object().cloned()).flatten().collect())
         };
         match kind {
-            Kind::Sms => sms,
-            Kind::Viber => viber,
-            Kind::Rcs => rcs,
-            Kind::ViberSms => of(&[&viber, &sms]),
-            Kind::RcsSms => of(&[&rcs, &sms]),
-            Kind::RcsViberSms => of(&[&rcs, &viber, &sms]),
-            Kind::Telegram => json!({"message": "012345"}),
-            Kind::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": false}),
+            OperationType::Sms => sms,
+            OperationType::Viber => viber,
+            OperationType::Rcs => rcs,
+            OperationType::ViberSms => of(&[&viber, &sms]),
+            OperationType::RcsSms => of(&[&rcs, &sms]),
+            OperationType::RcsViberSms => of(&[&rcs, &viber, &sms]),
+            OperationType::Telegram => json!({"message": "012345"}),
+            OperationType::Voice => json!({"message": "Hello", "voice": {"gender": "female"}, "dtmf": false}),
             _ => json!({"pipeline": ["viber", "sms"],
                 "viber": {"signature": "Olena Co", "message": "Hi", "type": "text"},
                 "sms": {"signature": "OlenaCo", "message": "Hi"}}),
@@ -206,15 +206,15 @@ mod tests {
     fn send_request_has_its_channels_and_sender_names() {
         let (sms, viber) = ("OlenaCo", "Olena Co");
         for (kind, channels, signatures) in [
-            (Kind::Sms, &[Channel::Sms][..], &[sms][..]),
-            (Kind::Viber, &[Channel::Viber], &[viber]),
-            (Kind::Rcs, &[Channel::Rcs], &[sms]),
-            (Kind::Voice, &[Channel::Voice], &[]),
-            (Kind::Telegram, &[Channel::Telegram], &[]),
-            (Kind::ViberSms, &[Channel::Viber, Channel::Sms], &[viber, sms]),
-            (Kind::RcsSms, &[Channel::Rcs, Channel::Sms], &[sms, sms]),
-            (Kind::RcsViberSms, &[Channel::Rcs, Channel::Viber, Channel::Sms], &[sms, viber, sms]),
-            (Kind::Pipeline, &[Channel::Viber, Channel::Sms], &[viber, sms]),
+            (OperationType::Sms, &[Channel::Sms][..], &[sms][..]),
+            (OperationType::Viber, &[Channel::Viber], &[viber]),
+            (OperationType::Rcs, &[Channel::Rcs], &[sms]),
+            (OperationType::Voice, &[Channel::Voice], &[]),
+            (OperationType::Telegram, &[Channel::Telegram], &[]),
+            (OperationType::ViberSms, &[Channel::Viber, Channel::Sms], &[viber, sms]),
+            (OperationType::RcsSms, &[Channel::Rcs, Channel::Sms], &[sms, sms]),
+            (OperationType::RcsViberSms, &[Channel::Rcs, Channel::Viber, Channel::Sms], &[sms, viber, sms]),
+            (OperationType::Pipeline, &[Channel::Viber, Channel::Sms], &[viber, sms]),
         ] {
             let stages = channels.iter().map(|channel| ChannelStage::new(*channel, 1, None)).collect();
             let signatures = signatures.iter().map(|name| Box::from(*name)).collect();
@@ -228,12 +228,16 @@ mod tests {
     #[test]
     fn lifetime_applies_to_its_own_channel() {
         for (kind, changes, channels) in [
-            (Kind::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
-            (Kind::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
-            (Kind::Sms, json!({"sms_lifetime": 86_400.0}), vec![(Channel::Sms, 86_400)]),
-            (Kind::Telegram, json!({"telegram_lifetime": 61}), vec![(Channel::Telegram, 61)]),
-            (Kind::RcsSms, json!({"rcs_lifetime": 62}), vec![(Channel::Rcs, 62), (Channel::Sms, 172_800)]),
-            (Kind::ViberSms, json!({"sms_lifetime": 4_000}), vec![(Channel::Viber, 172_800), (Channel::Sms, 4_000)]),
+            (OperationType::Sms, json!({"sms_lifetime": 3_600}), vec![(Channel::Sms, 3_600)]),
+            (OperationType::Viber, json!({"viber_lifetime": 60}), vec![(Channel::Viber, 60)]),
+            (OperationType::Sms, json!({"sms_lifetime": 86_400.0}), vec![(Channel::Sms, 86_400)]),
+            (OperationType::Telegram, json!({"telegram_lifetime": 61}), vec![(Channel::Telegram, 61)]),
+            (OperationType::RcsSms, json!({"rcs_lifetime": 62}), vec![(Channel::Rcs, 62), (Channel::Sms, 172_800)]),
+            (
+                OperationType::ViberSms,
+                json!({"sms_lifetime": 4_000}),
+                vec![(Channel::Viber, 172_800), (Channel::Sms, 4_000)],
+            ),
         ] {
             let read = read_with(kind, changes.clone()).expect("well-formed").stages;
             let read: Vec<_> = read.iter().map(|stage| (stage.channel, stage.lifetime().as_secs())).collect();
@@ -243,72 +247,80 @@ mod tests {
 
     #[test]
     fn parts_come_from_the_longest_stage() {
-        for kind in [Kind::Sms, Kind::ViberSms, Kind::RcsSms, Kind::RcsViberSms] {
+        for kind in [OperationType::Sms, OperationType::ViberSms, OperationType::RcsSms, OperationType::RcsViberSms] {
             let long = json!({"sms_message": "я".repeat(71)});
             assert_eq!(read_with(kind, long).map(|load| most_parts(&load.stages)), Ok(2), "{}", kind.name());
         }
         let long = json!({"sms": {"signature": "OlenaCo", "message": "я".repeat(71)}});
-        assert_eq!(read_with(Kind::Pipeline, long).map(|load| most_parts(&load.stages)), Ok(2));
+        assert_eq!(read_with(OperationType::Pipeline, long).map(|load| most_parts(&load.stages)), Ok(2));
     }
 
     #[test]
     fn missing_or_invalid_field_is_rejected() {
         let (alpha, text) = ("Error in Alpha-name", "Please enter SMS text");
         for (kind, changes, error) in [
-            (Kind::Sms, json!({"sms_signature": null}), alpha),
-            (Kind::Sms, json!({"sms_signature": "too long a name"}), alpha),
-            (Kind::Sms, json!({"sms_signature": "Крамниця"}), alpha),
-            (Kind::Sms, json!({"sms_message": null}), text),
-            (Kind::Sms, json!({"sms_message": " "}), text),
-            (Kind::Sms, json!({"sms_message": 5}), text),
-            (Kind::Sms, json!({"sms_lifetime": 3599}), "Error in sms_lifetime"),
-            (Kind::Sms, json!({"short_link": "yes"}), "Error in short_link"),
-            (Kind::Sms, json!({"hook": "not an address"}), "Error in hook"),
-            (Kind::Viber, json!({"viber_signature": ""}), alpha),
-            (Kind::Viber, json!({"viber_type": null}), "Please enter viber_type"),
-            (Kind::Viber, json!({"viber_type": "video"}), "Error in viber_type"),
-            (Kind::Viber, json!({"viber_message": null}), "Please enter viber_message"),
-            (Kind::Viber, json!({"viber_type": "image"}), "Please enter viber_image"),
-            (Kind::Viber, json!({"viber_type": "text+link"}), "Please enter viber_button"),
-            (Kind::Viber, json!({"viber_type": "text+link", "viber_button": "Go"}), "Please enter viber_link"),
-            (Kind::Viber, json!({"viber_type": "text+image+link"}), "Please enter viber_image"),
-            (Kind::Viber, json!({"viber_type": "carousel"}), "Please enter viber_carousel"),
-            (Kind::Viber, json!({"viber_type": "carousel", "viber_carousel": [{}]}), "Error in viber_carousel"),
+            (OperationType::Sms, json!({"sms_signature": null}), alpha),
+            (OperationType::Sms, json!({"sms_signature": "too long a name"}), alpha),
+            (OperationType::Sms, json!({"sms_signature": "Крамниця"}), alpha),
+            (OperationType::Sms, json!({"sms_message": null}), text),
+            (OperationType::Sms, json!({"sms_message": " "}), text),
+            (OperationType::Sms, json!({"sms_message": 5}), text),
+            (OperationType::Sms, json!({"sms_lifetime": 3599}), "Error in sms_lifetime"),
+            (OperationType::Sms, json!({"short_link": "yes"}), "Error in short_link"),
+            (OperationType::Sms, json!({"hook": "not an address"}), "Error in hook"),
+            (OperationType::Viber, json!({"viber_signature": ""}), alpha),
+            (OperationType::Viber, json!({"viber_type": null}), "Please enter viber_type"),
+            (OperationType::Viber, json!({"viber_type": "video"}), "Error in viber_type"),
+            (OperationType::Viber, json!({"viber_message": null}), "Please enter viber_message"),
+            (OperationType::Viber, json!({"viber_type": "image"}), "Please enter viber_image"),
+            (OperationType::Viber, json!({"viber_type": "text+link"}), "Please enter viber_button"),
+            (OperationType::Viber, json!({"viber_type": "text+link", "viber_button": "Go"}), "Please enter viber_link"),
+            (OperationType::Viber, json!({"viber_type": "text+image+link"}), "Please enter viber_image"),
+            (OperationType::Viber, json!({"viber_type": "carousel"}), "Please enter viber_carousel"),
             (
-                Kind::Viber,
+                OperationType::Viber,
+                json!({"viber_type": "carousel", "viber_carousel": [{}]}),
+                "Error in viber_carousel",
+            ),
+            (
+                OperationType::Viber,
                 json!({"viber_type": "carousel", "viber_carousel": [{}, {}]}),
                 "Please enter viber_carousel[0].image",
             ),
-            (Kind::Viber, json!({"viber_lifetime": 59}), "Error in viber_lifetime"),
-            (Kind::Rcs, json!({"rcs_signature": null}), alpha),
-            (Kind::Rcs, json!({"rcs_message": null}), "Please enter rcs_message"),
-            (Kind::Rcs, json!({"rcs_image": null}), "Please enter rcs_image"),
-            (Kind::Rcs, json!({"rcs_image": "b.png"}), "Error in rcs_image"),
-            (Kind::Rcs, json!({"rcs_button": null}), "Please enter rcs_button"),
-            (Kind::Rcs, json!({"rcs_link": null}), "Please enter rcs_link"),
-            (Kind::Rcs, json!({"rcs_lifetime": 59}), "Error in rcs_lifetime"),
-            (Kind::RcsSms, json!({"sms_message": null}), text),
-            (Kind::RcsViberSms, json!({"viber_message": null}), "Please enter viber_message"),
-            (Kind::Telegram, json!({"message": null}), "Please enter message"),
-            (Kind::Telegram, json!({"message": "123"}), "Error in message"),
-            (Kind::Telegram, json!({"message": "123456789"}), "Error in message"),
-            (Kind::Telegram, json!({"message": "code 1234"}), "Error in message"),
-            (Kind::Telegram, json!({"message": 123}), "Error in message"),
-            (Kind::Telegram, json!({"message": -1234}), "Error in message"),
-            (Kind::Telegram, json!({"telegram_lifetime": 59}), "Error in telegram_lifetime"),
-            (Kind::Voice, json!({"message": null}), "Please enter message"),
-            (Kind::Voice, json!({"voice": {"gender": "robot"}}), "Error in voice.gender"),
-            (Kind::Voice, json!({"dtmf": 1}), "Error in dtmf"),
-            (Kind::Pipeline, json!({"pipeline": null}), "Please enter pipeline"),
-            (Kind::Pipeline, json!({"pipeline": []}), "Please enter pipeline"),
-            (Kind::Pipeline, json!({"pipeline": ["viber", "viber"]}), "Error in pipeline"),
-            (Kind::Pipeline, json!({"pipeline": ["pigeon"]}), "Error in pipeline"),
-            (Kind::Pipeline, json!({"pipeline": "sms"}), "Error in pipeline"),
-            (Kind::Pipeline, json!({"viber": null}), "Please enter viber"),
-            (Kind::Pipeline, json!({"sms": {"signature": "OlenaCo"}}), text),
-            (Kind::Pipeline, json!({"pipeline": ["voice"], "voice": {"gender": "it"}}), "Error in voice.gender"),
+            (OperationType::Viber, json!({"viber_lifetime": 59}), "Error in viber_lifetime"),
+            (OperationType::Rcs, json!({"rcs_signature": null}), alpha),
+            (OperationType::Rcs, json!({"rcs_message": null}), "Please enter rcs_message"),
+            (OperationType::Rcs, json!({"rcs_image": null}), "Please enter rcs_image"),
+            (OperationType::Rcs, json!({"rcs_image": "b.png"}), "Error in rcs_image"),
+            (OperationType::Rcs, json!({"rcs_button": null}), "Please enter rcs_button"),
+            (OperationType::Rcs, json!({"rcs_link": null}), "Please enter rcs_link"),
+            (OperationType::Rcs, json!({"rcs_lifetime": 59}), "Error in rcs_lifetime"),
+            (OperationType::RcsSms, json!({"sms_message": null}), text),
+            (OperationType::RcsViberSms, json!({"viber_message": null}), "Please enter viber_message"),
+            (OperationType::Telegram, json!({"message": null}), "Please enter message"),
+            (OperationType::Telegram, json!({"message": "123"}), "Error in message"),
+            (OperationType::Telegram, json!({"message": "123456789"}), "Error in message"),
+            (OperationType::Telegram, json!({"message": "code 1234"}), "Error in message"),
+            (OperationType::Telegram, json!({"message": 123}), "Error in message"),
+            (OperationType::Telegram, json!({"message": -1234}), "Error in message"),
+            (OperationType::Telegram, json!({"telegram_lifetime": 59}), "Error in telegram_lifetime"),
+            (OperationType::Voice, json!({"message": null}), "Please enter message"),
+            (OperationType::Voice, json!({"voice": {"gender": "robot"}}), "Error in voice.gender"),
+            (OperationType::Voice, json!({"dtmf": 1}), "Error in dtmf"),
+            (OperationType::Pipeline, json!({"pipeline": null}), "Please enter pipeline"),
+            (OperationType::Pipeline, json!({"pipeline": []}), "Please enter pipeline"),
+            (OperationType::Pipeline, json!({"pipeline": ["viber", "viber"]}), "Error in pipeline"),
+            (OperationType::Pipeline, json!({"pipeline": ["pigeon"]}), "Error in pipeline"),
+            (OperationType::Pipeline, json!({"pipeline": "sms"}), "Error in pipeline"),
+            (OperationType::Pipeline, json!({"viber": null}), "Please enter viber"),
+            (OperationType::Pipeline, json!({"sms": {"signature": "OlenaCo"}}), text),
             (
-                Kind::Pipeline,
+                OperationType::Pipeline,
+                json!({"pipeline": ["voice"], "voice": {"gender": "it"}}),
+                "Error in voice.gender",
+            ),
+            (
+                OperationType::Pipeline,
                 json!({"pipeline": ["telegram"], "telegram": {"message": "x"}}),
                 "Error in telegram.message",
             ),
@@ -323,11 +335,11 @@ mod tests {
         let card = json!({"caption": "", "image": "https://a/b.png", "url": "https://a", "button": "Go"});
         let carousel = json!({"viber_type": "carousel", "viber_message": "", "viber_carousel": [card, card]});
         for (kind, changes) in [
-            (Kind::Sms, json!({"hook": ""})),
-            (Kind::Pipeline, json!({"hook": ""})),
-            (Kind::Telegram, json!({"message": 12_345})),
-            (Kind::Telegram, json!({"message": 12_345.0})),
-            (Kind::Viber, carousel),
+            (OperationType::Sms, json!({"hook": ""})),
+            (OperationType::Pipeline, json!({"hook": ""})),
+            (OperationType::Telegram, json!({"message": 12_345})),
+            (OperationType::Telegram, json!({"message": 12_345.0})),
+            (OperationType::Viber, carousel),
         ] {
             assert!(read_with(kind, changes.clone()).is_ok(), "{} {changes}", kind.name());
         }
@@ -343,7 +355,7 @@ mod tests {
             json!({"pipeline": ["voice"], "voice": {"message": "Hi", "voice": {"gender": "male"}, "dtmf": false}}),
             json!({"pipeline": ["rcs"], "rcs": {"signature": "OlenaCo", "message": "Hi"}}),
         ] {
-            assert!(read_with(Kind::Pipeline, changes.clone()).is_ok(), "{changes}");
+            assert!(read_with(OperationType::Pipeline, changes.clone()).is_ok(), "{changes}");
         }
     }
 }

@@ -2,62 +2,60 @@
 
 use std::time::Duration;
 
-use super::channels::channel_defaults;
-use super::keys::{BEHAVIOUR, EXCEPTION};
-use super::load::read_duration;
-use super::{ScenarioCondition, fault};
+use super::keys::{BEHAVIOUR, EXCEPTION, channel_defaults};
+use super::{ScenarioCondition, fault, read_duration};
 use crate::domain::{Channel, Status};
 use crate::finding::{Finding, rules};
 use crate::manifest::Percentage;
 use crate::manifest::document::{ConfigSection, FindingCollector, Node};
 
-/// How messages fare in one channel.
+/// The behaviour of messages on one channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Behaviour {
     /// How many are delivered.
     pub delivered: Percentage,
-    /// How long after the channel was tried the message is delivered, or failed.
+    /// The time from the attempt to the delivery or failure.
     pub after: Duration,
     /// The status of a message that is not delivered.
     pub fails_as: Status,
-    /// How many of the delivered ones are read; nothing where the channel does not know it.
+    /// The share of delivered messages that are read; `None` if the channel does not report it.
     pub read: Option<ReadBehaviour>,
     /// A reply to a message that was delivered.
     pub reply: Option<ReplyBehaviour>,
-    /// The digit that a recipient presses in a call (DTMF).
+    /// The digit that the recipient presses (DTMF).
     pub digit: Option<char>,
-    /// How long a call takes; only for voice.
+    /// The duration of a call; only for voice.
     pub duration: Option<Duration>,
 }
 
-/// How many messages are read, and when.
+/// The share of read messages, and the time until they are read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReadBehaviour {
-    /// How many of those that were delivered.
+    /// The share of delivered messages.
     pub share: Percentage,
-    /// How long after the delivery.
+    /// The time after the delivery.
     pub after: Duration,
 }
 
 /// Replies to messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplyBehaviour {
-    /// How many of those that were delivered are replied to.
+    /// The share of delivered messages that get a reply.
     pub share: Percentage,
-    /// How long after the delivery, or after it was read if it was.
+    /// The time after the message was read, or after its delivery if it was not.
     pub after: Duration,
-    /// What it says.
+    /// The text of the reply.
     pub message: String,
 }
 
-/// Messages that fare otherwise than their channel's behaviour says.
+/// Messages with a different behaviour.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exception {
-    /// Which messages.
+    /// The messages.
     pub when: ScenarioCondition,
-    /// In which channel; nothing for all.
+    /// The channel; `None` for all channels.
     pub channel: Option<Channel>,
-    /// How they fare, channel by channel.
+    /// The behaviour on each channel.
     pub behaviours: Behaviours,
 }
 
@@ -66,20 +64,20 @@ pub struct Exception {
 pub struct Behaviours([Behaviour; Channel::ALL.len()]);
 
 impl Behaviours {
-    /// How messages fare in that channel.
+    /// The behaviour on a channel.
     #[must_use]
     pub fn for_channel(&self, channel: Channel) -> &Behaviour {
         &self.0[channel as usize]
     }
 
-    /// Sets how messages fare in that channel.
+    /// Sets the behaviour on a channel.
     pub fn set(&mut self, channel: Channel, behaviour: Behaviour) {
         self.0[channel as usize] = behaviour;
     }
 }
 
 impl Behaviour {
-    /// How messages fare in that channel if nobody says otherwise.
+    /// The default behaviour of a channel.
     #[must_use]
     pub fn default_for(channel: Channel) -> Self {
         let play = channel_defaults(channel);
@@ -103,7 +101,7 @@ impl Default for Behaviours {
     }
 }
 
-/// The behaviours that a scenario gives to its channels.
+/// Reads the behaviours of the channels.
 pub(super) fn read_behaviours(channels: ConfigSection<'_>, report: &mut FindingCollector) -> Behaviours {
     let mut behaviours = Behaviours::default();
     for channel in Channel::ALL {
@@ -114,7 +112,7 @@ pub(super) fn read_behaviours(channels: ConfigSection<'_>, report: &mut FindingC
     behaviours
 }
 
-/// The exceptions of a scenario; what they do not say is as their channel's behaviour says.
+/// Reads the exceptions of a scenario. They inherit the behaviour of their channel.
 pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut FindingCollector) -> Vec<Exception> {
     let exception = |item: &Node, report: &mut FindingCollector| {
         let section = ConfigSection::new(Some(item), EXCEPTION);
@@ -122,7 +120,7 @@ pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut F
         let then = section.subsection("then");
         let mut behaviours = usual.clone();
         for each in Channel::ALL.into_iter().filter(|each| channel.is_none_or(|only| only == *each)) {
-            // What only some channels know is no mistake where all are meant.
+            // Keys that only some channels support are allowed if the exception covers all channels.
             behaviours.set(each, read_behaviour(usual.for_channel(each), channel, then, report));
         }
         Exception { when: fault::read_condition(section.subsection("when"), report), channel, behaviours }
@@ -130,7 +128,7 @@ pub(super) fn read_exceptions(items: &[Node], usual: &Behaviours, report: &mut F
     items.iter().map(|item| exception(item, report)).collect()
 }
 
-/// A behaviour with what a section says of it; `channel` is the only one that is meant, if there is one.
+/// Reads a behaviour on top of the usual one. `channel` is set if the section concerns a single channel.
 fn read_behaviour(
     usual: &Behaviour,
     channel: Option<Channel>,
@@ -163,7 +161,7 @@ fn read_behaviour(
     }
 }
 
-/// Tells what the channel cannot know.
+/// Reports keys that the channel does not support.
 fn report_unsupported(channel: Channel, section: ConfigSection<'_>, report: &mut FindingCollector) {
     let play = channel_defaults(channel);
     let known = |key: &str| match key {

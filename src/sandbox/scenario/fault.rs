@@ -1,53 +1,53 @@
-//! What goes wrong in a scenario, and when.
+//! Faults and their conditions in a scenario.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::keys::FAULT;
-use super::load::read_duration;
+use super::read_duration;
 use crate::domain::Endpoint;
 use crate::finding::{Finding, rules};
 use crate::manifest::Percentage;
 use crate::manifest::document::{ConfigSection, FindingCollector, Node};
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioFault {
     /// When.
     pub when: ScenarioCondition,
-    /// What.
+    /// Its effect.
     pub effect: FaultEffect,
 }
 
-/// Which messages or envelopes something applies to: all that every given condition holds for.
+/// A condition for messages or envelopes: all given parts must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScenarioCondition {
-    /// Numbers that end in these digits; an envelope, if one of its numbers does.
+    /// Numbers that end with these digits; for an envelope, at least one of its numbers.
     pub suffix: Option<String>,
-    /// A part of all, drawn by number for messages and by envelope for envelopes.
+    /// A share of all, drawn by number for messages and by envelope for envelopes.
     pub share: Option<Percentage>,
-    /// Envelopes that hold at least one send, counted from 1 over both endpoints.
+    /// The position among envelopes with messages, counted from 1 over both endpoints.
     pub envelope: Option<RangeInclusive<u64>>,
-    /// The endpoint that they came to.
+    /// Their endpoint.
     pub endpoint: Option<Endpoint>,
 }
 
-/// What goes wrong.
+/// The effect of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultEffect {
-    /// A send is refused with this error; the rest of its envelope is executed.
+    /// A message is rejected with this error; the rest of its envelope is executed.
     ItemError(String),
-    /// The whole envelope is refused with this error; nothing of it is executed.
+    /// The whole envelope is rejected with this error and not executed.
     TopError(String),
-    /// The envelope is executed at once, and the answer comes so much later.
+    /// The envelope is executed at once, and the answer is delayed by this time.
     Delay(Duration),
-    /// For so long before the envelope nobody listens: connections are refused.
+    /// Connections are refused for this long before the envelope.
     Refused(Duration),
-    /// The connection that brings the envelope is closed before anything of it is read.
+    /// The envelope's connection is closed before it is read.
     Closed,
-    /// The envelope is executed and the connection closed without an answer.
+    /// The envelope is executed, and the connection is closed without an answer.
     Dropped,
-    /// The envelope is executed and the connection closed in the middle of the answer.
+    /// The envelope is executed, and the connection is closed in the middle of the answer.
     Truncated,
     /// An answer with this HTTP status and an HTML page.
     Http {
@@ -55,45 +55,45 @@ pub enum FaultEffect {
         status: u16,
         /// The header `Retry-After`, in whole seconds.
         retry_after: Option<Duration>,
-        /// Whether the envelope is executed nevertheless.
+        /// Whether the envelope is still executed.
         executed: bool,
     },
-    /// The items of the answer come in another order (the last first).
+    /// The items of the answer are in reverse order.
     Reordered,
     /// The last item of the answer is missing.
     Missing,
-    /// The answer's first item is about a message that nobody sent.
+    /// The answer's first item is about a message that the client did not send.
     Foreign,
-    /// A webhook of the message goes wrong.
+    /// A fault of the message's webhook.
     Webhook(WebhookFault),
 }
 
-/// What goes wrong with a webhook.
+/// A fault of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookFault {
     /// It is sent twice.
     Twice,
-    /// It is sent so much later.
+    /// It is delayed by this time.
     Late(Duration),
-    /// It is sent after what tells of the message's next state, if there is one.
+    /// It is sent after the webhook of the message's next state, if any.
     Reordered,
     /// It is never sent.
     Lost,
 }
 
-/// What a `status` that cannot see answers.
+/// A wrong answer to every `status` request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blindness {
-    /// That there is no such message, whatever is asked.
+    /// The message does not exist.
     Denies,
-    /// That it is queued, whatever is asked.
+    /// The message is queued.
     Affirms,
 }
 
-/// The keys that say what goes wrong; a fault has one of them.
+/// The keys of effects; a fault has exactly one.
 const EFFECTS: [&str; 7] = ["item_error", "top_error", "delay", "connection", "answer", "http", "webhook"];
 
-/// The keys that mean something only beside an effect, with what has to be there.
+/// Keys that require a certain effect: the key, the key of the effect and its value.
 const COMPANION_KEYS: [(&str, &str, &str); 4] = [
     ("lasts", "connection", "refused"),
     ("retry_after", "http", ""),
@@ -101,7 +101,7 @@ const COMPANION_KEYS: [(&str, &str, &str); 4] = [
     ("by", "webhook", "late"),
 ];
 
-/// The conditions that nobody can ask for before a connection is made, in words.
+/// Conditions that are unknown before a connection exists, with their descriptions.
 const UNKNOWN_BEFORE_CONNECTION: [(&str, &str); 2] =
     [("suffix", "the recipient's number"), ("endpoint", "the endpoint")];
 
@@ -171,7 +171,7 @@ fn read_effect(section: ConfigSection<'_>, key: &str) -> Option<FaultEffect> {
     })
 }
 
-/// The condition that a section describes.
+/// Reads a condition.
 pub(super) fn read_condition(section: ConfigSection<'_>, report: &mut FindingCollector) -> ScenarioCondition {
     let digits = |text: &str| (1..=15).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if let Some((text, span)) = section.typed_text("suffix").filter(|(text, _)| !digits(text)) {

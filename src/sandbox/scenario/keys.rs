@@ -1,9 +1,9 @@
 //! The keys of a scenario file.
 
-use super::channels::{CHANNELS, NAMES, PRICES};
+use crate::domain::Channel;
 use crate::manifest::document::{KeySpec, ValueShape};
 
-/// The longest time of a scenario, a year.
+/// The maximum time in a scenario, a year.
 const YEAR: u32 = 366 * 86_400;
 
 const TIME: ValueShape = ValueShape::Seconds { least: 0, most: YEAR };
@@ -65,7 +65,7 @@ pub(super) static ACCOUNT: &[KeySpec] = &[
     ),
 ];
 
-/// The keys of what each account may send.
+/// The keys of rate limits.
 static LIMITS: &[KeySpec] = &[
     KeySpec::new("rate", ValueShape::Rate, "50/s")
         .with_doc("The average number of operations per second or minute.")
@@ -75,7 +75,7 @@ static LIMITS: &[KeySpec] = &[
         .mark_required(),
 ];
 
-/// The keys of how messages fare.
+/// The keys of a behaviour.
 pub(super) static BEHAVIOUR: &[KeySpec] = &[
     KeySpec::new("delivered", ValueShape::Share, "97%").with_doc("The share of delivered messages."),
     KeySpec::new("after", TIME, "8s").with_doc("The time until the channel delivers the message or fails."),
@@ -101,7 +101,7 @@ static REPLY: &[KeySpec] = &[
     KeySpec::new("message", ValueShape::Line, "STOP").with_doc("The message text of the reply.").mark_required(),
 ];
 
-/// The final statuses of a message that was not delivered.
+/// The possible failure statuses.
 static FAILURES: &[&str] = &[
     "UNDELIVERABLE",
     "EXPIRED",
@@ -142,7 +142,7 @@ pub(super) static WHEN: &[KeySpec] = &[
 static FAULT_ITEM: KeySpec =
     KeySpec::new("fault", ValueShape::Map(FAULT), "{ when: { envelope: 2 }, answer: dropped }").with_doc("A fault.");
 
-/// The keys of a fault: `when`, one effect, and what the effect may need.
+/// The keys of a fault: `when`, one effect, and the keys of that effect.
 pub(super) static FAULT: &[KeySpec] = &[
     KeySpec::new("when", ValueShape::Map(WHEN), "{ envelope: 2 }")
         .with_doc("When the fault occurs. Without conditions, it always occurs.")
@@ -173,7 +173,7 @@ static STATUS: &[KeySpec] = &[
         .with_doc("Whether `status` claims to know no message, or every message."),
 ];
 
-/// The keys of how webhooks are sent.
+/// The keys of webhooks.
 pub(super) static WEBHOOKS: &[KeySpec] = &[
     KeySpec::new("retry", ValueShape::List { of: &WAIT, least: 0, most: 50 }, "[1m, 3m, 5m]")
         .with_doc("How long to wait before each retry of a webhook that did not get HTTP 200.")
@@ -196,3 +196,105 @@ static TEMPLATES: &[KeySpec] = &[
         .with_doc("Whether Viber templates are approved.")
         .default("true"),
 ];
+
+/// The default behaviour of a channel, and the documentation of its keys.
+#[derive(Clone, Copy)]
+pub(super) struct ChannelDefaults {
+    /// The price of a part.
+    price: &'static str,
+    /// The documentation of the price.
+    price_doc: &'static str,
+    /// An example of its behaviour.
+    example: &'static str,
+    /// The documentation of the channel.
+    doc: &'static str,
+    /// Whether it reports that a message was read.
+    pub(super) tells_reading: bool,
+    /// Whether messages are calls, with a duration and key presses.
+    pub(super) is_spoken: bool,
+}
+
+/// How a channel is played.
+pub(super) const fn channel_defaults(channel: Channel) -> ChannelDefaults {
+    match channel {
+        Channel::Sms => unread_channel("0.80", "The price of one part of an SMS.", "{ delivered: 97% }", "SMS."),
+        Channel::Viber => {
+            read_channel("0.50", "The price of a Viber message.", "{ delivered: 60%, read: 80% }", "Viber.")
+        }
+        Channel::Rcs => read_channel("0.60", "An RCS message.", "{ delivered: 40% }", "RCS."),
+        Channel::Telegram => read_channel(
+            "0.45",
+            "The price of a one-time code sent through Telegram.",
+            "{ delivered: 70% }",
+            "Telegram.",
+        ),
+        Channel::Voice => {
+            let play =
+                unread_channel("1.20", "The price of a spoken message.", "{ delivered: 80%, digit: 1 }", "Voice.");
+            ChannelDefaults { is_spoken: true, ..play }
+        }
+        Channel::Whatsapp => {
+            read_channel("1.50", "The price of a WhatsApp message.", "{ delivered: 60% }", "WhatsApp.")
+        }
+        Channel::Hlr => unread_channel("0.05", "The price of a lookup.", "{ delivered: 95% }", "Lookups."),
+        Channel::CallOtp => {
+            unread_channel("0.25", "The price of a verification call.", "{ delivered: 95% }", "Verification calls.")
+        }
+    }
+}
+
+const fn unread_channel(
+    price: &'static str,
+    priced: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> ChannelDefaults {
+    ChannelDefaults { price, price_doc: priced, example, doc, tells_reading: false, is_spoken: false }
+}
+
+const fn read_channel(
+    price: &'static str,
+    priced: &'static str,
+    example: &'static str,
+    doc: &'static str,
+) -> ChannelDefaults {
+    ChannelDefaults { tells_reading: true, ..unread_channel(price, priced, example, doc) }
+}
+
+const CHANNEL_COUNT: usize = Channel::ALL.len();
+
+/// The keys of the prices.
+pub(super) static PRICES: &[KeySpec] = &{
+    let mut keys = [KeySpec::new("", ValueShape::Amount, ""); CHANNEL_COUNT];
+    let mut at = 0;
+    while at < CHANNEL_COUNT {
+        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] =
+            KeySpec::new(channel.name(), ValueShape::Amount, play.price).with_doc(play.price_doc).default(play.price);
+        at += 1;
+    }
+    keys
+};
+
+/// The keys of the channels' behaviours.
+pub(super) static CHANNELS: &[KeySpec] = &{
+    let mut keys = [KeySpec::new("", ValueShape::Map(BEHAVIOUR), ""); CHANNEL_COUNT];
+    let mut at = 0;
+    while at < CHANNEL_COUNT {
+        let (channel, play) = (Channel::ALL[at], channel_defaults(Channel::ALL[at]));
+        keys[at] = KeySpec::new(channel.name(), ValueShape::Map(BEHAVIOUR), play.example).with_doc(play.doc);
+        at += 1;
+    }
+    keys
+};
+
+/// The names of the channels.
+pub(super) static NAMES: &[&str] = &{
+    let mut names = [""; CHANNEL_COUNT];
+    let mut at = 0;
+    while at < CHANNEL_COUNT {
+        names[at] = Channel::ALL[at].name();
+        at += 1;
+    }
+    names
+};

@@ -1,4 +1,4 @@
-//! For tests: a platform with its journal in memory, at a clock that stands until it is moved.
+//! A test bench: a platform with its journal in memory and a clock that only the test advances.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use crate::domain::Endpoint;
 use crate::sandbox::journal::{Journal, JournalSink};
 use crate::sandbox::platform::{EnvelopeArrival, GatewayEmulator};
-use crate::sandbox::request::{AccountKeys, RawRequest, envelope};
+use crate::sandbox::request;
+use crate::sandbox::request::{AccountKeys, RawRequest};
 use crate::sandbox::scenario::Scenario;
 use crate::sandbox::webhooks::WebhookOutcome;
 
-/// A platform without HTTP around it; its key is `sandbox`.
+/// A platform without HTTP; its key is `sandbox`.
 pub(crate) struct Bench {
     pub platform: GatewayEmulator,
     pub now: Timestamp,
@@ -27,7 +28,7 @@ impl Bench {
         Self::with_scenario(Scenario::default())
     }
 
-    /// A platform that plays a scenario.
+    /// A platform for a scenario.
     pub(crate) fn with_scenario(scenario: Scenario) -> Self {
         let sink = JournalSink::open(&Journal::Memory).expect("memory");
         let keys = AccountKeys::for_scenario(&scenario, &"sandbox".into());
@@ -40,8 +41,7 @@ impl Bench {
         let remote = SocketAddr::from(([127, 0, 0, 1], 9));
         let arrival = EnvelopeArrival { endpoint, remote, at: self.now };
         let mut lines = self.sink.start_lines().expect("whole");
-        let reaction =
-            self.platform.handle_envelope(arrival, envelope::parse_envelope(request, &self.keys), &mut lines);
+        let reaction = self.platform.handle_envelope(arrival, request::parse_envelope(request, &self.keys), &mut lines);
         assert!(self.sink.write_lines(&lines));
         serde_json::from_slice(&reaction.answer.to_json()).expect("JSON")
     }
@@ -51,7 +51,7 @@ impl Bench {
         self.send_as("sandbox", endpoint, data)
     }
 
-    /// The answer to an envelope with that key.
+    /// The answer to an envelope with this key.
     pub(crate) fn send_as(&mut self, key: &str, endpoint: Endpoint, data: &Value) -> Value {
         self.post(endpoint, json!({"auth": key, "data": data}).to_string().as_bytes())
     }
@@ -61,12 +61,12 @@ impl Bench {
         self.send(Endpoint::Sync, &json!([operation]))["data"][0].clone()
     }
 
-    /// The status of the message with that identifier.
+    /// The status of the message with this identifier.
     pub(crate) fn status(&mut self, id: u64) -> Value {
         self.send_one(&json!({"type": "status", "id": id}))["data"].clone()
     }
 
-    /// Lets so many milliseconds pass.
+    /// Advances the clock.
     pub(crate) fn advance_millis(&mut self, millis: u64) {
         self.now += Duration::from_millis(millis);
         let mut lines = self.sink.start_lines().expect("whole");
@@ -74,12 +74,12 @@ impl Bench {
         assert!(self.sink.write_lines(&lines));
     }
 
-    /// The webhooks that are due, each with its number, address and payload.
+    /// The due webhooks, each with its number, address and payload.
     pub(crate) fn take_webhooks(&mut self) -> Vec<(u64, String, Value)> {
         self.take_webhooks_up_to(usize::MAX)
     }
 
-    /// Those of them for which there is room.
+    /// Takes at most `room` due webhooks.
     pub(crate) fn take_webhooks_up_to(&mut self, room: usize) -> Vec<(u64, String, Value)> {
         let posts = self.platform.take_due_posts(room).into_iter();
         posts
@@ -87,7 +87,7 @@ impl Bench {
             .collect()
     }
 
-    /// The addresses and payloads of all webhooks that are due, each acknowledged before the next are taken.
+    /// The addresses and payloads of all due webhooks. Each is acknowledged before the next ones are taken.
     pub(crate) fn take_received(&mut self) -> Vec<(String, Value)> {
         let mut received = Vec::new();
         loop {
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// Tells the platform how a webhook was received.
+    /// Reports the result of a webhook to the platform.
     pub(crate) fn finish_webhook(&mut self, webhook: u64, outcome: WebhookOutcome) {
         let mut lines = self.sink.start_lines().expect("whole");
         self.platform.record_outcome(webhook, outcome, self.now, &mut lines);
@@ -114,7 +114,7 @@ impl Bench {
         self.sink.memory_text().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
-    /// The lines of the journal about one sort of event.
+    /// The lines of the journal for one kind of event.
     pub(crate) fn journal_events(&self, event: &str) -> Vec<Value> {
         self.journal_lines().into_iter().filter(|line| line["event"] == event).collect()
     }

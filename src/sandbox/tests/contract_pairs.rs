@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::bench::Bench;
 use crate::domain::Endpoint;
 
-/// A file of `tests/contract`; its README says what the members mean.
+/// A file of `tests/contract`; its README describes the members.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ContractPair {
@@ -22,7 +22,7 @@ struct ContractPair {
 }
 
 impl ContractPair {
-    /// What the sandbox answers.
+    /// The sandbox's answer.
     fn send_request(&self) -> Value {
         let mut bench = Bench::new();
         for body in &self.before {
@@ -32,7 +32,7 @@ impl ContractPair {
     }
 }
 
-/// Whether an answer has the form of the pattern: the same members, and a value of its kind for each placeholder.
+/// Whether an answer matches a pattern: the same members, and a value of the right type for each placeholder.
 fn matches_pattern(pattern: &Value, answer: &Value) -> bool {
     match (pattern, answer) {
         (Value::String(word), answer) if word.starts_with('<') => match word.as_str() {
@@ -56,7 +56,7 @@ fn matches_pattern(pattern: &Value, answer: &Value) -> bool {
     }
 }
 
-/// Every pair, under its file's name.
+/// Every pair with the name of its file.
 fn load_pairs() -> Vec<(String, ContractPair)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/contract");
     let paths = std::fs::read_dir(&folder).expect("the folder of pairs").map(|entry| entry.expect("an entry").path());
@@ -70,7 +70,7 @@ fn load_pairs() -> Vec<(String, ContractPair)> {
         .collect()
 }
 
-/// The requests of all pairs, those that come first too, with their endpoints.
+/// The requests of all pairs, including preparatory ones, with their endpoints.
 pub(crate) fn contract_requests() -> Vec<(Endpoint, Value)> {
     let pairs = load_pairs().into_iter();
     pairs

@@ -5,8 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use crate::domain::Channel;
-use crate::domain::{Endpoint, Phone, Status};
+use crate::domain::{Channel, Endpoint, Phone, Status};
 use crate::manifest::Percentage;
 use crate::sandbox::platform::{ChannelStage, LifecycleState, MessageFacts, MessageLifecycle, Phase, VirtualTime};
 use crate::sandbox::scenario::{
@@ -23,7 +22,7 @@ fn stage(channel: Channel) -> ChannelStage {
     ChannelStage::new(channel, 1, None)
 }
 
-/// Every state of a message's life: its channel, its word, and the milliseconds since intake.
+/// Every state of a message: its channel, status, and milliseconds since its arrival.
 fn play_lifecycle(scenario: &Scenario, stages: &[ChannelStage], phone: u64) -> Vec<(Channel, String, i64)> {
     let facts = MessageFacts { phone: Phone::new(phone).expect("a phone"), envelope: 1, endpoint: Endpoint::Sync };
     let intake = VirtualTime::from_timestamp(INTAKE);
@@ -92,7 +91,7 @@ fn message_expires_exactly_at_its_lifetime() {
         let told = play_lifecycle(&scenario, &[ChannelStage::new(Channel::Viber, 1, lifetime)], 380_501_234_567);
         assert_eq!(told.last(), Some(&(Channel::Viber, word.to_owned(), millis)), "{lifetime:?}");
     }
-    // With a channel to fall back to, its end is that channel's beginning.
+    // With a fallback, the failure is the start of the next channel.
     let told = play_lifecycle(
         &scenario,
         &[ChannelStage::new(Channel::Viber, 1, Some(30)), stage(Channel::Sms)],
@@ -212,7 +211,7 @@ proptest! {
         let told = play_lifecycle(&scenario, &stages, phone);
         prop_assert_eq!(&told, &play_lifecycle(&scenario, &stages, phone));
         prop_assert!(told.windows(2).all(|pair| pair[0].2 <= pair[1].2));
-        // QUEUED, a try of each stage, delivered, read, replied.
+        // QUEUED, an attempt for each stage, delivered, read, replied.
         prop_assert!(told.len() <= stages.len() + 4);
         let place = |channel| stages.iter().position(|stage| stage.channel == channel);
         prop_assert!(told.windows(2).all(|pair| place(pair[0].0) <= place(pair[1].0)));

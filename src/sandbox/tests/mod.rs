@@ -1,4 +1,4 @@
-//! The promises of the sandbox as a whole. `bench` stands in for its doors, `receiver` for whoever gets webhooks.
+//! Tests of the sandbox as a whole. `bench` replaces the server, `receiver` is a receiver of webhooks.
 
 pub(crate) mod bench;
 pub(crate) mod receiver;

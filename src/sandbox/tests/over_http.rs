@@ -10,15 +10,15 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::receiver::TestReceiver;
-use crate::sandbox::doors::connections::Timeouts;
-use crate::sandbox::doors::server::{Sandbox, SandboxSettings};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::scenario::{FaultEffect, Scenario, ScenarioCondition, ScenarioFault, WebhookFault};
+use crate::sandbox::server::port::Timeouts;
+use crate::sandbox::server::{Sandbox, SandboxSettings};
 
-/// Far longer than anything here takes.
+/// Far longer than these tests take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A sandbox in which this goes wrong with that envelope of sends.
+/// A sandbox with these faults, by the number of the envelope.
 async fn start_with_faults(faults: impl IntoIterator<Item = (u64, FaultEffect)>) -> Sandbox {
     let fault = |(number, effect)| ScenarioFault {
         when: ScenarioCondition { envelope: Some(number..=number), ..ScenarioCondition::default() },
@@ -52,7 +52,7 @@ fn request(operations: &[Value]) -> Vec<u8> {
 /// A kept-alive connection.
 struct TestConnection(TcpStream);
 
-/// An answer as far as it came.
+/// An answer, as far as it was received.
 struct HttpAnswer {
     head: String,
     body: Vec<u8>,
@@ -69,12 +69,12 @@ impl TestConnection {
         Self(TcpStream::connect(socket_address(sandbox)).await.expect("a connection"))
     }
 
-    /// Sends one SMS; the answer, if one begins.
+    /// Sends one SMS and returns the answer, if any.
     async fn send(&mut self, id: u64) -> Option<HttpAnswer> {
         self.send_operations(&[sms(id)]).await
     }
 
-    /// Sends these operations; the answer, if one begins.
+    /// Sends these operations and returns the answer, if any.
     async fn send_operations(&mut self, operations: &[Value]) -> Option<HttpAnswer> {
         self.0.write_all(&request(operations)).await.ok()?;
         self.read_answer().await
@@ -99,7 +99,7 @@ impl TestConnection {
         Some(heard)
     }
 
-    /// Whether the other side has closed it; waits for that or for an answer.
+    /// Waits for an answer or the end of the connection. Returns whether it was closed.
     async fn is_closed(&mut self) -> bool {
         matches!(self.0.read(&mut [0]).await, Ok(0) | Err(_))
     }

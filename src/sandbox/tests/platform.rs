@@ -144,7 +144,7 @@ fn money(text: &str) -> Amount {
     text.parse().expect("an amount")
 }
 
-/// An account with its own key and so much money.
+/// An account with its own key and this balance.
 fn account(key: &str, balance: &str) -> scenario::AccountSettings {
     scenario::AccountSettings {
         key: Some(key.to_owned()),

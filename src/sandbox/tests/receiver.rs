@@ -1,4 +1,4 @@
-//! For tests: a receiver of webhooks on loopback, which answers as it is told.
+//! A webhook receiver on loopback for tests, with given answers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
-/// Far longer than anything here takes.
+/// Far longer than these tests take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A request as it arrived.
@@ -30,7 +30,7 @@ impl ReceivedWebhook {
     }
 }
 
-/// It answers the first requests with these statuses, all others with 200. Dropped, it is gone.
+/// It answers the first requests with these statuses, and all others with 200. It stops when it is dropped.
 pub(crate) struct TestReceiver {
     address: SocketAddr,
     arrived: Mutex<mpsc::UnboundedReceiver<ReceivedWebhook>>,
@@ -48,7 +48,7 @@ impl TestReceiver {
                 let (stream, _) = listener.accept().await.expect("a connection");
                 let status = statuses.next().unwrap_or(200);
                 if let Some(received) = answer_request(stream, status).await {
-                    // Nobody may be waiting any more.
+                    // The test might have stopped waiting.
                     let _ = arrivals.send(received);
                 }
             }
@@ -56,19 +56,19 @@ impl TestReceiver {
         Self { address, arrived: Mutex::new(arrived), serving }
     }
 
-    /// An address at which it is found.
+    /// A URL of this receiver.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// The next request; fails when none comes.
+    /// The next request; fails if none arrives.
     pub(crate) async fn next(&self) -> ReceivedWebhook {
         let mut arrived = self.arrived.lock().await;
         let next = tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("a webhook in time");
         next.expect("the receiver still listens")
     }
 
-    /// Whether everything that arrived was looked at.
+    /// Whether all requests were taken.
     pub(crate) fn is_idle(&self) -> bool {
         self.arrived.try_lock().expect("nobody waits").is_empty()
     }
@@ -80,7 +80,7 @@ impl Drop for TestReceiver {
     }
 }
 
-/// Reads the one request of a connection and answers it.
+/// Reads one request from a connection and answers it.
 async fn answer_request(stream: TcpStream, status: u16) -> Option<ReceivedWebhook> {
     let mut stream = BufReader::new(stream);
     let mut lines = Vec::new();

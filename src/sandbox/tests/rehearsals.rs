@@ -21,7 +21,7 @@ fn with_balance(balance: &str, scenario: Scenario) -> Scenario {
     Scenario { accounts, ..scenario }
 }
 
-/// A scenario in which no channel but these delivers anything.
+/// A scenario in which only these channels deliver messages.
 fn only_delivered_by(channels: &[Channel]) -> Scenario {
     let mut scenario = Scenario::default();
     for channel in Channel::ALL {
@@ -64,7 +64,7 @@ fn dearest_stage_is_reserved_and_rest_refunded() {
         );
         let amount = serde_json::to_value(funds.balance.trim_decimals()).expect("JSON");
         assert_eq!(bench.send_one(&json!({"type": "balance"}))["data"]["amount"], amount);
-        // What the journal says adds up to what the message cost.
+        // The amounts in the journal add up to the cost of the message.
         let amounts: Vec<_> =
             bench.journal_events("charge").iter().filter_map(|line| line["amount"].as_f64()).collect();
         let micros: f64 = amounts.iter().map(|amount| (amount * 1e6).round()).sum();
@@ -83,7 +83,7 @@ fn unaffordable_operation_reserves_nothing() {
     for (item, id) in [(1, 2), (3, 4), (4, 5)] {
         assert_eq!(answer[item], json!({"success": false, "error": "Not enough money", "data": {"id": id}}));
     }
-    // 1.65 is two SMS for 0.80 each and a lookup for 0.05.
+    // 1.65 is two SMS for 0.80 each, and a lookup for 0.05.
     assert_eq!(answer[2]["success"], true);
     assert_eq!(bench.send_one(&json!({"type": "balance"}))["data"]["amount"], 0.0);
     let told: Vec<_> =

@@ -1,4 +1,4 @@
-//! The promise that any request gets an answer, whatever its bytes are.
+//! Any request gets an answer, even random bytes.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::bench::Bench;
 use super::contract_pairs;
 use crate::domain::{Amount, Endpoint};
-use crate::sandbox::request::kind::KINDS;
+use crate::sandbox::request::operation::KINDS;
 use crate::sandbox::scenario;
 
 /// The answer of a fresh platform, with its journal.
@@ -86,7 +86,7 @@ fn any_field() -> impl Strategy<Value = String> {
     prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(str::to_owned), 1 => ".{0,6}"]
 }
 
-/// An operation of a known type with anything in its fields.
+/// An operation of a known type with arbitrary fields.
 fn any_operation() -> impl Strategy<Value = Value> {
     let fields = prop::collection::vec((any_field(), any_json()), 0..10);
     (prop::sample::select(KINDS.to_vec()), fields).prop_map(|((_, kind), fields)| {
@@ -103,16 +103,16 @@ fn any_endpoint() -> impl Strategy<Value = Endpoint> {
 /// The contract's requests.
 static REQUESTS: LazyLock<Vec<(Endpoint, Value)>> = LazyLock::new(contract_pairs::contract_requests);
 
-/// A slip of a client, at some place of the body.
+/// A mutation at some place of the body.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Another byte.
     Byte(Index, u8),
     /// The body ends there.
     Cut(Index),
-    /// What follows comes twice.
+    /// The following bytes are repeated.
     Twice(Index),
-    /// Another value, before the body is written.
+    /// A replaced value, before the body is serialized.
     Replaced(Index, Value),
 }
 
@@ -125,7 +125,7 @@ fn any_mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Every value in a body but the body itself, its key and its `data` array.
+/// Every value in a body, except for the body itself, its key and its `data` array.
 fn nested_values(body: &mut Value) -> Vec<&mut Value> {
     let mut found = Vec::new();
     let mut open: Vec<_> = body["data"].as_array_mut().into_iter().flatten().collect();
@@ -172,7 +172,7 @@ fn apply_mutations(mut body: Value, slips: &[Mutation]) -> Vec<u8> {
     bytes
 }
 
-/// The most messages that a body can leave behind: one for each operation and each number in it.
+/// The maximum number of messages that a body can create: one for each operation and number.
 fn max_messages(body: &[u8]) -> usize {
     body.iter().filter(|byte| b"{,".contains(byte)).count()
 }
@@ -193,7 +193,7 @@ proptest! {
         }
         let begun = bench.platform.messages.len();
         prop_assert!(begun as usize <= most && bench.platform.plans.all.len() <= most + 1);
-        // Whatever was taken comes to rest, and each webhook that it leaves is JSON with a status.
+        // Every accepted message reaches a final status, and each of its webhooks is JSON with a status.
         bench.advance_millis(1_000_000_000);
         prop_assert!(bench.take_webhooks().iter().all(|(_, _, body)| body["status"].is_string()));
         prop_assert_eq!(bench.platform.messages.len(), begun);
@@ -221,7 +221,7 @@ proptest! {
         prop_assert_eq!(items.len(), data.len());
         for (index, item) in items.iter().enumerate() {
             prop_assert_eq!(item["success"] == true, item.get("error").is_none());
-            // The journal says of each operation what its item says.
+            // The journal and the items of the answer agree.
             let mut lines = journal.iter().filter(|line| line["index"] == index).peekable();
             prop_assert!(lines.peek().is_some());
             prop_assert!(lines.all(|line| line["success"] == item["success"] && line["error"] == item["error"]));

@@ -1,11 +1,10 @@
-//! What scenario files say, and what they may not.
+//! Valid and invalid scenario files.
 
 use std::fs;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::domain::{Amount, Channel};
-use crate::domain::{Endpoint, Status};
+use crate::domain::{Amount, Channel, Endpoint, Status};
 use crate::manifest::LoadedFile;
 use crate::sandbox::scenario::{
     AccountSettings, Behaviour, Behaviours, Blindness, FaultEffect, OperationLimit, PartPrices, Scenario,

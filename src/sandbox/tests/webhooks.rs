@@ -5,13 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::bench::Bench;
-use crate::domain::Channel;
-use crate::domain::{Endpoint, Status};
+use crate::domain::{Channel, Endpoint, Status};
 use crate::manifest::Percentage;
 use crate::sandbox::platform::messages::FIRST_MSG_ID;
 use crate::sandbox::scenario::{self, Behaviour, ReplyBehaviour, Scenario, WebhookBehaviour};
-use crate::sandbox::webhooks::WebhookOutcome;
-use crate::sandbox::webhooks::outbox::WaitingWebhook;
+use crate::sandbox::webhooks::{WaitingWebhook, WebhookOutcome};
 
 const HOOK: &str = "https://hooks.example.com/Receipts?token=a%2Fb&run=1";
 const NOTIFY: &str = "https://shop.example.com/notify";
@@ -35,7 +33,7 @@ fn with_notify_address(scenario: Scenario) -> Scenario {
     Scenario { accounts, ..scenario }
 }
 
-/// The statuses that a bench tells until its messages are at rest, with the address of each.
+/// The statuses that a bench sends until its messages are final, with their addresses.
 fn received_statuses(bench: &mut Bench) -> Vec<(String, String)> {
     bench.advance_millis(600_000);
     let told = bench.take_received().into_iter();
@@ -132,7 +130,7 @@ fn earlier_channel_failures_are_sent_if_enabled() {
             bench.send(Endpoint::Async, &json!([operation]));
             bench.advance_millis(60_000_000);
             let pairs = [("rcs", "UNDELIVERABLE"), ("viber", "UNDELIVERABLE"), ("sms", "DELIVERED")];
-            // A webhook cannot name Telegram, and without a name it would speak for the whole message.
+            // A webhook cannot name Telegram. Without a name, it would be about the whole message.
             let expected = if intermediate { &pairs[..] } else { &pairs[2..] };
             let expected: Vec<_> =
                 expected.iter().map(|(name, word)| ((*name).to_owned(), (*word).to_owned())).collect();
@@ -279,7 +277,7 @@ fn webhook_is_retried_until_acknowledged_or_dropped() {
             assert!(wait == 0 || bench.take_webhooks().is_empty(), "not before its time");
             bench.advance_millis(1);
             let [(number, _, body)] = bench.take_webhooks().try_into().expect("one");
-            // Every try has the same number and says the same.
+            // Every attempt has the same number and the same body.
             assert_eq!(first.get_or_insert((number, body.clone())), &(number, body));
             assert!(bench.take_webhooks().is_empty(), "it is under way");
             bench.finish_webhook(number, outcome);
@@ -327,7 +325,7 @@ fn webhooks_of_one_message_are_sequential() {
     bench.finish_webhook(second, WebhookOutcome::Answered(200));
     let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("8"), &json!("READ")));
-    // Whatever became of it: a receiver that fails does not lose the rest.
+    // A failed webhook does not prevent the others.
     bench.finish_webhook(first, WebhookOutcome::Answered(500));
     let [(_, _, told)] = bench.take_webhooks().try_into().expect("one");
     assert_eq!((&told["id"], &told["status"]), (&json!("7"), &json!("READ")));

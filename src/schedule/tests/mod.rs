@@ -1,4 +1,4 @@
-//! The daemon in virtual time: it fires what the calendar says, each once, whatever happens meanwhile.
+//! The daemon in virtual time: it fires each occurrence once.
 
 mod firing;
 mod set_back;
@@ -27,7 +27,7 @@ use crate::runs::{
 };
 
 thread_local! {
-    /// What the clock showed, and when; each test has a thread of its own.
+    /// The time that the clock was set to, and when. Each test has its own thread.
     static SET: Cell<Option<(Timestamp, Instant)>> = const { Cell::new(None) };
 }
 
@@ -41,7 +41,7 @@ fn set_clock(to: &str) {
     SET.set(Some((to.parse().expect("a moment"), Instant::now())));
 }
 
-/// A folder with a campaign, a ledger, and what was told.
+/// A folder with a campaign, a ledger, and the reported events.
 struct TestSetup {
     folder: TempDir,
     adapters: Adapters,
@@ -64,10 +64,10 @@ impl TestSetup {
             name_view: Arc::new(|_, _| String::new()),
             observer: Arc::new(|_| {}),
         };
-        let house = Self { folder, adapters, fired: Arc::default(), told: Arc::default() };
-        house.write_file("sale.csv", "phone\n+380500000001\n+380500000002\n");
-        house.write_campaign(schedule, "Hello");
-        house
+        let setup = Self { folder, adapters, fired: Arc::default(), told: Arc::default() };
+        setup.write_file("sale.csv", "phone\n+380500000001\n+380500000002\n");
+        setup.write_campaign(schedule, "Hello");
+        setup
     }
 
     fn write_file(&self, name: &str, text: &str) {
@@ -101,7 +101,7 @@ impl TestSetup {
         Arc::new(FakeStarter { ledger, fired, lasts })
     }
 
-    /// Has a daemon run for so long, with starts that last a second.
+    /// Runs a daemon for this long, with starts that last a second.
     async fn run_for(&self, time: Duration) {
         let daemon = self.test_daemon(self.fake_starter(Duration::from_secs(1)));
         daemon.run_until_shutdown(tokio::time::sleep(time)).await.expect("a ledger");
@@ -111,7 +111,7 @@ impl TestSetup {
         self.fired.lock().expect("no panic").clone()
     }
 
-    fn told_events(&self) -> Vec<String> {
+    fn reported_events(&self) -> Vec<String> {
         self.told.lock().expect("no panic").clone()
     }
 }
@@ -135,7 +135,7 @@ fn describe_event(event: &ScheduleEvent) -> String {
     }
 }
 
-/// Nobody agrees to anything, which what reaches nobody does not need.
+/// A consent that refuses everything. Runs without recipients do not need it.
 struct NeverConsent;
 
 impl Consent for NeverConsent {
@@ -148,7 +148,7 @@ impl Consent for NeverConsent {
     }
 }
 
-/// Somebody who records occurrences as runs do, and writes down each that fired.
+/// A starter that records occurrences as runs do, and lists those that fired.
 struct FakeStarter {
     ledger: Arc<dyn Ledger>,
     fired: Arc<Mutex<Vec<String>>>,

@@ -6,10 +6,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::*;
 
-/// What the judge of `tests/schedules` wrote down.
+/// The occurrences computed by `tests/schedules/judge.py`.
 const GOLDEN: &str = include_str!("../../../tests/schedules/golden.txt");
 
-/// The years of the judge, with the number of occurrences and the hash of all of them.
+/// The years of the oracle, with the number of occurrences and the hash of all of them.
 fn golden_years() -> Vec<(i16, &'static str, &'static str, usize, &'static str)> {
     let year = |line: &'static str| {
         let [year, zone, cron, count, hash] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
@@ -28,18 +28,18 @@ async fn year_of_occurrences_matches_the_golden_file() {
             continue;
         }
         set_clock(&format!("{}-12-31T23:59:30Z", year - 1));
-        let house = TestSetup::new(&format!("timezone: {zone}\nschedule: {{ cron: \"{line}\" }}"));
-        house.activate().await.expect("armed");
+        let setup = TestSetup::new(&format!("timezone: {zone}\nschedule: {{ cron: \"{line}\" }}"));
+        setup.activate().await.expect("armed");
         let days = if year % 4 == 0 { 366 } else { 365 };
-        house.run_for(days * DAY).await;
-        let text: String = house.fired_occurrences().iter().fold(String::new(), |text, one| text + one + "\n");
+        setup.run_for(days * DAY).await;
+        let text: String = setup.fired_occurrences().iter().fold(String::new(), |text, one| text + one + "\n");
         let mut told = String::new();
         Sha256::digest(text).iter().for_each(|byte| write!(told, "{byte:02x}").expect("a string"));
         assert_eq!(
-            (house.fired_occurrences().len(), told.as_str()),
+            (setup.fired_occurrences().len(), told.as_str()),
             (count, hash),
             "{year} {zone} {line}: {:?}",
-            house.told_events()
+            setup.reported_events()
         );
         fired += count;
     }

@@ -1,21 +1,18 @@
-//! The geometry of charts: numbers become places, and a template draws them.
+//! Geometry of charts: numbers become lengths, and a template draws them.
 //!
-//! A chart has no colour and no words of its own: shapes have classes, which the stylesheet colours for light, dark and paper,
-//! and every number in words beside it comes from whoever knows it. Nothing here rounds a number that is read: only places on the
-//! screen are rounded. A length is told in thousandths of the whole, so a chart fits any screen without a script.
+//! Charts have no colours or texts. Shapes have classes, which the stylesheet colours for light, dark and paper. Only
+//! lengths are rounded, never numbers that people read. A length is in thousandths of the whole, so a chart fits any
+//! screen without a script.
 
-mod axis;
-mod bars;
-mod calendar;
-mod cascade;
 mod stack;
 
-pub use bars::{Bar, BarSegment, scale_bars};
-pub use calendar::{CalendarDay, CalendarView, build_calendar};
-pub use cascade::{Cascade, CascadeStep, draw_cascade};
-pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
+use std::collections::BTreeMap;
 
+use jiff::ToSpan as _;
+use jiff::civil::{Date, Weekday};
 use serde::{Serialize, Serializer};
+
+pub use stack::{LayerInput, Series, StackChart, StackInput, draw_stack};
 
 /// A length in thousandths of a chart, which a page writes as `37.5%`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +25,7 @@ impl Serialize for Length {
 }
 
 impl Length {
-    /// A share of a whole, rounded; something that is more than nothing is at least a thousandth.
+    /// A share of a whole, rounded; a share above zero is at least a thousandth.
     fn from_share(part: u64, whole: u64) -> Self {
         if part == 0 || whole == 0 {
             return Self(0);
@@ -36,6 +33,171 @@ impl Length {
         let share = (u128::from(part.min(whole)) * 1_000 + u128::from(whole) / 2) / u128::from(whole);
         Self(u32::try_from(share).unwrap_or(1_000).max(1))
     }
+}
+
+/// One bar.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bar {
+    /// The label.
+    pub label: String,
+    /// Whether the label is not our text.
+    pub foreign: bool,
+    /// An additional note.
+    pub note: Option<String>,
+    /// How much, exactly.
+    pub value: u64,
+    /// The class in the stylesheet.
+    pub class: &'static str,
+    /// How long it is.
+    pub length: Length,
+    /// The nesting depth.
+    pub depth: u8,
+}
+
+/// A piece of a bar with several pieces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BarSegment {
+    /// The label with the exact number.
+    pub label: String,
+    /// How much.
+    pub value: u64,
+    /// The class of the stylesheet.
+    pub class: &'static str,
+    /// Its start.
+    pub from: Length,
+    /// How long it is.
+    pub length: Length,
+}
+
+impl Bar {
+    /// A bar of this much.
+    #[must_use]
+    pub fn new(label: impl Into<String>, value: u64, class: &'static str) -> Self {
+        Self { label: label.into(), foreign: false, note: None, value, class, length: Length::default(), depth: 0 }
+    }
+
+    /// The same below another one.
+    #[must_use]
+    pub fn with_depth(self, depth: u8) -> Self {
+        Self { depth, ..self }
+    }
+
+    /// Adds a note.
+    #[must_use]
+    pub fn with_note(self, note: Option<String>) -> Self {
+        Self { note, ..self }
+    }
+
+    /// Marks the label as foreign text.
+    #[must_use]
+    pub fn with_foreign_label(self) -> Self {
+        Self { foreign: true, ..self }
+    }
+}
+
+/// Gives bars their lengths: the chart is as long as `whole`, or as the longest bar if that is not given.
+#[must_use]
+pub fn scale_bars(bars: Vec<Bar>, whole: Option<u64>) -> Vec<Bar> {
+    let whole = whole.or(bars.iter().map(|bar| bar.value).max()).unwrap_or_default();
+    bars.into_iter().map(|bar| Bar { length: Length::from_share(bar.value, whole), ..bar }).collect()
+}
+
+/// A step of a cascade.
+#[derive(Clone, Debug)]
+pub struct CascadeStep {
+    /// The label.
+    pub label: String,
+    /// The pieces that ended at this step: words, class and number.
+    pub ended: Vec<(String, &'static str, u64)>,
+    /// The piece that fell back to the next channel, with its words.
+    pub fell: (String, u64),
+}
+
+/// A step as it is drawn.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cascade {
+    /// The label.
+    pub label: String,
+    /// The exact number that reached the step.
+    pub reached: u64,
+    /// The pieces that ended at this step, then the piece that fell back; together they make `reached`.
+    pub segments: Vec<BarSegment>,
+}
+
+/// The class of the piece that fell back.
+const FELL_CLASS: &str = "fell";
+
+/// Draws steps, the first of which is as long as the chart.
+#[must_use]
+pub fn draw_cascade(steps: Vec<CascadeStep>) -> Vec<Cascade> {
+    let whole = steps.first().map_or(0, count_reached);
+    let mut begins = 0_u64;
+    let mut drawn = Vec::with_capacity(steps.len());
+    for step in steps {
+        let (reached, fell) = (count_reached(&step), step.fell.1);
+        let pieces = step.ended.into_iter().chain([(step.fell.0, FELL_CLASS, step.fell.1)]);
+        let (mut at, mut segments) = (begins, Vec::new());
+        for (label, class, value) in pieces.filter(|(.., value)| *value > 0) {
+            let from = Length::from_share(at, whole).0.min(999);
+            at = at.saturating_add(value);
+            let length = Length::from_share(at, whole).0.saturating_sub(from).max(1);
+            segments.push(BarSegment { label, value, class, from: Length(from), length: Length(length) });
+        }
+        drawn.push(Cascade { label: step.label, reached, segments });
+        begins = begins.saturating_add(reached.saturating_sub(fell));
+    }
+    drawn
+}
+
+fn count_reached(step: &CascadeStep) -> u64 {
+    step.ended.iter().fold(step.fell.1, |sum, (.., value)| sum.saturating_add(*value))
+}
+
+/// A calendar.
+#[derive(Clone, Debug, Serialize)]
+pub struct CalendarView {
+    /// The days of the week, by their numbers from 1, which is Monday.
+    pub days: [String; 7],
+    /// The weeks, each from Monday to Sunday; `None` for days outside the range.
+    pub weeks: Vec<Vec<Option<CalendarDay>>>,
+}
+
+/// A day of a calendar.
+#[derive(Clone, Debug, Serialize)]
+pub struct CalendarDay {
+    /// The day of the month.
+    pub day: i8,
+    /// The day of the week, by its number from 1, which is Monday.
+    pub weekday: String,
+    /// The name of its month.
+    pub month: String,
+    /// As programs write it.
+    pub date: String,
+    /// Whether the month is shown: on the first day of the calendar, and on the first of a month.
+    pub named: bool,
+    /// The occurrences of the day, in order.
+    pub due: Vec<String>,
+}
+
+/// A calendar of this many days; `due` has the occurrences of each.
+#[must_use]
+pub fn build_calendar(from: Date, days: u16, due: &BTreeMap<Date, Vec<String>>) -> CalendarView {
+    let blank = usize::try_from(from.weekday().since(Weekday::Monday)).unwrap_or_default();
+    let mut cells: Vec<Option<CalendarDay>> = (0..blank).map(|_| None).collect();
+    for after in 0..i64::from(days) {
+        let Ok(date) = from.checked_add(after.days()) else { break };
+        cells.push(Some(CalendarDay {
+            day: date.day(),
+            weekday: date.weekday().to_monday_one_offset().to_string(),
+            month: date.month().to_string(),
+            date: date.to_string(),
+            named: after == 0 || date.day() == 1,
+            due: due.get(&date).cloned().unwrap_or_default(),
+        }));
+    }
+    cells.resize_with(cells.len().next_multiple_of(7), || None);
+    let days = [1, 2, 3, 4, 5, 6, 7].map(|day: u8| day.to_string());
+    CalendarView { days, weeks: cells.chunks(7).map(<[_]>::to_vec).collect() }
 }
 
 #[cfg(test)]
@@ -50,6 +212,82 @@ mod tests {
             let Length(share) = Length::from_share(part, whole);
             prop_assert!(share <= 1_000);
             prop_assert_eq!(share == 0, part == 0 || whole == 0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod bars_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn longest_bar_fills_the_chart(values in proptest::collection::vec(any::<u64>(), 1..20)) {
+            let drawn = scale_bars(values.iter().map(|value| Bar::new("x", *value, "c")).collect(), None);
+            let longest = drawn.iter().map(|bar| bar.length).max().unwrap();
+            prop_assert_eq!(longest, if values.iter().all(|value| *value == 0) { Length(0) } else { Length(1_000) });
+            for one in &drawn {
+                prop_assert!(drawn.iter().all(|other| one.value < other.value || one.length >= other.length));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod cascade_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn step_segments_add_up_and_fit_the_chart(
+            ended in proptest::collection::vec((0..2_000_000_u64, 0..90_u64), 1..5),
+        ) {
+            let mut left: u64 = ended.iter().map(|(a, b)| a + b).sum();
+            let steps = ended.iter().map(|(a, b)| {
+                left -= a + b;
+                let ended = vec![("a".to_owned(), "good", *a), ("b".to_owned(), "bad", *b)];
+                CascadeStep { label: "<s>".to_owned(), ended, fell: ("on".to_owned(), left) }
+            });
+            let drawn = draw_cascade(steps.collect());
+            for pair in drawn.windows(2) {
+                let fell = pair[0].segments.iter().find(|piece| piece.class == FELL_CLASS).map_or(0, |piece| piece.value);
+                prop_assert_eq!(fell, pair[1].reached);
+            }
+            for step in &drawn {
+                prop_assert_eq!(step.segments.iter().map(|piece| piece.value).sum::<u64>(), step.reached);
+                prop_assert!(step.segments.iter().all(|piece| piece.from.0 + piece.length.0 <= 1_000 && piece.length.0 > 0));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod calendar_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_day_appears_once_under_its_weekday(from in 0..20_000_i64, days in 1..80_u16) {
+            let from = Date::constant(2000, 1, 1) + from.days();
+            let due = BTreeMap::from([(from, vec!["<b>".to_owned()])]);
+            let view = build_calendar(from, days, &due);
+            prop_assert!(view.weeks.iter().all(|week| week.len() == 7));
+            let mut shown = 0;
+            for (place, day) in view.weeks.iter().flat_map(|week| week.iter().enumerate()) {
+                let Some(day) = day else { continue };
+                let date: Date = day.date.parse().unwrap();
+                prop_assert_eq!(date, from + i64::from(shown).days());
+                prop_assert_eq!(i8::try_from(place).unwrap() + 1, date.weekday().to_monday_one_offset());
+                prop_assert_eq!(day.due.len(), usize::from(shown == 0));
+                shown += 1;
+            }
+            prop_assert_eq!(shown, days);
         }
     }
 }

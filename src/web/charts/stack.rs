@@ -2,40 +2,40 @@
 
 use std::fmt::Write as _;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp, ToSpan as _, Unit, Zoned, ZonedRound};
 use serde::Serialize;
 
-use super::axis::{self, Tick};
+use super::Length;
 
-/// How high a chart is, in pixels.
+/// The height of a chart, in pixels.
 const HEIGHT: u32 = 200;
 
-/// What a chart of layers is made of.
+/// The data of a stacked chart.
 #[derive(Clone, Debug)]
 pub struct StackInput<'c> {
     /// The first moment.
     pub from: Timestamp,
-    /// The moment at which the last point ends.
+    /// The end of the last point.
     pub to: Timestamp,
-    /// How many points there are in all.
+    /// The total number of points.
     pub points: usize,
     /// The kinds, from below.
     pub kinds: Vec<LayerInput>,
-    /// How much would be the most in a point; a line shows it, where it is within what the chart reaches to.
+    /// The highest value that is allowed per point. It is drawn as a line if it fits the chart.
     pub allowed: Option<u64>,
-    /// On whose clock times are told.
+    /// The time zone of the labels.
     pub zone: &'c TimeZone,
 }
 
-/// What becomes a layer.
+/// The data of a layer.
 #[derive(Clone, Debug)]
 pub struct LayerInput {
-    /// What it is of.
+    /// The label.
     pub label: String,
-    /// The class of the stylesheet.
+    /// The class in the stylesheet.
     pub class: String,
-    /// How much is in each point that has any.
+    /// The counts of the points that are not empty.
     pub counts: Vec<(usize, u64)>,
 }
 
@@ -49,14 +49,14 @@ pub struct StackChart {
     height: u32,
     rows: Vec<HeightMark>,
     columns: Vec<Tick>,
-    /// Where the line of what is allowed is, if there is one.
+    /// The line of the allowed value, if any.
     allowed: Vec<HeightMark>,
 }
 
-/// A height with what stands there.
+/// A height with a label.
 #[derive(Clone, Debug, Serialize)]
 struct HeightMark {
-    /// How far below the upper edge, in pixels.
+    /// The distance from the upper edge, in pixels.
     y: u32,
     label: String,
 }
@@ -64,19 +64,19 @@ struct HeightMark {
 /// A layer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Series {
-    /// What it is of.
+    /// The label.
     pub label: String,
     /// The class of the stylesheet.
     pub class: String,
-    /// Whether it is of what came after a first choice.
+    /// Whether it shows messages on a fallback channel.
     pub fallback: bool,
-    /// All that is in it, exactly.
+    /// The exact sum of all points.
     pub sum: u64,
     /// Its outline.
     pub path: String,
 }
 
-/// Puts layers on each other; numbers along the axis are written by `write`.
+/// Stacks layers; `write` formats the numbers along the axis.
 #[must_use]
 pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> StackChart {
     let points = input.points.max(1);
@@ -94,9 +94,9 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
         below = above;
     }
     let most = below.iter().copied().max().unwrap_or_default();
-    // A line far above all there is would press it flat, and is told in words alone.
+    // A line far above all values would flatten the chart, so only the text mentions it.
     let shown = input.allowed.filter(|allowed| *allowed > 0 && *allowed / 4 <= most);
-    let (top, rows) = axis::number_axis(most.max(shown.unwrap_or_default()), &write);
+    let (top, rows) = number_axis(most.max(shown.unwrap_or_default()), &write);
     let y = |value: u64| HEIGHT - height_of(value, top);
     let tops: Vec<Vec<u64>> = layers.iter().skip(1).map(|(.., below)| below.clone()).chain([below]).collect();
     let series = layers.into_iter().zip(tops).map(|((label, class, sum, below), above)| {
@@ -107,7 +107,7 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
     let series: Vec<Series> = series.collect();
     let height = |tick: Tick| HeightMark { y: HEIGHT - tick.at.0 * HEIGHT / 1_000, label: tick.label };
     let rows: Vec<HeightMark> = rows.into_iter().map(height).collect();
-    // A number that the axis has at the same height is not said twice.
+    // A number that the axis already shows at the same height is not repeated.
     let is_said = |at: u32| rows.iter().any(|row| row.y == at);
     let line = |allowed: u64| {
         let at = y(allowed);
@@ -117,7 +117,7 @@ pub fn draw_stack(input: StackInput<'_>, write: impl Fn(u64) -> String) -> Stack
         series,
         width: points,
         height: HEIGHT,
-        columns: axis::time_axis(input.from, input.to, input.zone),
+        columns: time_axis(input.from, input.to, input.zone),
         allowed: shown.map(line).into_iter().collect(),
         rows,
     }
@@ -128,7 +128,7 @@ fn height_of(value: u64, top: u64) -> u32 {
     u32::try_from(height).unwrap_or(HEIGHT)
 }
 
-/// The outline of a layer: a piece for each stretch of points that have something.
+/// The outline of a layer: one piece for each stretch of points that are not empty.
 fn draw_outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String {
     let (mut path, mut point) = (String::new(), 0);
     let thick = |point: usize| below.get(point) != above.get(point);
@@ -153,6 +153,116 @@ fn draw_outline(below: &[u64], above: &[u64], y: impl Fn(u64) -> u32) -> String 
         path.push('Z');
     }
     path
+}
+
+/// A mark of an axis.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Tick {
+    /// The distance from the start.
+    pub(super) at: Length,
+    /// The edge of the chart that is so near that the words end there: `begins`, `ends` or none.
+    edge: &'static str,
+    /// The label.
+    pub(super) label: String,
+}
+
+impl Tick {
+    fn new(at: Length, label: String) -> Self {
+        let edge = match at.0 {
+            0..50 => "begins",
+            951.. => "ends",
+            _ => "",
+        };
+        Self { at, edge, label }
+    }
+}
+
+/// The highest number of an axis for values up to `most`, and the places of the round numbers.
+pub(super) fn number_axis(most: u64, write: impl Fn(u64) -> String) -> (u64, Vec<Tick>) {
+    let step = round_step(most.max(1).div_ceil(4));
+    let top = most.max(1).div_ceil(step).saturating_mul(step);
+    let steps = top / step;
+    let tick = |number: u64| Tick::new(Length::from_share(number, steps), write(number.saturating_mul(step)));
+    (top, (0..=steps).map(tick).collect())
+}
+
+/// The smallest of 1, 2, 5, 10, 20, 50 … that is at least `least`.
+fn round_step(least: u64) -> u64 {
+    let mut ten = 1_u64;
+    loop {
+        for digit in [1, 2, 5] {
+            let step = ten.saturating_mul(digit);
+            if step >= least {
+                return step;
+            }
+        }
+        ten = ten.saturating_mul(10);
+    }
+}
+
+/// Steps between marks: the approximate length in seconds, and the exact step on the clock.
+const STEPS: [(i64, i64, Unit); 17] = [
+    (1, 1, Unit::Second),
+    (5, 5, Unit::Second),
+    (15, 15, Unit::Second),
+    (60, 1, Unit::Minute),
+    (300, 5, Unit::Minute),
+    (600, 10, Unit::Minute),
+    (1_800, 30, Unit::Minute),
+    (3_600, 1, Unit::Hour),
+    (7_200, 2, Unit::Hour),
+    (14_400, 4, Unit::Hour),
+    (21_600, 6, Unit::Hour),
+    (43_200, 12, Unit::Hour),
+    (86_400, 1, Unit::Day),
+    (172_800, 2, Unit::Day),
+    (604_800, 7, Unit::Day),
+    (2_592_000, 30, Unit::Day),
+    (31_536_000, 365, Unit::Day),
+];
+/// The largest number of marks whose words do not overlap on a small screen.
+const MAX_MARKS: i64 = 5;
+
+/// The places of round clock times of a zone between two moments.
+pub(super) fn time_axis(from: Timestamp, to: Timestamp, zone: &TimeZone) -> Vec<Tick> {
+    let seconds = to.as_second().saturating_sub(from.as_second()).max(1);
+    let fitting = STEPS.into_iter().find(|(step, ..)| seconds / step < MAX_MARKS);
+    let Some((_, count, unit)) = fitting else { return Vec::new() };
+    let whole_days = unit == Unit::Day;
+    let form = if whole_days {
+        "%d.%m"
+    } else if matches!(unit, Unit::Second) {
+        "%H:%M:%S"
+    } else {
+        "%H:%M"
+    };
+    let (mut marks, mut next) = (Vec::new(), first_mark(from.to_zoned(zone.clone()), count, unit));
+    while let Some(mark) = next.filter(|mark| mark.timestamp() <= to && marks.len() < 12) {
+        let after = mark.timestamp().as_second() - from.as_second();
+        if after >= 0 {
+            let at = Length::from_share(u64::try_from(after).unwrap_or_default(), u64::try_from(seconds).unwrap_or(1));
+            marks.push(Tick::new(at, mark.strftime(form).to_string()));
+        }
+        next = mark.checked_add(step_span(count, unit)).ok().filter(|later| later.timestamp() > mark.timestamp());
+    }
+    marks
+}
+
+/// The last round time at or before a moment; for days it is a midnight.
+fn first_mark(at: Zoned, count: i64, unit: Unit) -> Option<Zoned> {
+    if unit == Unit::Day {
+        return at.start_of_day().ok();
+    }
+    at.round(ZonedRound::new().smallest(unit).increment(count).mode(jiff::RoundMode::Floor)).ok()
+}
+
+fn step_span(count: i64, unit: Unit) -> Span {
+    match unit {
+        Unit::Second => count.seconds(),
+        Unit::Minute => count.minutes(),
+        Unit::Hour => count.hours(),
+        _ => count.days(),
+    }
 }
 
 #[cfg(test)]
@@ -203,5 +313,46 @@ mod tests {
     fn allowed_line_is_hidden_if_far_above_the_data() {
         assert_eq!(draw(&[vec![(0, 80)]], 4, Some(100)).allowed.len(), 1);
         assert!(draw(&[vec![(0, 8)]], 4, Some(100)).allowed.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod axis_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn axis_covers_its_numbers_in_round_steps(most in prop_oneof![0..20_000_u64, any::<u64>()]) {
+            let (top, ticks) = number_axis(most, |number| number.to_string());
+            prop_assert!(top >= most && (2..=6).contains(&ticks.len()), "{top} {ticks:?}");
+            prop_assert!(ticks.windows(2).all(|pair| pair[0].at < pair[1].at));
+            prop_assert_eq!((ticks[0].at, ticks[ticks.len() - 1].at), (Length(0), Length(1_000)));
+        }
+
+        #[test]
+        fn time_marks_are_few_and_ordered(
+            from in 0..4_000_000_000_i64, seconds in prop_oneof![0..1_000_i64, 0..100_000_000_i64],
+        ) {
+            let [from, to] = [from, from + seconds].map(|second| Timestamp::from_second(second).unwrap());
+            let marks = time_axis(from, to, &TimeZone::get("Europe/Kyiv").unwrap());
+            prop_assert!(marks.len() <= 8, "{marks:?}");
+            prop_assert!(marks.iter().all(|mark| mark.at <= Length(1_000)));
+            prop_assert!(marks.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        }
+    }
+
+    #[test]
+    fn marks_follow_the_time_zone_across_clock_changes() {
+        let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
+        let marks = |from: &str, to: &str| -> Vec<String> {
+            time_axis(from.parse().unwrap(), to.parse().unwrap(), &kyiv).into_iter().map(|mark| mark.label).collect()
+        };
+        assert_eq!(
+            marks("2026-11-21T07:00:00Z", "2026-11-21T07:20:00Z"),
+            ["09:00", "09:05", "09:10", "09:15", "09:20"]
+        );
+        assert_eq!(marks("2026-10-24T20:30:00Z", "2026-10-27T10:00:00Z"), ["25.10", "26.10", "27.10"]);
     }
 }

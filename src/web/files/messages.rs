@@ -1,4 +1,4 @@
-//! The first messages of a campaign as phones, with what was found of their texts beside them.
+//! The first messages of a campaign as phones, with the findings about their texts.
 
 use std::io::Read;
 
@@ -14,14 +14,14 @@ use crate::runs::{Error, Inputs};
 use crate::web::html::{Fallbacks, FindingView, PhoneView};
 use crate::web::words::PageWords;
 
-/// Which messages are shown, and how.
+/// The messages to show, and the way to show them.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageSelection<'c> {
-    /// Only these rows, where some are named.
+    /// Only these rows, if some were named.
     pub rows: Option<&'c RowSet>,
-    /// So many at most.
+    /// The maximum number of messages.
     pub most: usize,
-    /// Whether numbers are shown whole.
+    /// Whether numbers are shown in full.
     pub unmasked: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct MessageSelection<'c> {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct MessageView {
     row: u32,
-    /// The number, masked unless somebody asked for it.
+    /// The number, masked unless numbers were requested.
     to: String,
     variant: Option<String>,
     phones: Fallbacks,
@@ -41,7 +41,7 @@ pub(super) struct MessageView {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LeftOutView {
     state: &'static str,
-    /// The reason in the page's language, where it is one that we give.
+    /// The reason in the page's language, if it is one of ours.
     reason: Option<String>,
     /// The reason in English.
     told: String,
@@ -55,12 +55,12 @@ impl LeftOutView {
 }
 
 impl MessageView {
-    /// A row of which nothing is known yet.
+    /// A row without any known content.
     fn empty(row: Row) -> Self {
         Self { row: row.get(), to: String::new(), variant: None, phones: Vec::new(), left_out: None }
     }
 
-    /// Takes a message, with the number in it masked unless somebody asked for numbers; the name of the variant where it has one.
+    /// Adds a message and the name of its variant, if any. Numbers in it are masked unless they were requested.
     fn set_message(&mut self, message: &MarkedMessage, arms: &[MessageArm<'_>], unmasked: bool) {
         let MarkedMessage { phone, arm, content } = message;
         self.to = format_number(*phone, unmasked);
@@ -69,7 +69,7 @@ impl MessageView {
     }
 }
 
-/// Shows these rows of the list of a run, as far as they have a message.
+/// Collects the messages of these rows of a run's list; rows without a message are skipped.
 ///
 /// # Errors
 /// When the list is damaged.
@@ -77,7 +77,8 @@ pub(super) fn collect_run_messages<R: Read>(
     prepared: &mut CompiledCampaign<R>,
     brief: &CampaignBrief,
     rows: &RowSet,
-    (most, unmasked): (usize, bool),
+    most: usize,
+    unmasked: bool,
 ) -> Result<Vec<MessageView>, Error> {
     let (arms, none) = (brief.list_arms(), ExcludedRows::default());
     let mut views = Vec::new();
@@ -93,13 +94,13 @@ pub(super) fn collect_run_messages<R: Read>(
     Ok(views)
 }
 
-/// The first messages, and the findings that are about none of their texts.
+/// The first messages, and the findings about other things than their texts.
 pub(super) struct CampaignMessages {
     pub(super) shown: Vec<MessageView>,
     pub(super) other_findings: Vec<FindingView>,
 }
 
-/// Shows messages of a list, of whose rows these are left out.
+/// Collects messages of a list without the skipped rows.
 ///
 /// # Errors
 /// When the inputs cannot be read.
@@ -134,7 +135,7 @@ pub(super) fn collect_messages(
     Ok(CampaignMessages { shown: views, other_findings: untold.into_iter().map(FindingView::from_finding).collect() })
 }
 
-/// Gives rows that get no message the one that they would get, where there is no other to look at.
+/// Adds the messages of skipped rows, if there are no other messages to show.
 fn fill_without_exclusions(
     inputs: &Inputs,
     views: &mut [MessageView],
@@ -157,7 +158,7 @@ fn format_number(phone: Phone, unmasked: bool) -> String {
     if unmasked { format!("+{phone}") } else { phone.format_masked() }
 }
 
-/// Puts each finding beside the first phone that shows the text which it is about.
+/// Moves each finding to the first phone that shows its text.
 fn attach_findings(phones: &mut [PhoneView], arm: &MessageArm<'_>, untold: &mut Vec<&Finding>, places: &SourceMap) {
     for (phone, stage) in phones.iter_mut().zip(&arm.content.stages) {
         untold.retain(|finding| {

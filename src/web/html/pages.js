@@ -1,19 +1,19 @@
 // The script of the pages. Every page works without it, by reloading.
 "use strict";
 
-// How long somebody who listens is left alone between two sentences.
+// The shortest time between two announcements to screen readers.
 const QUIET = 10_000;
 
-/** Whether somebody is at work in a part, so that it stays as it is for now. */
+/** Whether the user is working in a part, so that it must not be replaced yet. */
 function isBusy(part) {
   const fields = part.querySelectorAll("input:not([type=hidden]), textarea, select");
   return part.contains(document.activeElement) || [...fields].some((field) => field.value !== field.defaultValue);
 }
 
-/** The parts that wait until nobody is at work in them. */
+/** The parts that wait until the user leaves them. */
 const waiting = new Map();
 
-/** Puts a part in the place of the one of its name. */
+/** Replaces the part with the same name. */
 function replace(name, html) {
   const part = document.getElementById(name);
   if (!part) return;
@@ -27,7 +27,7 @@ function replace(name, html) {
   part.replaceWith(made.content);
 }
 
-/** Says the sentence to who listens instead of looking, and not too often. */
+/** Announces the sentence to screen readers, but not too often. */
 function speak(said) {
   const sentence = document.querySelector("[data-sentence]");
   const voice = document.getElementById("voice");
@@ -39,7 +39,7 @@ function speak(said) {
   said.at = Date.now();
 }
 
-/** Has the parts of a page follow what happens. */
+/** Updates the parts of a page live. */
 function follow(main) {
   const said = { words: "", at: Date.now() };
   const source = new EventSource(main.dataset.live);
@@ -47,7 +47,7 @@ function follow(main) {
     for (const [name, html] of Object.entries(JSON.parse(event.data))) replace(name, html);
     speak(said);
   });
-  // Who looked was shown out, or the server ends.
+  // The session has ended, or the server stops.
   source.addEventListener("gone", () => {
     source.close();
     location.reload();
@@ -58,7 +58,7 @@ function follow(main) {
   setInterval(() => speak(said), QUIET);
 }
 
-/** Asks before a form is sent that cannot be taken back. */
+/** Asks before a form with irreversible effects is sent. */
 function ask(event) {
   const words = event.submitter && event.submitter.dataset.ask;
   if (words && !confirm(words)) event.preventDefault();

@@ -1,4 +1,4 @@
-//! The campaign of a run: what was frozen, and the file as it is now with what `check` finds in it.
+//! The campaign of a run, frozen and current, with findings; and previews of runs and schedules.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -8,36 +8,40 @@ use axum::extract::Path;
 use axum::response::Response;
 use serde::Serialize;
 
-use super::fields::encode_path_segment;
-use super::look::PageRequest;
-use super::refusal::PageError;
+use super::page_error::PageError;
+use super::request::{PageRequest, encode_path_segment};
+use super::rows::NumbersLink;
 use crate::calendar::Occurrence;
 use crate::delivery::FrozenInputs;
 use crate::finding::{Finding, rules};
 use crate::manifest::CampaignDay;
 use crate::report::load_copies;
-use crate::runs::{CheckedCampaign, Error, Inputs, ProtectedFiles, check_campaign, find_campaign_file, run_blocking};
+use crate::runs::{
+    CheckedCampaign, Error, Inputs, ProtectedFiles, check_campaign, find_campaign_file, find_schedule, load_schedule,
+    open_copies, run_blocking,
+};
+use crate::web::files::{FirstMessages, MessageSelection, PreviewPage, PreviewView, build_preview_view};
 use crate::web::html::FindingView;
 
-/// How long somebody waits until a campaign was looked at with its whole list.
+/// How long a page waits for the check of a campaign with its whole list.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(8);
 
 #[derive(Serialize)]
 struct CampaignPageView {
     run: String,
     path: String,
-    /// What the run was frozen with, as YAML.
+    /// The frozen campaign as YAML.
     frozen: Option<String>,
-    /// The texts that others include, with their names.
+    /// The included texts, with their names.
     texts: Vec<IncludedText>,
-    /// The day that texts saw.
+    /// The day for which the texts were filled.
     day: Option<String>,
     /// The campaign file.
     file: Option<String>,
-    /// What stands in it now; nothing where it is not there.
+    /// The current content of the file; `None` if it does not exist.
     now: Option<String>,
     findings: Vec<FindingView>,
-    /// Whether looking at it takes longer than somebody waits.
+    /// Whether the check is not finished yet.
     looking: bool,
 }
 
@@ -47,20 +51,20 @@ struct IncludedText {
     text: String,
 }
 
-pub(super) async fn show_campaign(mut look: PageRequest, Path(name): Path<String>) -> Response {
-    let view = build_view(&mut look, &name).await;
-    look.respond("pages/campaign.html", view)
+pub(super) async fn show_campaign(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_view(&mut request, &name).await;
+    request.respond("pages/campaign.html", view)
 }
 
-async fn build_view(look: &mut PageRequest, name: &str) -> Result<CampaignPageView, PageError> {
-    let run = look.find_run(name).await?;
+async fn build_view(request: &mut PageRequest, name: &str) -> Result<CampaignPageView, PageError> {
+    let run = request.find_run(name).await?;
     let frozen = match run.purged_at {
         Some(_) => None,
-        None => Some(FrozenInputs::from_copies(&load_copies(look.ledger(), &run).await?)?),
+        None => Some(FrozenInputs::from_copies(&load_copies(request.ledger(), &run).await?)?),
     };
-    let file = find_campaign_file(look.ledger(), &run).await.filter(|_| !run.shared);
+    let file = find_campaign_file(request.ledger(), &run).await.filter(|_| !run.shared);
     let (now, (findings, looking)) = match &file {
-        Some(file) => (read_text(file.clone()).await?, find_problems(look, file).await),
+        Some(file) => (read_text(file.clone()).await?, find_problems(request, file).await),
         None => (None, (Vec::new(), false)),
     };
     let there = now.is_some();
@@ -79,7 +83,7 @@ async fn build_view(look: &mut PageRequest, name: &str) -> Result<CampaignPageVi
     })
 }
 
-/// What stands in a file; nothing where it cannot be read.
+/// Reads a file; `None` if that fails.
 async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     let read = move || {
         let opened = crate::regular_file::open(&file).ok()?;
@@ -88,9 +92,9 @@ async fn read_text(file: PathBuf) -> Result<Option<String>, PageError> {
     Ok(run_blocking(read).await?)
 }
 
-/// What is found of a campaign, and whether that is not known yet.
-async fn find_problems(look: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
-    match check_campaign_file(look, file, None).await {
+/// The findings of a campaign, and whether they are not known yet.
+async fn find_problems(request: &PageRequest, file: &FilePath) -> (Vec<Finding>, bool) {
+    match check_campaign_file(request, file, None).await {
         Some(Ok((_, checked))) => (checked.findings, false),
         Some(Err(Error::Findings(findings) | Error::UnknownGateway { findings, .. })) => (findings, false),
         Some(Err(error)) => (vec![Finding::new(&rules::CHECK, error.to_string())], false),
@@ -98,16 +102,16 @@ async fn find_problems(look: &PageRequest, file: &FilePath) -> (Vec<Finding>, bo
     }
 }
 
-/// Looks at a campaign as `check` does, with its whole list, one after another; nothing where that takes long. A list that is
-/// no file is not fetched. What is armed is looked at as this occurrence of it sends it.
+/// Checks a campaign with its whole list, as `check` does, one at a time; `None` if that takes too long. A list that
+/// is not a file is not fetched. A schedule is checked as its next occurrence would send it.
 pub(super) async fn check_campaign_file(
-    look: &PageRequest,
+    request: &PageRequest,
     file: &FilePath,
     occurrence: Option<Occurrence>,
 ) -> Option<Result<(Arc<Inputs>, CheckedCampaign), Error>> {
     let looking = async {
-        let _turn = look.pages.looking.lock().await;
-        let (adapters, now) = (&look.pages.adapters, look.pages.now());
+        let _turn = request.pages.looking.lock().await;
+        let (adapters, now) = (&request.pages.adapters, request.pages.now());
         let (file, profiles) = (file.to_owned(), adapters.profiles.clone());
         let load = move || match occurrence {
             Some(occurrence) => {
@@ -123,4 +127,79 @@ pub(super) async fn check_campaign_file(
         Ok((inputs, checked))
     };
     tokio::time::timeout(CHECK_TIMEOUT, looking).await.ok()
+}
+
+/// How many rows are shown.
+const SHOWN_ROWS: usize = 20;
+
+#[derive(Serialize)]
+struct SchedulePreviewView {
+    #[serde(flatten)]
+    preview: PreviewView,
+    numbers: Option<NumbersLink>,
+}
+
+#[derive(Serialize)]
+struct RunPreviewView {
+    run: String,
+    path: String,
+    #[serde(flatten)]
+    first: FirstMessages,
+    numbers: Option<NumbersLink>,
+}
+
+/// Shows the preview of a run, made from its own copies.
+pub(super) async fn show_run_preview(mut request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = build_run_preview(&mut request, name).await;
+    request.respond("pages/messages.html", view)
+}
+
+async fn build_run_preview(request: &mut PageRequest, name: String) -> Result<RunPreviewView, PageError> {
+    let run = request.find_run(&name).await?;
+    if run.shared || run.purged_at.is_some() {
+        return Err(PageError::Unknown);
+    }
+    let (frozen, prepared) = open_copies(request.ledger(), &run).await?;
+    let (left_out, last) = (request.ledger().load_excluded_rows(run.key).await?.rows(), run.last_row());
+    let unmasked = request.shows_numbers();
+    let first =
+        run_blocking(move || FirstMessages::read_first(&frozen.brief, prepared, &left_out, last, SHOWN_ROWS, unmasked))
+            .await??;
+    let path = format!("/runs/{}", encode_path_segment(&name));
+    let numbers = NumbersLink::for_page(request, &format!("{path}/preview"));
+    Ok(RunPreviewView { run: name, path, first, numbers })
+}
+
+/// The preview of a schedule's next occurrence.
+pub(super) async fn show_schedule_preview(request: PageRequest, Path(name): Path<String>) -> Response {
+    let view = async {
+        let armed = find_schedule(request.ledger(), &name).await?.ok_or(PageError::Unknown)?;
+        let schedule = load_schedule(&request.pages.adapters, &armed).await?.ok();
+        let next = schedule.and_then(|schedule| schedule.occurrences_after(request.pages.now()).next());
+        build_schedule_preview(
+            &request,
+            &PathBuf::from(armed.file),
+            next,
+            &format!("/schedules/{}/preview", encode_path_segment(&name)),
+        )
+        .await
+    };
+    let view = view.await;
+    request.respond("pages/preview.html", view)
+}
+
+async fn build_schedule_preview(
+    request: &PageRequest,
+    file: &FilePath,
+    occurrence: Option<Occurrence>,
+    path: &str,
+) -> Result<SchedulePreviewView, PageError> {
+    let (inputs, checked) = check_campaign_file(request, file, occurrence).await.ok_or(PageError::Later)??;
+    let (language, now, unmasked) = (request.language, request.pages.now(), request.shows_numbers());
+    let shown = move || {
+        let shown = MessageSelection { rows: None, most: SHOWN_ROWS, unmasked };
+        let (list, findings, cost) = (&checked.list, checked.findings.as_slice(), checked.cost.as_ref());
+        build_preview_view(&PreviewPage { inputs: &inputs, list, findings, cost, shown, now }, language)
+    };
+    Ok(SchedulePreviewView { preview: run_blocking(shown).await??, numbers: NumbersLink::for_page(request, path) })
 }

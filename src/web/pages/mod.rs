@@ -1,59 +1,48 @@
-//! The pages of `campaign serve`: runs to look at while they are sent and afterwards, and a few decisions about them.
+//! Pages of the dashboard: runs during and after sending, and a few decisions about them.
 //!
-//! - `visitors`: who may look, by links that let somebody in once;
-//! - `look`: what a page is asked with, and what comes back: nobody gets a page without a session;
-//! - `told`: what somebody orders: from a page of ours, with the session's own mark;
-//! - `enter`: the way in and out;
-//! - `front`, `run`, `rows`, `message`, `campaign`, `preview`: a page each;
-//! - `live`: the parts of a run's page, made anew as it goes on; `watched` reads a run once for all who look;
-//! - `decide`: the decisions, each by the rules of its command; `orders` keeps who gave them;
-//! - `files`: the stylesheet and the script.
+//! - `sign_in`: sign-in links and sessions;
+//! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
+//!   action failed;
+//! - `front`, `run`, `rows`, `message`, `campaign`: the pages;
+//! - `caches`: cached readings of the ledger;
+//! - `decisions`: actions, each by the rules of its command, and their log.
 //!
-//! A page decides nothing that a command would not, never approves, and never fetches a list from elsewhere.
+//! A page cannot do more than a command can. It never approves anything and never fetches a list from elsewhere.
 
+mod caches;
 mod campaign;
-mod decide;
-mod enter;
-mod fields;
-mod files;
+mod decisions;
 mod front;
-mod indexes;
-mod live;
-mod look;
-mod message;
-mod opt_outs;
-mod orders;
-mod preview;
-mod refusal;
-mod remembered;
+mod page_error;
+mod request;
 mod rows;
 mod run;
-mod run_zones;
-mod told;
-mod visitors;
-mod watched;
-
-pub use visitors::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
+mod sign_in;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use tokio::sync::{Mutex, Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
-use self::indexes::RowIndexCache;
-use self::opt_outs::OptOutCache;
-use self::orders::OrderLog;
-use self::run_zones::RunZones;
-use self::watched::RunWatcher;
 use super::RunListCache;
 use crate::runs::Adapters;
+use crate::web::html::{ASSETS, Asset};
+use caches::{RowIndexCache, RunWatcher, RunZones};
+use decisions::OrderLog;
+use front::OptOutCache;
 
-/// The most pages that are live at once; others are reloaded.
+pub use sign_in::{LINK_LIFETIME, SignInEntry, Visitors, is_name};
+
+/// The largest number of live pages; further ones are reloaded by the browser.
 const MAX_LIVE_PAGES: usize = 128;
 
-/// What pages are made of.
+/// The data from which pages are made.
 pub struct Pages {
     adapters: Adapters,
     views: Arc<RunListCache>,
@@ -63,19 +52,19 @@ pub struct Pages {
     indexes: RowIndexCache,
     zones: RunZones,
     opt_outs: OptOutCache,
-    /// The origin by which the door is reached through a proxy.
+    /// The origin of the server behind a proxy.
     published: Option<String>,
-    /// How many pages may be live besides those that are.
+    /// The number of further live pages that are allowed.
     live: Arc<Semaphore>,
-    /// One campaign is looked at after another: each may be a long list.
+    /// Campaigns are loaded one at a time, because each may have a long list.
     looking: Mutex<()>,
-    /// What somebody ordered and is not through.
+    /// Actions in progress.
     work: TaskTracker,
     closing: watch::Sender<bool>,
 }
 
 impl Pages {
-    /// Pages over what a server has; `published` is the origin by which it is reached through a proxy.
+    /// Pages for a server; `published` is its origin behind a proxy.
     #[must_use]
     pub fn new(adapters: Adapters, views: Arc<RunListCache>, published: Option<String>) -> Arc<Self> {
         Arc::new(Self {
@@ -95,7 +84,7 @@ impl Pages {
         })
     }
 
-    /// Ends what is live, and waits for what was ordered.
+    /// Ends live pages and waits for actions in progress.
     pub async fn close(&self) {
         self.closing.send_replace(true);
         self.work.close();
@@ -103,26 +92,37 @@ impl Pages {
     }
 }
 
-/// The pages; who has no session gets none of them.
+/// The routes of the pages, all behind the sign-in.
 pub fn routes(pages: Arc<Pages>) -> Router {
-    let files = Router::new().route("/static/{name}", get(files::get_asset));
+    let files = Router::new().route("/static/{name}", get(get_asset));
     Router::new()
         .route("/", get(front::show_front_page))
-        .route("/enter/{link}", get(enter::sign_in))
-        .route("/leave", post(enter::sign_out))
+        .route("/enter/{link}", get(sign_in::sign_in))
+        .route("/leave", post(sign_in::sign_out))
         .route("/runs/{run}", get(run::show_run))
-        .route("/runs/{run}/live", get(live::stream_run))
+        .route("/runs/{run}/live", get(run::stream_run))
         .route("/runs/{run}/rows", get(rows::show_rows))
-        .route("/runs/{run}/rows/{row}", get(message::show_message))
+        .route("/runs/{run}/rows/{row}", get(rows::show_message))
         .route("/runs/{run}/find", post(rows::find_rows))
         .route("/runs/{run}/campaign", get(campaign::show_campaign))
-        .route("/runs/{run}/preview", get(preview::show_run_preview))
-        .route("/runs/{run}/stop", post(decide::stop_run))
-        .route("/runs/{run}/resolve", post(decide::resolve_rows))
-        .route("/schedules/{name}/preview", get(preview::show_schedule_preview))
-        .route("/schedules/{name}/pause", post(decide::pause_schedule))
-        .route("/schedules/{name}/resume", post(decide::resume_schedule))
-        .route("/opt-outs", post(decide::suppress_number))
+        .route("/runs/{run}/preview", get(campaign::show_run_preview))
+        .route("/runs/{run}/stop", post(decisions::stop_run))
+        .route("/runs/{run}/resolve", post(decisions::resolve_rows))
+        .route("/schedules/{name}/preview", get(campaign::show_schedule_preview))
+        .route("/schedules/{name}/pause", post(decisions::pause_schedule))
+        .route("/schedules/{name}/resume", post(decisions::resume_schedule))
+        .route("/opt-outs", post(decisions::suppress_number))
         .with_state(pages)
         .merge(files)
+}
+
+/// Serves an asset. It needs no session, because it is part of the program.
+async fn get_asset(Path(name): Path<String>) -> Response {
+    match ASSETS.iter().find(|asset| asset.file_name() == name) {
+        Some(Asset { kind, text, .. }) => {
+            let kept = "public, max-age=31536000, immutable";
+            ([(CONTENT_TYPE, *kind), (CACHE_CONTROL, kept)], *text).into_response()
+        }
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
 }

@@ -1,22 +1,15 @@
-//! A run as pages show it: numbers in words, charts as places, in the order in which a person asks.
+//! The figures and charts of a run, for the report and the dashboard.
 //!
-//! - `sentence`: where it stands;
-//! - `funnel`: from the list to who read it, and every row has its place;
-//! - `arrivals`: what arrived when and by what, how messages fell from channel to channel, how long they took;
-//! - `failures`, `doubt`: what did not arrive, and what nobody knows;
-//! - `pace`: how fast it went, and what it cost at most.
+//! - `outcomes`: the funnel from the list to read messages, failures, and rows in doubt;
+//! - `timelines`: deliveries over time, fallbacks, delivery times, throughput and cost.
 //!
-//! The same parts stand in the report, which is a file, and on the page of a run that is being sent, which replaces them as they
-//! change. All of them are made of one `RunStanding`, so no two can disagree. Nothing here reads the ledger or decides anything.
+//! The dashboard replaces parts that change while a run is sent. All parts come from one `RunStanding`, so they always
+//! agree. Nothing here reads the ledger or makes decisions.
 
-mod arrivals;
-mod doubt;
-mod failures;
-mod funnel;
-mod pace;
+mod outcomes;
 #[cfg(test)]
-mod samples;
-mod sentence;
+mod part_tests;
+mod timelines;
 
 use std::time::Duration;
 
@@ -24,47 +17,47 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-#[cfg(test)]
-pub(in crate::web) use samples::sample_with_text;
-
 use crate::ledger::{RowState, Run, StateCounts};
-use crate::report::{RunFigures, RunReport};
+use crate::report::{IN_DOUBT_STATES, RunFigures, RunReport, RunStatus};
 use crate::web::charts::Bar;
 use crate::web::html::{TemplateError, render_part};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
 
-/// What a run's page is made of.
+#[cfg(test)]
+pub(in crate::web) use part_tests::sample_with_text;
+
+/// The data of a run's page.
 pub struct RunPage<'p> {
     /// The run and its figures.
     pub standing: &'p RunReport,
     /// When it was read.
     pub now: Timestamp,
-    /// How long the rest takes, for who has watched it; else it is judged by the points of its pace.
+    /// The time left, if it was measured while sending; otherwise, it is estimated from the throughput.
     pub left: Option<Duration>,
-    /// On whose clock times are told: the campaign's.
+    /// The time zone of the campaign.
     pub zone: &'p TimeZone,
-    /// Writes a command of this program with the options that it needs, such as `stop sale@3`.
+    /// Writes a command of this program with the required options, such as `stop sale@3`.
     pub command: &'p dyn Fn(String) -> String,
-    /// The address of the page with its rows; nothing where no server shows them.
+    /// The URL of the page with its rows; `None` in a report.
     pub rows: Option<&'p str>,
 }
 
-/// A part of a run's page, by which it can be made anew alone.
+/// A part of a run's page that can be rendered alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunPagePart {
-    /// Where it stands, in a sentence.
+    /// The state of the run, as a sentence.
     Sentence,
     /// Its numbers.
     Numbers,
-    /// From the list to who read it.
+    /// From the list to the messages that were read.
     Funnel,
-    /// What arrived when, by what, and how long it took.
+    /// The times of arrival, the channels, and the durations.
     Arrivals,
-    /// What was refused or did not arrive.
+    /// Rejected and failed messages.
     Failures,
-    /// What nobody knows.
+    /// Rows in doubt.
     Doubt,
-    /// What it cost.
+    /// The cost.
     Money,
     /// How fast it went.
     Pace,
@@ -83,7 +76,7 @@ impl RunPagePart {
         RunPagePart::Pace,
     ];
 
-    /// Its name: the `id` of its element is `run-NAME`.
+    /// The name; the `id` of the element is `run-NAME`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -99,28 +92,28 @@ impl RunPagePart {
     }
 }
 
-/// A run as the templates below `run/` show it.
+/// A run in the form for the templates in `run/`.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunPageView {
     name: String,
     campaign: String,
     way: String,
     began: String,
-    /// When it was read, and on whose clock.
+    /// The time at which it was read, with the zone.
     read: String,
     zone: String,
-    /// Whether more than its counts is known.
+    /// Whether more than the counts is known.
     whole: bool,
     purged: Option<String>,
     approved: Vec<String>,
-    sentence: sentence::SentenceView,
+    sentence: SentenceView,
     numbers: Vec<NumberView>,
     funnel: Vec<Bar>,
-    arrivals: Option<arrivals::ArrivalsView>,
-    failures: failures::FailuresView,
-    doubt: Option<doubt::DoubtView>,
-    money: Option<pace::MoneyView>,
-    pace: Option<pace::PaceView>,
+    arrivals: Option<timelines::ArrivalsView>,
+    failures: outcomes::FailuresView,
+    doubt: Option<outcomes::DoubtView>,
+    money: Option<timelines::MoneyView>,
+    pace: Option<timelines::PaceView>,
 }
 
 /// A number with its name.
@@ -152,7 +145,7 @@ impl RunPage<'_> {
             arrivals: figures.and_then(|figures| self.arrivals_view(words, figures)),
             failures: self.failures_view(words),
             doubt: self.doubt_view(words),
-            money: figures.and_then(|figures| pace::money_view(words, figures, self.standing.budget_left)),
+            money: figures.and_then(|figures| timelines::money_view(words, figures, self.standing.budget_left)),
             pace: figures.and_then(|figures| self.pace_view(words, figures)),
         }
     }
@@ -200,14 +193,14 @@ impl RunPage<'_> {
         let number = |label: &str, value| NumberView { label: label.to_owned(), value };
         let mut numbers = vec![
             number(words.say("figure.rows"), self.run().recipients),
-            number(words.say("run.taken"), self.sum_states(&funnel::ACCEPTED_STATES)),
+            number(words.say("run.taken"), self.sum_states(&outcomes::ACCEPTED_STATES)),
             number(words.say("run.delivered"), self.counts().count_delivered()),
             number(words.say("run.read"), self.counts().get(RowState::Read)),
             number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),
         ];
         let others = [
             number(words.say("run.in-part"), self.standing.count_partial()),
-            number(words.say("run.waiting"), self.sum_states(&funnel::WAITING_STATES)),
+            number(words.say("run.waiting"), self.sum_states(&outcomes::WAITING_STATES)),
             number(words.say("run.in-doubt"), self.sum_states(&crate::report::IN_DOUBT_STATES)),
         ];
         numbers.extend(others.into_iter().filter(|number| number.value > 0));
@@ -219,10 +212,10 @@ impl RunPage<'_> {
     }
 }
 
-/// Makes a part of a run's page anew; it begins with the element whose `id` is `run-NAME`.
+/// Renders a part of a run's page; it begins with the element whose `id` is `run-NAME`.
 ///
 /// # Errors
-/// When the template cannot be filled, which is a bug.
+/// If the template cannot be filled, which is a bug.
 pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPagePart) -> Result<String, TemplateError> {
     #[derive(Serialize)]
     struct One<'v> {
@@ -232,7 +225,7 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
     render_part(language, "run/part.html", &One { run: view, part: part.name() })
 }
 
-/// A share in words, to the nearest tenth but all or nothing only where it is: `96.4 %`.
+/// Formats a share to the nearest tenth. 0 % and 100 % are exact: `96.4 %`.
 fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;
@@ -245,6 +238,84 @@ fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
         (percent, 0) => format!("{percent}\u{a0}%"),
         (percent, tenth) => format!("{percent}{point}{tenth}\u{a0}%"),
     })
+}
+
+/// The number of latest points from which the speed of a run is estimated.
+const LATEST_POINTS: usize = 10;
+/// A shorter remaining time is shown as a duration, and a longer one as the time of the end.
+const SHORT_REST: Duration = Duration::from_secs(600);
+
+/// The state of a run.
+#[derive(Clone, Debug, Serialize)]
+struct SentenceView {
+    /// The word for programs.
+    state: &'static str,
+    /// The word for people.
+    word: String,
+    /// How far it is.
+    said: String,
+    /// Why it stopped, in English.
+    why: Option<String>,
+    /// How many rows are in doubt.
+    doubt: Option<String>,
+}
+
+impl RunPage<'_> {
+    fn sentence_view(&self, words: &PageWords) -> SentenceView {
+        let status = &self.standing.view.status;
+        let doubt = self.sum_states(&IN_DOUBT_STATES);
+        SentenceView {
+            state: status.as_str(),
+            word: words.kind("standing", status.as_str()).unwrap_or_default().to_owned(),
+            said: self.describe_progress(words),
+            why: status.reason().map(str::to_owned),
+            doubt: (doubt > 0).then(|| words.count("run.doubt", doubt, &[])),
+        }
+    }
+
+    /// The progress, and the remaining time or the estimated end.
+    fn describe_progress(&self, words: &PageWords) -> String {
+        let waiting = self.sum_states(&[RowState::Planned, RowState::Sending]);
+        let planned = self.run().recipients.saturating_sub(self.sum_states(&[RowState::Skipped, RowState::Invalid]));
+        let through = words.format_number(planned.saturating_sub(waiting));
+        let said = words.count("run.through", planned, &[("through", &through)]);
+        if self.standing.view.status != RunStatus::Sending {
+            return said;
+        }
+        match self.left.or_else(|| estimate_left(self.figures()?, waiting)) {
+            Some(left) if left < SHORT_REST => {
+                let left = words.format_duration(round_duration(left));
+                words.say_with("run.left", &[("said", &said), ("time", &left)])
+            }
+            Some(left) => {
+                let at = self.now.checked_add(left).unwrap_or(Timestamp::MAX);
+                words.say_with("run.until", &[("said", &said), ("at", &self.format_moment(words, at))])
+            }
+            None => said,
+        }
+    }
+}
+
+/// Estimates the time for this many rows from the latest throughput; `None` if nothing was sent recently.
+fn estimate_left(figures: &RunFigures, waiting: u64) -> Option<Duration> {
+    let latest = figures.requests.sent.latest_counts(LATEST_POINTS);
+    let (sent, points) = (latest.iter().sum::<u64>(), u64::try_from(latest.len()).ok()?);
+    if sent == 0 || waiting == 0 {
+        return None;
+    }
+    let each = points.checked_mul(u64::try_from(figures.requests.sent.point_seconds()).ok()?)?;
+    let seconds = u128::from(waiting) * u128::from(each) / u128::from(sent);
+    Some(Duration::from_secs(u64::try_from(seconds).ok()?))
+}
+
+/// A rounded duration, in steps that fit its size.
+fn round_duration(left: Duration) -> Duration {
+    let step = match left.as_secs() {
+        0..20 => 1,
+        20..120 => 5,
+        _ => 60,
+    };
+    Duration::from_secs(left.as_secs().max(1).next_multiple_of(step))
 }
 
 #[cfg(test)]
@@ -262,8 +333,8 @@ mod tests {
             (1, 2_001, "<0.1\u{a0}%"),
             (1, 1_000_000, "<0.1\u{a0}%"),
         ];
-        for (part, whole, told) in table {
-            assert_eq!(format_share(english, part, whole).as_deref(), Some(told));
+        for (part, whole, text) in table {
+            assert_eq!(format_share(english, part, whole).as_deref(), Some(text));
         }
         assert_eq!(format_share(PageWords::in_language(PageLanguage::Ukrainian), 1, 8).as_deref(), Some("12,5\u{a0}%"));
         assert_eq!(format_share(english, 0, 0), None);

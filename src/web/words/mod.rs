@@ -1,17 +1,313 @@
-//! The words of pages, in the languages that pages speak.
+//! Texts of pages in English and Ukrainian, by key.
 //!
-//! A message has a key, and stands in `en.yaml` and `uk.yaml`; a test holds the two against each other and against the
-//! code and the templates that use them. Numbers, money and moments are written here as each language writes them.
+//! The texts are in `en.yaml` and `uk.yaml`. A test compares the two with each other, and with the code and the
+//! templates that use them. `format` writes numbers, money and times in each language.
 //!
-//! Nothing here reads a clock or the environment, or knows HTML: what it gives is text, and whoever shows it escapes it.
+//! Nothing here reads a clock or the environment, or knows HTML. Callers escape the texts.
 
-mod figures;
-mod language;
-mod moments;
-mod table;
+mod format;
 #[cfg(test)]
-mod whole;
+mod table_tests;
 
-pub use language::PageLanguage;
-pub use moments::zone_name;
-pub use table::PageWords;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use icu_locale_core::locale;
+use icu_plurals::{PluralCategory, PluralRules};
+use serde::Deserialize;
+
+pub use format::zone_name;
+
+/// The sources of the tables, in the order of [`PageLanguage::ALL`].
+const SOURCES: [&str; 2] = [include_str!("en.yaml"), include_str!("uk.yaml")];
+
+/// The words of a language.
+#[derive(Debug)]
+pub struct PageWords {
+    language: PageLanguage,
+    messages: BTreeMap<String, Translation>,
+}
+
+/// A message.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Translation {
+    /// A text that does not depend on a number.
+    Text(String),
+    /// It has a form for each plural category.
+    Counted(PluralForms),
+}
+
+/// The forms of a counting message, by the plural categories of Unicode.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PluralForms {
+    one: Option<String>,
+    few: Option<String>,
+    many: Option<String>,
+    other: String,
+}
+
+impl PluralForms {
+    /// The form of a category.
+    fn for_category(&self, category: PluralCategory) -> Option<&String> {
+        match category {
+            PluralCategory::One => self.one.as_ref(),
+            PluralCategory::Few => self.few.as_ref(),
+            PluralCategory::Many => self.many.as_ref(),
+            PluralCategory::Other => Some(&self.other),
+            PluralCategory::Zero | PluralCategory::Two => None,
+        }
+    }
+}
+
+static WORDS: LazyLock<[PageWords; 2]> = LazyLock::new(|| PageLanguage::ALL.map(PageWords::load));
+
+impl PageWords {
+    /// The texts of a language.
+    #[must_use]
+    pub fn in_language(language: PageLanguage) -> &'static Self {
+        &WORDS[language as usize]
+    }
+
+    fn load(language: PageLanguage) -> Self {
+        // The tables are compiled into the program, and a test reads them.
+        let messages = serde_yaml::from_str(SOURCES[language as usize]).unwrap_or_default();
+        Self { language, messages }
+    }
+
+    /// The language.
+    #[must_use]
+    pub fn language(&self) -> PageLanguage {
+        self.language
+    }
+
+    /// The message of a key.
+    #[must_use]
+    pub fn say<'w>(&'w self, key: &'w str) -> &'w str {
+        match self.messages.get(key) {
+            Some(Translation::Text(text)) => text,
+            Some(Translation::Counted(forms)) => &forms.other,
+            // A missing key is shown itself; a test finds it earlier.
+            None => key,
+        }
+    }
+
+    /// The message of a key with these values in its placeholders: `{name}`.
+    #[must_use]
+    pub fn say_with(&self, key: &str, values: &[(&str, &str)]) -> String {
+        fill_places(self.say(key), values)
+    }
+
+    /// The text of a key for a number, which fills `{count}`, with these values for the other placeholders.
+    #[must_use]
+    pub fn count(&self, key: &str, count: u64, values: &[(&str, &str)]) -> String {
+        let text = match self.messages.get(key) {
+            Some(Translation::Counted(forms)) => {
+                forms.for_category(plural_rules(self.language).category_for(count)).unwrap_or(&forms.other)
+            }
+            _ => self.say(key),
+        };
+        let number = self.format_number(count);
+        fill_places(text, &[&[("count", number.as_str())], values].concat())
+    }
+
+    /// The name of an item, such as `kind("state", "in_doubt")`; `None` if it has no name here.
+    #[must_use]
+    pub fn kind(&self, kind: &str, word: &str) -> Option<&str> {
+        match self.messages.get(&format!("{kind}.{word}")) {
+            Some(Translation::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Its messages.
+    #[cfg(test)]
+    fn messages(&self) -> &BTreeMap<String, Translation> {
+        &self.messages
+    }
+}
+
+/// The plural rules of a language. They cannot be shared between threads, and are cheap to make.
+fn plural_rules(language: PageLanguage) -> PluralRules {
+    let locale = match language {
+        PageLanguage::English => locale!("en"),
+        PageLanguage::Ukrainian => locale!("uk"),
+    };
+    PluralRules::try_new_cardinal(locale.into()).expect("the library has the rules of every language")
+}
+
+/// Fills the placeholders of a text. Unknown placeholders stay. Inserted values are not searched for placeholders.
+fn fill_places(text: &str, values: &[(&str, &str)]) -> String {
+    let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        filled.push_str(before);
+        let place = after.split_once('}').and_then(|(name, after)| {
+            let value = values.iter().find(|(known, _)| *known == name)?.1;
+            Some((value, after))
+        });
+        match place {
+            Some((value, after)) => {
+                filled.push_str(value);
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = after;
+            }
+        }
+    }
+    filled + rest
+}
+
+/// A language of pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PageLanguage {
+    /// English, the default.
+    #[default]
+    English,
+    /// Ukrainian.
+    Ukrainian,
+}
+
+impl PageLanguage {
+    /// Every language.
+    pub const ALL: [PageLanguage; 2] = [PageLanguage::English, PageLanguage::Ukrainian];
+
+    /// The code for the `lang` attribute of a page.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            PageLanguage::English => "en",
+            PageLanguage::Ukrainian => "uk",
+        }
+    }
+
+    /// The preferred language of a browser, by its `Accept-Language` (RFC 9110, 12.5.4); English if none matches.
+    #[must_use]
+    pub fn from_accept_language(header: &str) -> Self {
+        let wanted = |language: &Self| language_weight(header, language.code());
+        let ranked = Self::ALL.into_iter().map(|language| (language, wanted(&language)));
+        // On a tie, the first language wins.
+        let best = ranked.reduce(|best, next| match next.1.total_cmp(&best.1) {
+            Ordering::Greater => next,
+            _ => best,
+        });
+        best.filter(|(_, weight)| *weight > 0.0).map(|(language, _)| language).unwrap_or_default()
+    }
+
+    /// The language of a locale such as `uk_UA.UTF-8`; English if none matches.
+    #[must_use]
+    pub fn from_locale(locale: &str) -> Self {
+        let code = locale.split(['_', '-', '.', '@']).next().unwrap_or_default();
+        Self::ALL.into_iter().find(|language| code.eq_ignore_ascii_case(language.code())).unwrap_or_default()
+    }
+}
+
+/// The weight of a language in the header, from 0 to 1: that of the range that names it, else that of `*`.
+fn language_weight(header: &str, code: &str) -> f32 {
+    let ranges = header.split(',').filter_map(parse_range);
+    let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));
+    let (mut own, mut any) = (None, 0.0_f32);
+    for (tag, quality) in ranges {
+        if named(tag) {
+            own = Some(own.map_or(quality, |own: f32| own.max(quality)));
+        } else if tag == "*" {
+            any = any.max(quality);
+        }
+    }
+    own.unwrap_or(any)
+}
+
+/// A range of the header with its quality; `None` if the quality is not a number from 0 to 1.
+fn parse_range(text: &str) -> Option<(&str, f32)> {
+    let mut pieces = text.split(';').map(str::trim);
+    let tag = pieces.next().filter(|tag| !tag.is_empty())?;
+    let quality = pieces.find_map(|piece| piece.strip_prefix("q=").or_else(|| piece.strip_prefix("Q=")));
+    let quality = quality.map_or(Some(1.0), |quality| quality.parse().ok())?;
+    (0.0..=1.0).contains(&quality).then_some((tag, quality))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn count_uses_the_plural_form_of_its_language() {
+        let table = [
+            (PageLanguage::English, 1, "1 part"),
+            (PageLanguage::English, 0, "0 parts"),
+            (PageLanguage::English, 1_000_000, "1\u{202f}000\u{202f}000 parts"),
+            (PageLanguage::Ukrainian, 1, "1 частина"),
+            (PageLanguage::Ukrainian, 3, "3 частини"),
+            (PageLanguage::Ukrainian, 5, "5 частин"),
+            (PageLanguage::Ukrainian, 12, "12 частин"),
+            (PageLanguage::Ukrainian, 21, "21 частина"),
+            (PageLanguage::Ukrainian, 1_002, "1\u{202f}002 частини"),
+        ];
+        for (language, count, text) in table {
+            assert_eq!(PageWords::in_language(language).count("phone.parts", count, &[]), text);
+        }
+    }
+
+    #[test]
+    fn places_are_filled_once_and_not_recursively() {
+        let values = [("a", "{b}"), ("b", "x")];
+        let table = [("{a} and {b}", "{b} and x"), ("{c} {a", "{c} {a"), ("} {{a}", "} {{b}"), ("", "")];
+        for (text, filled) in table {
+            assert_eq!(fill_places(text, &values), filled, "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod language_tests {
+    use proptest::prelude::*;
+
+    use crate::web::words::*;
+
+    #[test]
+    fn accept_language_selects_the_preferred_language() {
+        use PageLanguage::{English, Ukrainian};
+        let table = [
+            ("", English),
+            ("uk", Ukrainian),
+            ("uk-UA,uk;q=0.9,en-US;q=0.8,en;q=0.7", Ukrainian),
+            ("en-US,en;q=0.9,uk;q=0.8", English),
+            ("de-DE,de;q=0.9,uk;q=0.5,en;q=0.3", Ukrainian),
+            ("de, fr;q=0.5", English),
+            ("uk;q=0, *", English),
+            ("en;q=0, *;q=0.1", Ukrainian),
+            ("*", English),
+            ("*;q=0.5, uk;q=0.8", Ukrainian),
+            ("UK-ua", Ukrainian),
+            ("uk;q=2, en;q=0.1", English),
+            ("uk;q=x", English),
+            ("uk ; Q=0.4 , en ; q=0.3", Ukrainian),
+            (";q=1,,uk", Ukrainian),
+            ("ukr", English),
+        ];
+        for (header, language) in table {
+            assert_eq!(PageLanguage::from_accept_language(header), language, "{header}");
+        }
+    }
+
+    #[test]
+    fn locale_selects_its_language() {
+        let table = [("uk_UA.UTF-8", "uk"), ("uk", "uk"), ("UK@euro", "uk"), ("en_GB", "en"), ("C", "en"), ("", "en")];
+        for (locale, code) in table {
+            assert_eq!(PageLanguage::from_locale(locale).code(), code, "{locale}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_selects_a_language(header in any::<String>(), likely in "[a-z*;,q=.0-9 -]{0,60}") {
+            for header in [header, likely] {
+                let of = [PageLanguage::from_accept_language(&header), PageLanguage::from_locale(&header)];
+                prop_assert!(of.iter().all(|language| PageLanguage::ALL.contains(language)));
+            }
+        }
+    }
+}

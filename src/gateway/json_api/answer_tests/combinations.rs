@@ -1,11 +1,11 @@
-//! Every combination of what an answer may get right or wrong, read by both readers.
+//! All combinations of correct and wrong members of an answer, read by both readers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{SentRequest, reference};
 use crate::domain::{Endpoint, OperationKind};
 
-/// Members of an answer as they may be; nothing is a member that is missing.
+/// Possible members of an answer. `None` is a missing member.
 const SUCCESSES: [Option<&str>; 10] = [
     Some("true"),
     Some("false"),
@@ -60,7 +60,7 @@ const MSG_IDS: [Option<&str>; 10] = [
     Some("{}"),
 ];
 
-/// An object of the members that are there.
+/// An object with these members.
 fn object(members: &[(&str, Option<&str>)]) -> String {
     let members = members.iter().filter_map(|(name, value)| Some(format!(r#""{name}":{}"#, (*value)?)));
     format!("{{{}}}", members.collect::<Vec<_>>().join(","))
@@ -70,7 +70,7 @@ fn item(success: Option<&str>, error: Option<&str>, data: &str) -> String {
     object(&[("success", success), ("error", error), ("data", Some(data))])
 }
 
-/// A message that was taken.
+/// An accepted message.
 fn accepted_item(id: u32) -> String {
     item(Some("true"), None, &format!(r#"{{"id":{id},"msg_id":7{id},"data":1,"parts":1}}"#))
 }
@@ -79,7 +79,7 @@ fn list_answer(items: &[String]) -> String {
     object(&[("success", Some("true")), ("data", Some(&format!("[{}]", items.join(","))))])
 }
 
-/// All answers that speak of the whole envelope.
+/// All answers about the whole envelope.
 fn whole_answers() -> Vec<String> {
     let good = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
     let buried = r#"{"info":[{"deep":{"msg_id":null}}]}"#;
@@ -101,7 +101,7 @@ fn whole_answers() -> Vec<String> {
     bodies
 }
 
-/// All lists in which the second of three items is not like the others.
+/// All lists in which the second of three items differs from the others.
 fn list_answers() -> Vec<String> {
     let mut bodies = Vec::new();
     for success in [Some("true"), Some("false"), Some("1"), Some(r#""true""#), Some("null"), None] {
@@ -115,7 +115,7 @@ fn list_answers() -> Vec<String> {
     bodies
 }
 
-/// All lists of another length or order, and of what is no item.
+/// Lists with another length or order, or with invalid items.
 fn odd_lists() -> Vec<String> {
     let refused = |error: &str| item(Some("false"), Some(error), r#"{"id":102}"#);
     let items =
@@ -148,7 +148,7 @@ fn odd_lists() -> Vec<String> {
     bodies
 }
 
-/// Bodies that are no answer at all.
+/// Bodies that are not answers.
 fn foreign_bodies() -> Vec<String> {
     let whole = list_answer(&[accepted_item(101), accepted_item(102), accepted_item(103)]);
     let items = format!("[{},{},{}]", accepted_item(101), accepted_item(102), accepted_item(103));
@@ -157,7 +157,7 @@ fn foreign_bodies() -> Vec<String> {
     bodies.push(format!("{whole}{whole}"));
     bodies.push(format!("[{whole}]"));
     bodies.push(format!("\u{feff}{whole}"));
-    // The members of an answer in the order in which a record would have them.
+    // The members of an answer in the order of a record.
     bodies.push(format!("[true,null,{items},\"cf-ray-1\"]"));
     bodies.push(r#"[false,"Access denied",null,null]"#.to_owned());
     bodies
@@ -186,7 +186,7 @@ fn answers_prove_exactly_what_the_contract_says() {
             }
         }
     }
-    // Every line of the table was told, and no other.
+    // Every line of the table occurred, and no other.
     let told: Vec<String> = seen.keys().map(|(letter, signal)| format!("{letter} {signal}")).collect();
     let table = [
         "? stop: fatal",

@@ -1,19 +1,18 @@
-//! The reading of answers, judged by a second reader that shares nothing with the first.
+//! Tests of reading answers against a second reader that shares no code with the first.
 //!
-//! `reference` is the promise as it is written, over plain JSON values and without regard for speed. Hundreds of named
-//! answers, answers cut at every byte, and answers that chance made are read by both.
+//! `reference` implements the promise literally over plain JSON values, without regard for speed. Both read hundreds of
+//! constructed answers, answers cut at every byte, and random answers.
 
 mod combinations;
-mod cuts;
 mod noise;
 mod reference;
 
-use super::exchange::HttpExchange;
-use super::read::read_reply;
+use super::http::HttpExchange;
 use super::read_tests::{envelope, outcome_letters, rules, signal_word};
+use super::reply::read_reply;
 use crate::domain::{Endpoint, OperationKind};
 
-/// What was sent, and where to.
+/// A request: what was sent, and to which endpoint.
 #[derive(Clone, Copy, Debug)]
 struct SentRequest {
     endpoint: Endpoint,
@@ -27,7 +26,7 @@ impl SentRequest {
         Self { endpoint: Endpoint::Sync, kind: OperationKind::Sms, count }
     }
 
-    /// A letter per outcome, and the word of the signal, by the reader that the product uses.
+    /// A letter per outcome, and the name of the signal, by the real reader.
     fn read_answer(self, status: u16, body: &[u8]) -> (String, &'static str) {
         let seen = HttpExchange::Answer { status, retry_after: None, body: body.to_vec() };
         let reply = read_reply(&rules(), self.endpoint, &envelope(self.kind, self.count), &seen);

@@ -1,11 +1,11 @@
-//! Answers that chance made: whatever bytes come, nothing is claimed without its proof.
+//! Random and truncated answers: no outcome is claimed without proof.
 
 use proptest::prelude::*;
 
 use super::{SentRequest, reference};
 use crate::domain::{Endpoint, OperationKind};
 
-/// Pieces of which answers are made.
+/// Parts of answers.
 fn any_value() -> impl Strategy<Value = String> {
     let words = [
         "true",
@@ -47,7 +47,7 @@ fn any_value() -> impl Strategy<Value = String> {
     })
 }
 
-/// An item that is nearly right.
+/// An almost valid item.
 fn any_item() -> impl Strategy<Value = String> {
     let success = prop::sample::select(vec!["true", "true", "true", "false", "1"]);
     let id = prop::sample::select(vec!["101", "102", r#""101""#, "102.0", "null", "999"]);
@@ -70,7 +70,7 @@ fn any_answer() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A change of one byte: put in the place of another, put in between, or taken out.
+/// A change of one byte: replaced, inserted, or removed.
 fn any_change() -> impl Strategy<Value = (usize, u8, Option<u8>)> {
     let bytes = prop_oneof![2 => prop::sample::select(b"{}[],:\"0179tf n\\".to_vec()), 1 => any::<u8>()];
     (any::<usize>(), 0_u8..3, prop::option::of(bytes))
@@ -121,6 +121,34 @@ proptest! {
         for (claimed, proven) in letters.chars().zip(proven.chars()) {
             let body = String::from_utf8_lossy(&body);
             prop_assert!(claimed == '?' || claimed == proven, "{:?}: {} is claimed, {} proven, by {}", sent, claimed, proven, body);
+        }
+    }
+}
+
+#[test]
+fn truncated_answer_proves_nothing() {
+    let message = r#"{"success":true,"data":{"id":101,"msg_id":7,"data":1,"parts":1}}"#;
+    let odd = r#"{"data":{"msg_id":"8","id":"102"},"error":null,"success":true}"#;
+    let lookup = r#"{"success":true,"data":{"phone":380501234500,"status":"DELIVERED"}}"#;
+    let call = r#"{"success":true,"data":{"code":"0042","price":0.5}}"#;
+    let listed = |items: &str| format!(r#"{{"success":true,"data":[{items}]}}"#);
+    let way = |endpoint, kind, count| SentRequest { endpoint, kind, count };
+    let table = [
+        (way(Endpoint::Sync, OperationKind::Sms, 2), listed(&format!("{message},{odd}")), "aa"),
+        (way(Endpoint::Sync, OperationKind::Hlr, 1), listed(lookup), "a"),
+        (way(Endpoint::Sync, OperationKind::CallOtp, 1), listed(call), "a"),
+        (way(Endpoint::Sync, OperationKind::Sms, 1), r#"{"success":false,"error":"Access denied"}"#.to_owned(), "n"),
+        (way(Endpoint::Async, OperationKind::Viber, 2), r#"{"success":true,"request_id":"cf-ray-1"}"#.to_owned(), "qq"),
+    ];
+    for (sent, body, whole) in table {
+        assert_eq!(sent.read_answer(200, body.as_bytes()).0, whole, "{body}");
+        for cut in 0..body.len() {
+            let (letters, _) = sent.read_answer(200, &body.as_bytes()[..cut]);
+            assert_eq!(letters, "?".repeat(whole.len()), "{}", &body[..cut]);
+        }
+        for start in 1..body.len() {
+            let (letters, _) = sent.read_answer(200, &body.as_bytes()[start..]);
+            assert_eq!(letters, "?".repeat(whole.len()), "{}", &body[start..]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an answer proves, read literally and slowly.
+//! The literal, slow implementation of what an answer proves.
 
 use serde_json::{Map, Value};
 
@@ -7,10 +7,10 @@ use crate::domain::{Endpoint, OperationKind};
 
 /// The first identifier and the first number; the others follow.
 const FIRST: (u64, u64) = (101, 380_501_234_500);
-/// The statuses of which the profile says that nothing was executed.
+/// The statuses that the profile trusts as not executed.
 const TRUSTED: [u16; 2] = [503, 520];
 
-/// The letters of the outcomes and the word of the signal.
+/// The letters of the outcomes, and the name of the signal.
 pub(super) fn judge(sent: SentRequest, status: u16, body: &[u8]) -> (String, &'static str) {
     let all = |letter: &str, signal| (letter.repeat(sent.count as usize), signal);
     let trusted = if TRUSTED.contains(&status) { "n" } else { "?" };
@@ -65,11 +65,11 @@ fn holds_msg_id(value: &Value) -> bool {
     }
 }
 
-/// What an item says of whom it is about.
+/// The message that an item refers to.
 #[derive(PartialEq)]
 enum ItemReference {
     Nobody,
-    /// Something that is no whole number.
+    /// Not a whole number.
     Nonsense,
     Number(u64),
 }
@@ -132,7 +132,7 @@ fn warn_if_unclear(letters: &str, otherwise: &'static str) -> &'static str {
     if letters.contains('?') { "warn" } else { otherwise }
 }
 
-/// Whether a message was refused with an error after which a run must stop.
+/// Whether a message was rejected with a fatal error.
 fn is_fatal(items: &[Value]) -> bool {
     let poor = |item: &Value| item["error"].as_str().is_some_and(|error| error.trim() == "Not enough money");
     items.iter().any(|item| item["success"] == false && poor(item) && !has_msg_id(item))

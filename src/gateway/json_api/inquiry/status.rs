@@ -1,24 +1,27 @@
-//! The status of one message, asked for by a person (contract 2.5 and 4.3 `status`).
+//! Status of messages (contract 2.5 and 4.3 `status`): for a person, and to reconcile messages in doubt.
 //!
-//! It tells all that the gateway does, and proves nothing to a run; that is `json_api/status_answer.rs`.
+//! For a person, everything in the answer is read. For reconciliation, only what proves something is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Inquiry;
-use crate::domain::{GatewayMessageId, MessageId, Status};
-use crate::gateway::json_api::loose::read_whole_number;
-use crate::gateway::json_api::words::{RedactingReader, read_record};
+use crate::domain::{GatewayMessageId, MessageId, ReportedChannel, Status};
+use crate::gateway::StatusAnswer;
+use crate::gateway::json_api::http::HttpExchange;
+use crate::gateway::json_api::members::{
+    AnswerBody, AnswerItem, RedactingReader, SuccessFlag, read_object, read_record, read_timestamp, read_whole_number,
+};
 
-/// What the gateway knows of a message; members that it does not tell are nothing.
+/// The gateway's record of a message. Members that are not reported are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageRecord {
     /// Our identifier.
     pub id: Option<GatewayMessageId>,
     /// The gateway's identifier.
     pub msg_id: Option<GatewayMessageId>,
-    /// The channel, in the gateway's word.
+    /// The channel, as the gateway names it.
     pub channel: Option<String>,
     /// The status.
     pub status: Status,
@@ -31,7 +34,7 @@ pub struct MessageRecord {
 pub enum AskStatus {
     /// By our identifier (contract 4.3).
     Id(MessageId),
-    /// By the gateway's, which the contract does not show and the platform answers.
+    /// By the gateway's identifier, which the contract does not mention but the platform accepts.
     MsgId(GatewayMessageId),
 }
 
@@ -50,22 +53,22 @@ struct StatusInquiryPayload<'a> {
 }
 
 impl AskStatus {
-    /// The question about the message with our identifier, as it was written; nothing where it is none of ours.
+    /// The inquiry about our identifier in this spelling. `None` if it is not one of ours.
     #[must_use]
     pub fn from_own_id(written: &str) -> Option<Self> {
         parse_id(written).map(AskStatus::Id)
     }
 
-    /// The question about the message with the gateway's identifier, as it was written; nothing where it is blank.
+    /// The inquiry about the gateway's identifier in this spelling. `None` if it is blank.
     #[must_use]
     pub fn from_gateway_id(written: &str) -> Option<Self> {
-        // A number with leading zeros is a text, of which nothing may be lost.
+        // A number with leading zeros is a text, which must stay as it is.
         let plain = parse_id(written).filter(|number| number.to_string() == written).map(MessageId::get);
         let id = plain.map_or_else(|| GatewayMessageId::Text(written.to_owned()), GatewayMessageId::Number);
         (!written.trim().is_empty()).then_some(AskStatus::MsgId(id))
     }
 
-    /// Our identifier, if it is asked with that.
+    /// Our identifier, if the inquiry uses it.
     #[must_use]
     pub fn own_id(&self) -> Option<GatewayMessageId> {
         match self {
@@ -74,7 +77,7 @@ impl AskStatus {
         }
     }
 
-    /// The gateway's identifier, if it is asked with that.
+    /// The gateway's identifier, if the inquiry uses it.
     #[must_use]
     pub fn gateway_id(&self) -> Option<GatewayMessageId> {
         match self {
@@ -83,7 +86,7 @@ impl AskStatus {
         }
     }
 
-    /// Whether the record can be the one of this message; one that names no message can.
+    /// Whether the record can belong to this message. A record without identifier can.
     fn is_about_record(&self, record: &StatusInquiryPayload<'_>, words: &RedactingReader<'_>) -> bool {
         match self {
             AskStatus::Id(id) => record.id.is_none_or(|told| read_whole_number(told) == Some(id.get())),
@@ -131,10 +134,83 @@ impl Inquiry for AskStatus {
     }
 }
 
+/// The operation for the status of a message.
+pub(in crate::gateway::json_api) fn status_operation(id: MessageId) -> Vec<u8> {
+    format!(r#"{{"type":"status","id":{id}}}"#).into_bytes()
+}
+
+/// The relevant members of a status record (contract 2.5).
+#[derive(Deserialize)]
+struct StatusAnswerPayload<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    msg_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    channel: Option<&'a RawValue>,
+    #[serde(borrow)]
+    updated: Option<&'a RawValue>,
+}
+
+/// Reads the answers, one per query. `words` removes the key from quoted texts.
+pub(crate) fn read_status_answers(
+    ids: &[MessageId],
+    seen: &HttpExchange,
+    words: &RedactingReader<'_>,
+) -> Vec<StatusAnswer> {
+    let unclear = |why: &str| vec![StatusAnswer::Unclear(why.to_owned()); ids.len()];
+    let body = match seen {
+        HttpExchange::Answer { status: 200, body, .. } => body,
+        HttpExchange::Answer { status, .. } | HttpExchange::TooLong { status } => {
+            return unclear(&format!("HTTP {status}"));
+        }
+        HttpExchange::NotConnected(why) | HttpExchange::Handshake(why) | HttpExchange::Broken(why) => {
+            return unclear(why);
+        }
+        HttpExchange::TimedOut(_) => return unclear("the gateway did not respond in time"),
+    };
+    let Some(top) = AnswerBody::read(body) else {
+        return unclear("the response is not the expected JSON");
+    };
+    if SuccessFlag::read(top.success) != SuccessFlag::True {
+        return unclear(&words.read_text(top.error).unwrap_or_else(|| "rejected without an error message".to_owned()));
+    }
+    let items: Vec<&RawValue> = top.data.and_then(|data| serde_json::from_str(data.get()).ok()).unwrap_or_default();
+    if items.len() != ids.len() {
+        return unclear("the number of results differs from the number of queries");
+    }
+    ids.iter().zip(items).map(|(&id, item)| read_answer(id, item, words)).collect()
+}
+
+fn read_answer(id: MessageId, item: &RawValue, words: &RedactingReader<'_>) -> StatusAnswer {
+    let unclear = || StatusAnswer::Unclear("the response is for a different message or has no status".to_owned());
+    let Some(item) = AnswerItem::read(item) else { return unclear() };
+    match SuccessFlag::read(item.success) {
+        SuccessFlag::False => StatusAnswer::Denied(words.read_text(item.error).unwrap_or_default()),
+        SuccessFlag::Unclear => unclear(),
+        SuccessFlag::True => {
+            let Some(record) = item.data.and_then(|data| read_object::<StatusAnswerPayload<'_>>(data.get())) else {
+                return unclear();
+            };
+            match (record.id.and_then(read_whole_number), words.read_text(record.status)) {
+                (Some(named), Some(status)) if named == id.get() => StatusAnswer::Known {
+                    status: Status::from_name(&status),
+                    msg_id: words.read_id(record.msg_id),
+                    channel: words.read_text(record.channel).and_then(|word| ReportedChannel::parse(&word)),
+                    updated: record.updated.and_then(|updated| read_timestamp(Some(updated))),
+                },
+                _ => unclear(),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::ask::tests::read_payload;
     use super::*;
+    use crate::gateway::json_api::inquiry::tests::read_payload;
 
     fn by_id() -> AskStatus {
         AskStatus::Id(MessageId::new(7).unwrap())
@@ -193,6 +269,56 @@ mod tests {
         for (typed, is_gateways, expected) in table {
             let asked = if is_gateways { AskStatus::from_gateway_id(typed) } else { AskStatus::from_own_id(typed) };
             assert_eq!(asked, expected, "{typed} {is_gateways}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod reconciliation_tests {
+    use super::*;
+    use crate::domain::GatewayMessageId;
+
+    fn read_one(body: &str) -> StatusAnswer {
+        let exchange = HttpExchange::Answer { status: 200, retry_after: None, body: body.as_bytes().to_vec() };
+        let mut answers =
+            read_status_answers(&[MessageId::new(7).unwrap()], &exchange, &RedactingReader::new("s3cret-key"));
+        assert_eq!(answers.len(), 1);
+        answers.remove(0)
+    }
+
+    #[test]
+    fn status_is_known_only_for_the_asked_message() {
+        let record = |id: &str| {
+            format!(
+                r#"{{"success":true,"data":[{{"success":true,"data":{{"id":{id},"msg_id":"9","status":"READ"}}}}]}}"#
+            )
+        };
+        let known = StatusAnswer::Known {
+            status: Status::Read,
+            msg_id: Some(GatewayMessageId::Text("9".into())),
+            channel: None,
+            updated: None,
+        };
+        assert_eq!(read_one(&record("7")), known);
+        assert_eq!(read_one(&record(r#""7""#)), known);
+        assert!(matches!(read_one(&record("8")), StatusAnswer::Unclear(_)));
+        assert!(matches!(read_one(&record("null")), StatusAnswer::Unclear(_)));
+    }
+
+    #[test]
+    fn unknown_message_is_denied_and_all_else_is_unclear() {
+        let denied = r#"{"success":true,"data":[{"success":false,"error":"no such message"}]}"#;
+        assert_eq!(read_one(denied), StatusAnswer::Denied("no such message".into()));
+        for body in [
+            "",
+            "[]",
+            "{}",
+            r#"{"success":false,"error":"Access denied"}"#,
+            r#"{"success":true,"data":[]}"#,
+            r#"{"success":true,"data":[1,2]}"#,
+            r#"{"success":true,"data":[{"success":1}]}"#,
+        ] {
+            assert!(matches!(read_one(body), StatusAnswer::Unclear(_)), "{body}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What happens to blocks while others come, and when an older copy of the ledger is put back.
+//! Blocks during a concurrent claim, and in a restored older copy of the ledger.
 
 use super::*;
 use crate::ledger::conformance::scene::{shared_run, single_intent};
@@ -10,17 +10,17 @@ async fn block_drawn_during_a_claim_stays_with_its_process() {
     let ended = scene.ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
     let run = ended.run.clone();
     drop(ended);
-    // What taking it does before its transaction.
-    let (known, shut, _locks) = scene.ledger.lock_vacant_places(run.key).await.unwrap();
-    // Somebody comes meanwhile, to a place that nobody was ever at.
+    // The first part of a claim, before its transaction.
+    let (known, vacant, _locks) = scene.ledger.lock_vacant_places(run.key).await.unwrap();
+    // Another process draws at a new place in the meantime.
     let living = scene.ledger.draw_block(&shared_run(), BlockRequest::for_rows(1)).await.unwrap().into_block().unwrap();
     assert!(matches!(
         scene.ledger.begin_envelope(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),
         Permit::Granted { .. }
     ));
-    // Its transaction.
-    let claim = scene.ledger.claim_except_occupied(&known, shut).await.unwrap();
-    assert_eq!(claim.in_doubt, 0, "nobody's living work is called doubt");
+    // The transaction of the claim.
+    let claim = scene.ledger.claim_except_occupied(&known, vacant).await.unwrap();
+    assert_eq!(claim.in_doubt, 0, "a living process keeps its intents");
     assert!(
         matches!(
             scene.ledger.begin_envelope(single_intent(living.lease, living.lease.rows.first.get())).await.unwrap(),

@@ -1,4 +1,4 @@
-//! The copies of a run as files: where they stand, who can read them, and what becomes of others.
+//! Copies of runs as files: names, permissions, and existing copies.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ impl SqliteScene {
         self.begin_copies("phone\n").await.freeze(inputs.as_bytes().to_vec(), &self.run).await.unwrap();
     }
 
-    /// Everything in the folder of all copies.
+    /// The names in the folder of all copies.
     fn list_folders(&self) -> Vec<String> {
         let entries = fs::read_dir(self.copy_path("")).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
@@ -80,8 +80,11 @@ async fn missing_copies_are_reported_with_their_folder() {
     fs::remove_file(scene.copy_path("sale@1/recipients.csv")).unwrap();
     let copies = scene.ledger.load_copies(&scene.run).await.unwrap();
     let missing = copies.open_list().err().expect("there is no list").to_string();
-    let told = copies.unreadable_error(missing).to_string();
-    assert!(told.contains(&*scene.copy_path("sale@1").to_string_lossy()) && told.contains("No such file"), "{told}");
+    let message = copies.unreadable_error(missing).to_string();
+    assert!(
+        message.contains(&*scene.copy_path("sale@1").to_string_lossy()) && message.contains("No such file"),
+        "{message}"
+    );
     fs::create_dir(scene.copy_path("sale@1/recipients.csv")).unwrap();
     assert!(copies.open_list().err().expect("no list").to_string().contains("a folder"));
     fs::remove_file(scene.copy_path("sale@1/frozen.json")).unwrap();

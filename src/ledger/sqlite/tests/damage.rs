@@ -1,4 +1,4 @@
-//! A ledger that is damaged, lost, put back from an older copy, or of the first version.
+//! Damaged, deleted, outdated and first-version ledgers.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ impl SqliteScene {
         self.folder.path().join("ledger")
     }
 
-    /// Turns one bit of a blob around, behind the ledger's back.
+    /// Flips one bit of a blob in the file.
     async fn flip_bit(&self, table: &str, column: &str) {
         let mut other = open_file(&self.ledger_path()).await;
         let read = sqlx::AssertSqlSafe(format!("SELECT {column} FROM {table} LIMIT 1"));
@@ -32,7 +32,7 @@ impl SqliteScene {
 }
 
 async fn hold_campaign(ledger: &SqliteLedger) -> CampaignLock {
-    ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("nobody has it")
+    ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("the lock is free")
 }
 
 fn assert_damaged<T: std::fmt::Debug>(result: Result<T, LedgerError>) {
@@ -82,7 +82,7 @@ async fn quick_check_finds_lost_records_once_per_file_state() {
     let size: i64 = sqlx::query("PRAGMA page_size").fetch_one(&mut other).await.unwrap().get(0);
     other.close().await.unwrap();
     let sound = std::fs::read(&path).unwrap();
-    // The leaf says that it has no entry.
+    // The leaf claims to have no entries.
     let mut lossy = sound.clone();
     lossy[usize::try_from((page - 1) * size + 4).unwrap()] = 0;
     let judge = async || {
@@ -128,7 +128,7 @@ async fn incomplete_index_is_found_before_sending() {
     let size: i64 = sqlx::query("PRAGMA page_size").fetch_one(&mut other).await.unwrap().get(0);
     sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut other).await.unwrap();
     other.close().await.unwrap();
-    // The leaf says that it has two entries where there are three.
+    // The leaf claims two entries instead of three.
     let mut bytes = std::fs::read(&path).unwrap();
     let at = usize::try_from((page - 1) * size + 4).unwrap();
     assert_eq!(bytes[at], 3);
@@ -152,7 +152,7 @@ async fn deleted_or_outdated_ledger_sends_nothing() {
     ledger.close().await;
     for put_back in [None, Some(&copy)] {
         for name in ["ledger", "ledger-wal", "ledger-shm"] {
-            // Whatever is not there need not be removed.
+            // The file might not exist.
             let _ = std::fs::remove_file(folder.path().join(name));
         }
         if let Some(copy) = put_back {
@@ -160,7 +160,7 @@ async fn deleted_or_outdated_ledger_sends_nothing() {
         }
         let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
         for _ in 0..20 {
-            // A change that sends nothing must not make it look newer either.
+            // A change that sends nothing must not make the ledger look newer either.
             let refused = ledger.request_stop(run.key, false).await;
             assert!(matches!(refused, Err(LedgerError::Outdated { .. })), "{refused:?}");
         }
@@ -184,16 +184,16 @@ async fn deleted_or_outdated_ledger_sends_nothing() {
     let (ledger, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(matches!(refused, Some(LedgerError::Outdated { .. })), "{refused:?}");
     let progress = ledger.list_runs(RunFilter::all()).await.unwrap()[0].progress;
-    assert_eq!(progress, RunProgress::Replaced, "nobody knows what was sent of it meanwhile");
+    assert_eq!(progress, RunProgress::Replaced, "messages might have been sent meanwhile");
     assert!(ledger.create_run(&new_run(9)).await.is_ok());
     ledger.close().await;
     let (_, refused) = SqliteLedger::open_accepted(&path, Timestamp::now).await.unwrap();
     assert!(refused.is_none(), "it is remembered: {refused:?}");
 }
 
-/// What the first version wrote of three envelopes: their rows, and what became of them.
+/// Rows and outcomes of three envelopes as the first version stored them.
 ///
-/// The bytes are written out, not made by the code of today: they are what old disks hold.
+/// The bytes are literals because the current code cannot produce them.
 const FIRST_VERSION: [(&[u8], Option<&[u8]>); 3] = [
     (
         b"\x02\x02\xd2\xa2\x90\xbd\x89\x0b\0\0\0\0\0\0\0\0\x03\xd3\xa2\x90\xbd\x89\x0b\0\0\0\0\0\0\0\0",
@@ -206,10 +206,10 @@ const FIRST_VERSION: [(&[u8], Option<&[u8]>); 3] = [
     (b"\x02\x06\xd6\xa2\x90\xbd\x89\x0b\0\0\0\0\0\0\0\0\x07\xd7\xa2\x90\xbd\x89\x0b\0\0\0\0\0\0\0\0", None),
 ];
 
-/// The set of row 9 alone, as the first version wrote it.
+/// The set with row 9 as the first version stored it.
 const ROW_NINE: &[u8] = b"\x3a\x30\0\0\x01\0\0\0\0\0\0\0\x10\0\0\0\x09\0";
 
-/// A ledger as the first version wrote it: a run with two settled envelopes and an intent.
+/// A ledger of the first version: a run with two settled envelopes and an intent.
 async fn write_first_version(other: &mut sqlx::SqliteConnection) {
     let first = sqlx::migrate::Migrator::with_migrations(migrations().into_iter().take(1).collect());
     first.run(&mut *other).await.unwrap();
@@ -273,7 +273,7 @@ async fn ledger_with_interrupted_creation_is_recreated() {
     let mut making = options.journal_mode(sqlx::sqlite::SqliteJournalMode::Delete).connect().await.unwrap();
     for step in [
         "CREATE TABLE whole (filler BLOB)",
-        // Pages reach the file before their transaction ends.
+        // Makes pages reach the file before their transaction ends.
         "PRAGMA cache_size = 1",
         "BEGIN",
         "WITH RECURSIVE rows (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows WHERE n < 99)

@@ -1,4 +1,4 @@
-//! What ledgers of earlier schemas hold means the same afterwards.
+//! Upgrades of ledgers with earlier schemas.
 
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -6,7 +6,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use super::*;
 use crate::ledger::sqlite::schema;
 
-/// A ledger of the schema before the reasons, with a run for each of these codes and words.
+/// Creates a ledger with the schema before stop reasons, with a run for each of these codes and texts.
 async fn write_exit_codes(path: &std::path::Path, ends: &[(Option<u8>, Option<&str>, Option<StopKind>)]) {
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
     let mut connection = options.connect().await.unwrap();
@@ -69,9 +69,9 @@ async fn upgrade_ends_open_single_messages_but_not_campaigns() {
     sqlx::query(renamed).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
-    let told: Vec<_> = runs.iter().map(|run| (run.name(), run.progress, run.epoch)).collect();
+    let runs_after: Vec<_> = runs.iter().map(|run| (run.name(), run.progress, run.epoch)).collect();
     assert_eq!(
-        told,
+        runs_after,
         [("sale@1".into(), RunProgress::Open, None), ("gateway.lookup@1".into(), RunProgress::Finished, None)]
     );
 }
@@ -98,7 +98,7 @@ async fn stored_exit_code_becomes_the_stop_reason() {
     let path = folder.path().join("ledger");
     write_exit_codes(&path, &ends).await;
     let runs = SqliteLedger::open(&path, Timestamp::now).await.unwrap().list_runs(RunFilter::all()).await.unwrap();
-    let told: Vec<_> = runs.iter().map(|run| (run.stop_reason.as_deref(), run.stop)).collect();
+    let runs_after: Vec<_> = runs.iter().map(|run| (run.stop_reason.as_deref(), run.stop)).collect();
     let expected: Vec<_> = ends.into_iter().map(|(_, stopped, stop)| (stopped, stop)).collect();
-    assert_eq!(told, expected);
+    assert_eq!(runs_after, expected);
 }

@@ -1,4 +1,4 @@
-//! What is forgotten is in no byte of the ledger's files.
+//! Forgotten data leaves no bytes in the ledger's files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,17 +13,16 @@ use crate::ledger::{
     SuppressionList as _,
 };
 
-/// What a table holds of people.
+/// The personal data of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     Numbers,
-    /// What the gateway, the recipient or somebody here said, in which a number may stand.
+    /// Texts of the gateway, a recipient or an operator, which can contain a number.
     Words,
     Nothing,
 }
 
-/// The tables of the ledger. A new one stands here; `sqlite/forgetting` takes a person out of each that holds anything of
-/// one.
+/// All tables of the ledger. A new table must be added here, and `sql/forgetting.rs` must erase its personal data.
 const TABLE_CONTENTS: [(&str, Holds); 32] = [
     ("accounts", Holds::Nothing),
     ("approval_rules", Holds::Nothing),
@@ -59,7 +58,7 @@ const TABLE_CONTENTS: [(&str, Holds); 32] = [
     ("spending", Holds::Nothing),
 ];
 
-/// Whether any file beside the ledger has one of these.
+/// Whether any file next to the ledger contains one of these byte sequences.
 fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
     let files = fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.is_file()).any(|path| {
@@ -68,7 +67,7 @@ fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
     })
 }
 
-/// A number as texts, numbers and packed records have it.
+/// A number as text, as an integer and as packed records contain it.
 fn encode_number(row: u32) -> Vec<Vec<u8>> {
     let number = phone(row).to_u64();
     let text = number.to_string().into_bytes();
@@ -102,9 +101,9 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     for envelope in 1..=3 {
         scene.begin_envelope(envelope, scene.mine).await;
     }
-    let told = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
+    let rejected = OperationOutcome::Rejected { error: format!("no route to {}", phone(3)) };
     let evidence = Some(format!("{{\"phone\": {}}}", phone(3)));
-    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), told], evidence };
+    let settlement = Settlement { run: scene.run.key, envelope: 1, outcomes: vec![accepted(), rejected], evidence };
     scene.ledger.settle_envelope(settlement).await.unwrap();
     for envelope in 2..=3 {
         scene.settle_envelope(envelope, [accepted(), accepted()]).await;
@@ -126,7 +125,7 @@ async fn forgotten_number_leaves_no_bytes_in_ledger_files() {
     scene.ledger.forget_number(ForgetOrder { phone: phone(3), rows, opt_out }).await.unwrap();
     scene.ledger.overwrite_free_space().await.unwrap();
     assert!(!is_in_any_file(&scene, &encode_number(3)));
-    assert!(is_in_any_file(&scene, &encode_number(4)), "the others are there");
+    assert!(is_in_any_file(&scene, &encode_number(4)), "the other rows exist");
     scene.ledger.close().await;
     assert!(!is_in_any_file(&scene, &encode_number(3)));
 }
@@ -138,20 +137,20 @@ async fn purged_run_leaves_no_numbers_in_ledger_files() {
     scene.settle_envelope(1, [accepted(), rejected()]).await;
     let end = RunEnd { stop_reason: None, stop: None, ..run_end() };
     scene.ledger.end_run(scene.mine, end).await.unwrap();
-    // A cap has the ledger keep when numbers got messages.
+    // A cap makes the ledger store contact times.
     let caps = vec![FrequencyCap { messages: 1, period: Duration::from_secs(60) }];
     let other = SqliteLedger::open(&scene.folder.path().join("ledger"), Timestamp::now).await.unwrap();
     let beside = Parts::with_run(other, &NewRun { campaign: "other".into(), ..new_run(2) }).await;
     let bounds = Some(Arc::new(Bounds { caps, ..Bounds::default() }));
     beside.ledger.begin_envelope(Intent { bounds, ..beside.new_intent(4, beside.mine) }).await.unwrap();
     let numbers = [2, 3].map(encode_number).concat();
-    assert!(is_in_any_file(&scene, &numbers), "they are there as they are looked for");
+    assert!(is_in_any_file(&scene, &numbers), "the search patterns are valid");
     beside.ledger.close().await;
     let counted = scene.reload_run().await;
     scene.ledger.purge_run(counted, StateCounts::default(), 0).await.unwrap();
     scene.ledger.overwrite_free_space().await.unwrap();
     assert!(!is_in_any_file(&scene, &numbers));
-    assert!(is_in_any_file(&scene, &encode_number(8)), "those of the other run are there");
+    assert!(is_in_any_file(&scene, &encode_number(8)), "the copies of the other run exist");
 }
 
 #[tokio::test]
@@ -172,7 +171,7 @@ async fn free_space_of_an_earlier_version_is_overwritten() {
     }
     earlier.close().await.unwrap();
     let left = [b"380501234999".to_vec()];
-    assert!(is_in_any_file(&scene, &left), "it is there as it is looked for");
+    assert!(is_in_any_file(&scene, &left), "the search pattern is valid");
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
     let opt_out = OptOut {
         who: phone(2).into(),

@@ -1,4 +1,4 @@
-//! What the ledger's file promises besides what every ledger does (see `conformance`).
+//! Promises of the SQLite ledger beyond those of every ledger (see `conformance`).
 
 mod blocks;
 mod copies;
@@ -21,7 +21,7 @@ use crate::ledger::{
     RunProgress, SentRow, SqliteLedger, StopKind,
 };
 
-/// The scene in a folder that goes away.
+/// A scene in a temporary folder.
 struct SqliteScene {
     scene: Parts<SqliteLedger>,
     folder: tempfile::TempDir,
@@ -46,14 +46,14 @@ impl SqliteScene {
 #[tokio::test]
 async fn commit_waits_for_the_disk() {
     let scene = SqliteScene::new().await;
-    let told = scene.ledger.write(|connection, _| {
+    let result = scene.ledger.write(|connection, _| {
         Box::pin(async move {
             let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut *connection).await?;
             let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(connection).await?;
             Ok((synchronous, journal))
         })
     });
-    assert_eq!(told.await.unwrap(), (2, "wal".to_owned()), "FULL: the log is synced at each commit");
+    assert_eq!(result.await.unwrap(), (2, "wal".to_owned()), "FULL: the log is synced at each commit");
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn busy_ledger_is_reported_and_written_afterwards() {
     let mut other = sqlx::sqlite::SqliteConnectOptions::new().filename(&path).connect().await.unwrap();
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
     let asked = futures_util::future::join_all((0..3).map(|_| scene.ledger.check_writable())).await;
-    assert!(asked.iter().all(|told| matches!(told, Err(LedgerError::Busy { .. }))), "{asked:?}");
+    assert!(asked.iter().all(|result| matches!(result, Err(LedgerError::Busy { .. }))), "{asked:?}");
     sqlx::query("ROLLBACK").execute(&mut other).await.unwrap();
     scene.ledger.check_writable().await.unwrap();
 }
@@ -95,7 +95,7 @@ async fn concurrent_changes_are_all_written() {
     let begun = futures_util::future::join_all(begun).await;
     let summaries = scene.ledger.list_envelope_summaries(scene.run.key).await.unwrap();
     assert_eq!(summaries.len(), 200);
-    // Whichever came first: each has a number of its own, and under it its own rows.
+    // The order is arbitrary, but each envelope has its own number and rows.
     for (rows, begun) in (1..).zip(begun) {
         let permit = begun.unwrap();
         let kept = summaries.iter().find(|kept| permit == granted(kept.envelope)).unwrap();

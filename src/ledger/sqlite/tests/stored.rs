@@ -1,7 +1,7 @@
-//! The bytes that ledgers hold: what was written once has to mean the same for ever.
+//! Stored bytes: data that was written once must keep its meaning forever.
 //!
-//! They stand here as they are on disks. A line whose bytes would have to change means that every ledger out
-//! there would be read wrongly, with checksums that agree; a new variant gets a new line, behind the others.
+//! The bytes are literals, as they are on disks. If the bytes of a line had to change, existing ledgers would be
+//! misread without a checksum error. A new variant gets a new line at the end.
 
 use std::fmt::Debug;
 
@@ -13,10 +13,10 @@ use crate::domain::{Chain, ReportedChannel};
 use crate::ledger::pack::{pack_list, pack_outcomes, unpack_list, unpack_outcomes};
 use crate::ledger::{Author, RowChange};
 
-/// More bytes than any variant needs whose values are all zero, empty or absent.
+/// More zero bytes than the default value of any variant needs.
 const ZEROS: [u8; 16] = [0; 16];
 
-/// Fails unless these are all the variants of a type, in their order, with their bytes.
+/// Fails unless these are all variants of a type in order, with their bytes.
 fn assert_stored_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(variants: &[(T, &[u8])]) {
     for (position, (value, bytes)) in variants.iter().enumerate() {
         assert_eq!(usize::from(bytes[0]), position, "{value:?} stands at another position");
@@ -25,7 +25,7 @@ fn assert_stored_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(vari
     }
     let mut next = ZEROS;
     next[0] = u8::try_from(variants.len()).unwrap();
-    assert!(postcard::from_bytes::<T>(&next).is_err(), "a variant has no line here");
+    assert!(postcard::from_bytes::<T>(&next).is_err(), "a variant is missing here");
 }
 
 fn person() -> Author {

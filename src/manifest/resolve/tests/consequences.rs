@@ -1,8 +1,8 @@
-//! Mistakes with several consequences: one finding says the cause and what to write.
+//! Mistakes with several consequences: one finding names the cause and the correct form.
 
 use super::*;
 
-/// The rules of the findings, each with its message and its help.
+/// The rules of the findings, each with its message and help.
 fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
     let words = |finding: &Finding| format!("{} | {}", finding.message, finding.help.as_deref().unwrap_or_default());
     loaded.findings.iter().map(|finding| (finding.rule.id, words(finding))).collect()
@@ -10,9 +10,9 @@ fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
 
 #[track_caller]
 fn contains_words(yaml: &str, expected: &[(&str, &str)]) {
-    let told = count_words(&CampaignFixture::new().load_text(yaml));
-    assert_eq!(told.len(), expected.len(), "{yaml}{told:#?}");
-    for ((rule, words), (expected_rule, expected_words)) in told.iter().zip(expected) {
+    let findings = count_words(&CampaignFixture::new().load_text(yaml));
+    assert_eq!(findings.len(), expected.len(), "{yaml}{findings:#?}");
+    for ((rule, words), (expected_rule, expected_words)) in findings.iter().zip(expected) {
         assert_eq!(rule, expected_rule, "{yaml}");
         assert!(words.contains(expected_words), "{yaml}{words}");
     }
@@ -61,8 +61,8 @@ fn channel_order_gives_one_finding_if_another_works() {
     let plain = "- viber: { signature: A, message: B }\n";
     contains_words(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
     let voice = "- voice: { message: B }\n";
-    let told = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
-    assert!(told.len() > 1 && told.iter().all(|(_, words)| !words.contains("first, then")), "{told:#?}");
+    let findings = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
+    assert!(findings.len() > 1 && findings.iter().all(|(_, words)| !words.contains("first, then")), "{findings:#?}");
 }
 
 #[test]
@@ -81,8 +81,11 @@ fn swapped_columns_give_one_finding_with_the_fix() {
         "\"Код\": code",
         "\"Код\": Code, \"Ім'я\": Name",
     ] {
-        let told = count_words(&CampaignFixture::new().load_text(campaign(columns)));
-        assert!(told.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")), "{told:#?}");
+        let findings = count_words(&CampaignFixture::new().load_text(campaign(columns)));
+        assert!(
+            findings.iter().all(|(rule, words)| *rule == "variable-name" && words.contains("use a-z")),
+            "{findings:#?}"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is told about a campaign file, and where.
+//! Findings about campaign files and their locations.
 
 use super::*;
 

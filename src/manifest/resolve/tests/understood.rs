@@ -1,4 +1,4 @@
-//! What a campaign file means.
+//! The meaning of campaign files.
 
 use std::time::Duration;
 
@@ -181,7 +181,7 @@ fn schedule_is_read_and_file_names_contain_the_day() {
     let schedule = campaign.schedule.unwrap();
     assert_eq!((schedule.grace, schedule.wait_for_file), (Duration::from_secs(3600), Some(Duration::from_secs(7200))));
     assert_eq!((schedule.zone_name(), schedule.ends), ("Europe/Kyiv", Some(date(2026, 12, 31))));
-    // A day to come has no text yet; the day itself has to.
+    // A future day has no text yet; the day itself needs one.
     let path = house.folder().join("autumn-sale.yaml");
     assert!(load_campaign(&path, CampaignDay::Coming(date(2026, 12, 2))).value.is_some());
     let missing = list_findings(&load_campaign(&path, CampaignDay::Is(date(2026, 12, 2))));

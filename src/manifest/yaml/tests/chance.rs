@@ -1,9 +1,9 @@
-//! Chance that comes of a seed.
+//! Random numbers from a seed.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{Rng as _, SeedableRng as _};
 
-/// A generator whose draws are the same for the same seed.
+/// A generator that draws the same numbers for the same seed.
 pub(super) struct SeededRandom(ChaCha8Rng);
 
 impl SeededRandom {
@@ -16,7 +16,7 @@ impl SeededRandom {
         (self.0.next_u64() % end.max(1) as u64) as usize
     }
 
-    /// Whether something happens that does so once in `times` times.
+    /// Whether an event with a probability of 1 in `times` happens.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.number_below(times) == 0
     }

@@ -1,10 +1,10 @@
-//! YAML files that somebody might write, from a seed: every style of scalar, nested, commented, oddly indented.
+//! Random YAML files from a seed, in every style of scalars, nesting, comments and indentation.
 
 use std::fmt::Write as _;
 
 use super::chance::SeededRandom;
 
-/// Values of one word, among them everything that YAML takes for something else than a text.
+/// One-word values, including everything that YAML does not read as text.
 const WORDS: [&str; 48] = [
     "sale",
     "Olena & Co",
@@ -56,7 +56,7 @@ const WORDS: [&str; 48] = [
     "😀 ok",
 ];
 
-/// What a text in quotes or in a block is made of.
+/// Pieces of a text in quotes or in a block.
 const PIECES: [&str; 16] =
     ["a", "ї", "😀", " ", "word", ": ", " #", "'", "{{ name }}", "%", "- ", "[x]", "&a", "*b", "!c", "0"];
 
@@ -68,7 +68,7 @@ pub(super) struct YamlDraft {
 }
 
 impl YamlDraft {
-    /// The text of the file of a seed.
+    /// The file of a seed.
     pub(super) fn random(seed: u64) -> String {
         let mut draft = Self { chance: SeededRandom::new(seed), text: String::new(), anchors: 0 };
         if draft.chance.once_in(10) {
@@ -81,7 +81,7 @@ impl YamlDraft {
         draft.text
     }
 
-    /// A map in lines of its own.
+    /// A map on separate lines.
     fn map(&mut self, indent: usize, depth: usize) {
         for number in 0..=self.chance.number_below(4) {
             self.between(indent);
@@ -116,7 +116,7 @@ impl YamlDraft {
         }
     }
 
-    /// What stands behind a key or a dash, to the end of its lines.
+    /// The value of a key or a dash, to the end of its lines.
     fn value(&mut self, indent: usize, depth: usize) {
         let inner = indent + 1 + self.chance.number_below(4);
         let nested = depth < 4;
@@ -170,12 +170,12 @@ impl YamlDraft {
         }
     }
 
-    /// The end of a line, maybe with a comment.
+    /// The end of a line, sometimes with a comment.
     fn end(&mut self) {
         self.text += self.chance.pick(&["\n", "\n", "\n", "\n", "  \n", " # why\n", "\r\n"]);
     }
 
-    /// A scalar that may stand in brackets.
+    /// A scalar that can be in brackets.
     fn inline(&mut self) {
         match self.chance.number_below(3) {
             0 => {
@@ -221,7 +221,7 @@ impl YamlDraft {
         self.text += if list { "]" } else { "}" };
     }
 
-    /// A text in lines of its own, literal or folded, with any of the ways to end.
+    /// A text on separate lines, literal or folded, with any kind of ending.
     fn block(&mut self, inner: usize) {
         let kind = self.chance.pick(&["|", ">", "|-", ">-", "|+", ">+"]);
         let _ = writeln!(self.text, " {kind}{}", self.chance.pick(&["", " # why"]));

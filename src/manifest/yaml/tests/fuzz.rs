@@ -1,4 +1,4 @@
-//! Files that were mangled: whatever stands in them, reading comes to an end and panics at nothing.
+//! Mangled files: reading always ends and never panics.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -8,10 +8,10 @@ use super::chance::SeededRandom;
 use super::*;
 use crate::finding::render_findings;
 
-/// Longer than any reading may take.
+/// Longer than any reading can take.
 const MAX_TIME: Duration = Duration::from_secs(20);
 
-/// What YAML gives a meaning to, and what breaks it.
+/// Characters with a meaning in YAML, and characters that break it.
 const PIECES: [&str; 40] = [
     ":",
     ": ",
@@ -77,9 +77,9 @@ fn mangle_text(text: &str, others: &[String], chance: &mut SeededRandom) -> Stri
     text.into_iter().collect()
 }
 
-/// Reads mangled files from a seed on, until there is no more of them to be read.
+/// Reads mangled files from a seed on, until the time is over.
 fn run_fuzz(mut goes_on: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
-    let (told, tells) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let now = Arc::new(Mutex::new(String::new()));
     let reads = Arc::clone(&now);
     let worker = thread::spawn(move || {
@@ -94,12 +94,12 @@ fn run_fuzz(mut goes_on: impl FnMut(u64) -> bool + Send + 'static) -> u64 {
             assert!(findings.is_empty() || !render_findings(&findings, false).is_empty());
             node.as_ref().map(node_to_json);
             seed += 1;
-            told.send(seed).unwrap();
+            sender.send(seed).unwrap();
         }
     });
     let mut last = 0;
     loop {
-        match tells.recv_timeout(MAX_TIME) {
+        match receiver.recv_timeout(MAX_TIME) {
             Ok(seed) => last = seed,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", now.lock().unwrap()),
             Err(mpsc::RecvTimeoutError::Disconnected) => break,

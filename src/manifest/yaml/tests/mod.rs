@@ -1,4 +1,4 @@
-//! The reader of YAML beside another one, and against files that nobody meant to write.
+//! The YAML reader against another one, and against malformed files.
 
 mod chance;
 mod draft;
@@ -10,9 +10,9 @@ use std::{env, fs};
 
 use super::*;
 use crate::finding::{Finding, SourceText};
-use crate::manifest::report::FindingCollector;
+use crate::manifest::document::FindingCollector;
 
-/// What the reader makes of a text: its tree unless something is wrong with it, and what is.
+/// The tree and the findings of a text.
 fn parses(text: &str) -> (Option<Node>, Vec<Finding>) {
     let mut report = FindingCollector::new(&SourceText::new("a.yaml", text));
     let node = read_tree(&mut report);
@@ -31,7 +31,7 @@ fn list_yaml_files() -> Vec<(PathBuf, String)> {
 fn collect_files(folder: &Path, files: &mut Vec<(PathBuf, String)>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // What is spoilt on purpose need not be YAML.
+        // Files that are broken on purpose need not be YAML.
         if path.is_dir() && name != "target" && name != "spoilt" && !name.starts_with('.') {
             collect_files(&path, files);
         } else if name.ends_with(".yaml") {

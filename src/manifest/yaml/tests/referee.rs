@@ -1,4 +1,4 @@
-//! Another reader of YAML (libyaml's, by serde_yaml) as the referee: the same files give the same values.
+//! Comparison with another YAML reader (libyaml's, by serde_yaml): the same files give the same values.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use serde_yaml::Value;
 use super::draft::YamlDraft;
 use super::*;
 
-/// Where the two differ, and why ours does what it does: the text, what we make of it, what the referee does.
+/// Known differences: the text, our result, the other reader's result.
 const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
     ("a: +380501234567", r#"{"a":"+380501234567"}"#, r#"{"a":380501234567}"#, "the plus belongs to a phone number"),
     (
@@ -33,7 +33,7 @@ const DIFFERENCES: [(&str, &str, &str, &str); 17] = [
     ("", "file-empty", "null", "nothing is no campaign"),
 ];
 
-/// What we make of a text: its JSON, or the rules that it breaks.
+/// Our result for a text: its JSON, or the rules that it breaks.
 fn parse_ours(text: &str) -> String {
     let (node, findings) = parses(text);
     node.map_or_else(
@@ -55,14 +55,14 @@ fn every_difference_to_the_referee_has_a_reason() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether a value that we keep as text may be a number to the referee: see the table.
+/// Whether the other reader can read a value as a number that we keep as text: see the table.
 fn is_kept_as_text(scalar: &Scalar) -> bool {
     let text = scalar.text.as_str();
     scalar.is_plain()
         && (["+", "0", "-0", ".inf", ".nan"].iter().any(|begin| text.starts_with(begin)) || text.len() > 15)
 }
 
-/// Whether both readers made the same of a value.
+/// Whether both readers read the same value.
 fn is_same_value(ours: &Node, theirs: &Value) -> bool {
     match (&ours.content, theirs) {
         (NodeContent::List(ours), Value::Sequence(theirs)) => {
@@ -94,29 +94,29 @@ fn is_same_value(ours: &Node, theirs: &Value) -> bool {
     }
 }
 
-/// Whether both readers take a text, after seeing that they made the same of it.
-fn check_agreement(text: &str, told: &str) -> bool {
+/// Whether both readers accept a text, after comparing their values.
+fn check_agreement(text: &str, context: &str) -> bool {
     let ((ours, findings), theirs) = (parses(text), serde_yaml::from_str::<Value>(text));
     match (ours, theirs) {
         (Some(ours), Ok(theirs)) => {
             assert!(
                 is_same_value(&ours, &theirs),
-                "{told}:\n{text}\nours: {}\nthe referee's: {theirs:?}",
+                "{context}:\n{text}\nours: {}\nthe referee's: {theirs:?}",
                 node_to_json(&ours)
             );
             true
         }
         (None, Err(_)) => false,
-        (Some(_), Err(error)) => panic!("{told}: the referee refuses it: {error}\n{text}"),
-        (None, Ok(_)) => panic!("{told}: only we refuse it: {findings:?}\n{text}"),
+        (Some(_), Err(error)) => panic!("{context}: the referee refuses it: {error}\n{text}"),
+        (None, Ok(_)) => panic!("{context}: only we refuse it: {findings:?}\n{text}"),
     }
 }
 
 #[test]
 fn repository_files_match_the_referee() {
-    // What containers are started by is no file of ours, and has anchors.
+    // Container files are not campaign files, and contain anchors.
     for (path, text) in list_yaml_files().into_iter().filter(|(path, _)| !path.ends_with("deploy/compose.yaml")) {
-        // The draft of a campaign has a word where its recipients will stand, and is no map yet.
+        // The draft of a campaign has a word in the place of its recipients, so it is not a map yet.
         let draft = path.ends_with("draft/campaign.yaml");
         assert_eq!(check_agreement(&text, &path.display().to_string()), !draft, "{}", path.display());
     }

@@ -1,0 +1,337 @@
+//! Time zones by country, and zones with an inverted sign (`Etc/GMT+2`).
+//!
+//! The table comes from `zone.tab` of the IANA time zone database (2025). It contains a country if all its zones have
+//! kept the same time since 2024. For Ukraine, it ignores the separate entry for Crimea.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// The time zone of a country by its ISO 3166 code. `None` if it has several.
+#[must_use]
+pub fn zone_of_country(code: &str) -> Option<&'static str> {
+    let place = ZONES.binary_search_by(|(known, _)| (*known).cmp(code)).ok()?;
+    ZONES.get(place).map(|(_, zone)| *zone)
+}
+
+static ZONES: &[(&str, &str)] = &[
+    ("AD", "Europe/Andorra"),
+    ("AE", "Asia/Dubai"),
+    ("AF", "Asia/Kabul"),
+    ("AG", "America/Antigua"),
+    ("AI", "America/Anguilla"),
+    ("AL", "Europe/Tirane"),
+    ("AM", "Asia/Yerevan"),
+    ("AO", "Africa/Luanda"),
+    ("AR", "America/Argentina/Buenos_Aires"),
+    ("AS", "Pacific/Pago_Pago"),
+    ("AT", "Europe/Vienna"),
+    ("AW", "America/Aruba"),
+    ("AX", "Europe/Mariehamn"),
+    ("AZ", "Asia/Baku"),
+    ("BA", "Europe/Sarajevo"),
+    ("BB", "America/Barbados"),
+    ("BD", "Asia/Dhaka"),
+    ("BE", "Europe/Brussels"),
+    ("BF", "Africa/Ouagadougou"),
+    ("BG", "Europe/Sofia"),
+    ("BH", "Asia/Bahrain"),
+    ("BI", "Africa/Bujumbura"),
+    ("BJ", "Africa/Porto-Novo"),
+    ("BL", "America/St_Barthelemy"),
+    ("BM", "Atlantic/Bermuda"),
+    ("BN", "Asia/Brunei"),
+    ("BO", "America/La_Paz"),
+    ("BQ", "America/Kralendijk"),
+    ("BS", "America/Nassau"),
+    ("BT", "Asia/Thimphu"),
+    ("BW", "Africa/Gaborone"),
+    ("BY", "Europe/Minsk"),
+    ("BZ", "America/Belize"),
+    ("CC", "Indian/Cocos"),
+    ("CF", "Africa/Bangui"),
+    ("CG", "Africa/Brazzaville"),
+    ("CH", "Europe/Zurich"),
+    ("CI", "Africa/Abidjan"),
+    ("CK", "Pacific/Rarotonga"),
+    ("CM", "Africa/Douala"),
+    ("CO", "America/Bogota"),
+    ("CR", "America/Costa_Rica"),
+    ("CU", "America/Havana"),
+    ("CV", "Atlantic/Cape_Verde"),
+    ("CW", "America/Curacao"),
+    ("CX", "Indian/Christmas"),
+    ("CY", "Asia/Nicosia"),
+    ("CZ", "Europe/Prague"),
+    ("DE", "Europe/Berlin"),
+    ("DJ", "Africa/Djibouti"),
+    ("DK", "Europe/Copenhagen"),
+    ("DM", "America/Dominica"),
+    ("DO", "America/Santo_Domingo"),
+    ("DZ", "Africa/Algiers"),
+    ("EE", "Europe/Tallinn"),
+    ("EG", "Africa/Cairo"),
+    ("EH", "Africa/El_Aaiun"),
+    ("ER", "Africa/Asmara"),
+    ("ET", "Africa/Addis_Ababa"),
+    ("FI", "Europe/Helsinki"),
+    ("FJ", "Pacific/Fiji"),
+    ("FK", "Atlantic/Stanley"),
+    ("FO", "Atlantic/Faroe"),
+    ("FR", "Europe/Paris"),
+    ("GA", "Africa/Libreville"),
+    ("GB", "Europe/London"),
+    ("GD", "America/Grenada"),
+    ("GE", "Asia/Tbilisi"),
+    ("GF", "America/Cayenne"),
+    ("GG", "Europe/Guernsey"),
+    ("GH", "Africa/Accra"),
+    ("GI", "Europe/Gibraltar"),
+    ("GM", "Africa/Banjul"),
+    ("GN", "Africa/Conakry"),
+    ("GP", "America/Guadeloupe"),
+    ("GQ", "Africa/Malabo"),
+    ("GR", "Europe/Athens"),
+    ("GS", "Atlantic/South_Georgia"),
+    ("GT", "America/Guatemala"),
+    ("GU", "Pacific/Guam"),
+    ("GW", "Africa/Bissau"),
+    ("GY", "America/Guyana"),
+    ("HK", "Asia/Hong_Kong"),
+    ("HN", "America/Tegucigalpa"),
+    ("HR", "Europe/Zagreb"),
+    ("HT", "America/Port-au-Prince"),
+    ("HU", "Europe/Budapest"),
+    ("IE", "Europe/Dublin"),
+    ("IL", "Asia/Jerusalem"),
+    ("IM", "Europe/Isle_of_Man"),
+    ("IN", "Asia/Kolkata"),
+    ("IO", "Indian/Chagos"),
+    ("IQ", "Asia/Baghdad"),
+    ("IR", "Asia/Tehran"),
+    ("IS", "Atlantic/Reykjavik"),
+    ("IT", "Europe/Rome"),
+    ("JE", "Europe/Jersey"),
+    ("JM", "America/Jamaica"),
+    ("JO", "Asia/Amman"),
+    ("JP", "Asia/Tokyo"),
+    ("KE", "Africa/Nairobi"),
+    ("KG", "Asia/Bishkek"),
+    ("KH", "Asia/Phnom_Penh"),
+    ("KM", "Indian/Comoro"),
+    ("KN", "America/St_Kitts"),
+    ("KP", "Asia/Pyongyang"),
+    ("KR", "Asia/Seoul"),
+    ("KW", "Asia/Kuwait"),
+    ("KY", "America/Cayman"),
+    ("LA", "Asia/Vientiane"),
+    ("LB", "Asia/Beirut"),
+    ("LC", "America/St_Lucia"),
+    ("LI", "Europe/Vaduz"),
+    ("LK", "Asia/Colombo"),
+    ("LR", "Africa/Monrovia"),
+    ("LS", "Africa/Maseru"),
+    ("LT", "Europe/Vilnius"),
+    ("LU", "Europe/Luxembourg"),
+    ("LV", "Europe/Riga"),
+    ("LY", "Africa/Tripoli"),
+    ("MA", "Africa/Casablanca"),
+    ("MC", "Europe/Monaco"),
+    ("MD", "Europe/Chisinau"),
+    ("ME", "Europe/Podgorica"),
+    ("MF", "America/Marigot"),
+    ("MG", "Indian/Antananarivo"),
+    ("MH", "Pacific/Majuro"),
+    ("MK", "Europe/Skopje"),
+    ("ML", "Africa/Bamako"),
+    ("MM", "Asia/Yangon"),
+    ("MO", "Asia/Macau"),
+    ("MP", "Pacific/Saipan"),
+    ("MQ", "America/Martinique"),
+    ("MR", "Africa/Nouakchott"),
+    ("MS", "America/Montserrat"),
+    ("MT", "Europe/Malta"),
+    ("MU", "Indian/Mauritius"),
+    ("MV", "Indian/Maldives"),
+    ("MW", "Africa/Blantyre"),
+    ("MY", "Asia/Kuala_Lumpur"),
+    ("MZ", "Africa/Maputo"),
+    ("NA", "Africa/Windhoek"),
+    ("NC", "Pacific/Noumea"),
+    ("NE", "Africa/Niamey"),
+    ("NF", "Pacific/Norfolk"),
+    ("NG", "Africa/Lagos"),
+    ("NI", "America/Managua"),
+    ("NL", "Europe/Amsterdam"),
+    ("NO", "Europe/Oslo"),
+    ("NP", "Asia/Kathmandu"),
+    ("NR", "Pacific/Nauru"),
+    ("NU", "Pacific/Niue"),
+    ("OM", "Asia/Muscat"),
+    ("PA", "America/Panama"),
+    ("PE", "America/Lima"),
+    ("PH", "Asia/Manila"),
+    ("PK", "Asia/Karachi"),
+    ("PL", "Europe/Warsaw"),
+    ("PM", "America/Miquelon"),
+    ("PN", "Pacific/Pitcairn"),
+    ("PR", "America/Puerto_Rico"),
+    ("PS", "Asia/Gaza"),
+    ("PW", "Pacific/Palau"),
+    ("PY", "America/Asuncion"),
+    ("QA", "Asia/Qatar"),
+    ("RE", "Indian/Reunion"),
+    ("RO", "Europe/Bucharest"),
+    ("RS", "Europe/Belgrade"),
+    ("RW", "Africa/Kigali"),
+    ("SA", "Asia/Riyadh"),
+    ("SB", "Pacific/Guadalcanal"),
+    ("SC", "Indian/Mahe"),
+    ("SD", "Africa/Khartoum"),
+    ("SE", "Europe/Stockholm"),
+    ("SG", "Asia/Singapore"),
+    ("SH", "Atlantic/St_Helena"),
+    ("SI", "Europe/Ljubljana"),
+    ("SJ", "Arctic/Longyearbyen"),
+    ("SK", "Europe/Bratislava"),
+    ("SL", "Africa/Freetown"),
+    ("SM", "Europe/San_Marino"),
+    ("SN", "Africa/Dakar"),
+    ("SO", "Africa/Mogadishu"),
+    ("SR", "America/Paramaribo"),
+    ("SS", "Africa/Juba"),
+    ("ST", "Africa/Sao_Tome"),
+    ("SV", "America/El_Salvador"),
+    ("SX", "America/Lower_Princes"),
+    ("SY", "Asia/Damascus"),
+    ("SZ", "Africa/Mbabane"),
+    ("TC", "America/Grand_Turk"),
+    ("TD", "Africa/Ndjamena"),
+    ("TF", "Indian/Kerguelen"),
+    ("TG", "Africa/Lome"),
+    ("TH", "Asia/Bangkok"),
+    ("TJ", "Asia/Dushanbe"),
+    ("TK", "Pacific/Fakaofo"),
+    ("TL", "Asia/Dili"),
+    ("TM", "Asia/Ashgabat"),
+    ("TN", "Africa/Tunis"),
+    ("TO", "Pacific/Tongatapu"),
+    ("TR", "Europe/Istanbul"),
+    ("TT", "America/Port_of_Spain"),
+    ("TV", "Pacific/Funafuti"),
+    ("TW", "Asia/Taipei"),
+    ("TZ", "Africa/Dar_es_Salaam"),
+    ("UA", "Europe/Kyiv"),
+    ("UG", "Africa/Kampala"),
+    ("UY", "America/Montevideo"),
+    ("UZ", "Asia/Samarkand"),
+    ("VA", "Europe/Vatican"),
+    ("VC", "America/St_Vincent"),
+    ("VE", "America/Caracas"),
+    ("VG", "America/Tortola"),
+    ("VI", "America/St_Thomas"),
+    ("VN", "Asia/Ho_Chi_Minh"),
+    ("VU", "Pacific/Efate"),
+    ("WF", "Pacific/Wallis"),
+    ("WS", "Pacific/Apia"),
+    ("YE", "Asia/Aden"),
+    ("YT", "Indian/Mayotte"),
+    ("ZA", "Africa/Johannesburg"),
+    ("ZM", "Africa/Lusaka"),
+    ("ZW", "Africa/Harare"),
+];
+
+/// A zone such as `Etc/GMT+2`: as in POSIX, its sign is positive west of UTC.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InvertedZone {
+    /// The hours west of UTC, as in the name.
+    west: i8,
+}
+
+impl InvertedZone {
+    /// The zone of that name, if its sign is inverted.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let zone = TimeZone::get(name).ok()?;
+        let hours = zone.iana_name()?.strip_prefix("Etc/GMT")?;
+        let west = hours.parse().ok().filter(|west| *west != 0 && hours.starts_with(['+', '-']))?;
+        Some(Self { west })
+    }
+
+    /// The name in the IANA database.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("Etc/GMT{:+}", self.west)
+    }
+
+    /// The offset: `UTC-02:00`.
+    #[must_use]
+    pub fn format_offset(&self) -> String {
+        format!("UTC{:+03}:00", -self.west)
+    }
+
+    /// The zone with the opposite sign, if there is one.
+    #[must_use]
+    pub fn with_opposite_sign(&self) -> Option<Self> {
+        Self::from_name(&Self { west: -self.west }.name())
+    }
+
+    /// The local time in the zone: `14:05`.
+    #[must_use]
+    pub fn format_local_time(&self, now: Timestamp) -> String {
+        let local = TimeZone::get(&self.name()).unwrap_or(TimeZone::UTC).to_datetime(now);
+        local.strftime("%H:%M").to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use crate::calendar::zones::*;
+
+    #[test]
+    fn country_has_a_zone_only_if_all_of_it_shares_it() {
+        assert_eq!(zone_of_country("UA"), Some("Europe/Kyiv"));
+        assert_eq!(zone_of_country("DE"), Some("Europe/Berlin"));
+        assert_eq!(zone_of_country("WS"), Some("Pacific/Apia"));
+        for several in ["US", "AU", "ES", "PT", "RU", "", "XX"] {
+            assert_eq!(zone_of_country(several), None, "{several}");
+        }
+    }
+
+    #[test]
+    fn country_table_is_sorted_and_names_known_zones() {
+        assert!(ZONES.is_sorted_by(|one, other| one.0 < other.0));
+        ZONES.iter().for_each(|(code, zone)| assert!(TimeZone::get(zone).is_ok(), "{code}: {zone}"));
+    }
+}
+
+#[cfg(test)]
+mod inverted_zone_tests {
+    use crate::calendar::zones::*;
+
+    #[test]
+    fn inverted_zone_shows_its_offset_and_local_time() {
+        let now = "2026-11-26T12:05:00Z".parse().unwrap();
+        for (name, offset, local, opposite) in [
+            ("Etc/GMT+2", "UTC-02:00", "10:05", Some("Etc/GMT-2")),
+            ("etc/gmt-2", "UTC+02:00", "14:05", Some("Etc/GMT+2")),
+            ("Etc/GMT-14", "UTC+14:00", "02:05", None),
+            ("Etc/GMT+12", "UTC-12:00", "00:05", Some("Etc/GMT-12")),
+        ] {
+            let zone = InvertedZone::from_name(name).expect("an inverted zone");
+            assert_eq!(
+                (zone.format_offset().as_str(), zone.format_local_time(now).as_str()),
+                (offset, local),
+                "{name}"
+            );
+            assert_eq!(zone.with_opposite_sign().map(|zone| zone.name()).as_deref(), opposite, "{name}");
+            let offset = TimeZone::get(name).unwrap().to_offset(now).seconds();
+            assert_eq!(offset, -i32::from(zone.west) * 3600, "{name}");
+        }
+        for name in ["UTC", "Etc/GMT", "Etc/GMT+0", "Etc/GMT-0", "Etc/GMT0", "GMT+0", "EST5EDT", "Europe/Kyiv", "GMT+2"]
+        {
+            assert_eq!(InvertedZone::from_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Streaming of a list in one pass: parallel work with ordered results, and a reader that copies and hashes its
+//! input.
+
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, scope};
+
+use sha2::{Digest, Sha256};
+
+/// How many pieces of work are queued or in progress, per core.
+const PIECES_PER_CORE: usize = 3;
+
+/// Processes pieces from `produce` on `workers` threads, and passes the results to `consume` on this thread, in the
+/// order of the pieces. Holds a few pieces, never all of them.
+///
+/// Each worker creates its tool with `tool`. After `consume` breaks, no further piece is taken. If the system cannot
+/// start threads, all work is done on this one.
+pub fn process_in_order<T: Send, U: Send, W>(
+    workers: usize,
+    mut produce: impl FnMut() -> Option<T> + Send,
+    tool: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, T) -> U + Sync,
+    mut consume: impl FnMut(U) -> ControlFlow<()>,
+) {
+    if let Err(error) = process_on_threads(workers.max(1), &mut produce, &tool, &work, &mut consume) {
+        tracing::debug!("using a single thread, because the system cannot start another: {error}");
+        process_sequentially(produce, tool, work, consume);
+    }
+}
+
+/// [`process_in_order`] without threads.
+fn process_sequentially<T, U, W>(
+    mut produce: impl FnMut() -> Option<T>,
+    tool: impl Fn() -> W,
+    work: impl Fn(&mut W, T) -> U,
+    mut consume: impl FnMut(U) -> ControlFlow<()>,
+) {
+    let mut own = tool();
+    while let Some(piece) = produce() {
+        if consume(work(&mut own, piece)).is_break() {
+            return;
+        }
+    }
+}
+
+/// [`process_in_order`] with threads; one worker is enough.
+///
+/// # Errors
+/// If the system cannot start the threads. Nothing was taken from `produce` then.
+fn process_on_threads<T: Send, U: Send, W>(
+    workers: usize,
+    produce: &mut (impl FnMut() -> Option<T> + Send),
+    tool: &(impl Fn() -> W + Sync),
+    work: &(impl Fn(&mut W, T) -> U + Sync),
+    consume: &mut impl FnMut(U) -> ControlFlow<()>,
+) -> io::Result<()> {
+    type Piece<T, U> = (T, SyncSender<U>);
+    let (pieces, taken) = sync_channel::<Piece<T, U>>(workers * PIECES_PER_CORE);
+    let (queue, results) = sync_channel::<Receiver<U>>(workers * PIECES_PER_CORE);
+    // Only the workers own it: when the last of them ends, the sender ends too.
+    let taken = Arc::new(Mutex::new(taken));
+    scope(|scope| {
+        for worker in 0..workers {
+            let taken = Arc::clone(&taken);
+            let started = Builder::new().spawn_scoped(scope, move || {
+                let mut own = tool();
+                loop {
+                    let piece = taken.lock().ok().and_then(|taken| taken.recv().ok());
+                    let Some((piece, done)) = piece else { return };
+                    // After a break, the receiver is gone.
+                    let _ = done.send(work(&mut own, piece));
+                }
+            });
+            match started {
+                Ok(_) => {}
+                Err(error) if worker == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        drop(taken);
+        // Started last, so that no piece is taken without a worker. It owns the sender, so that the workers end after
+        // the last piece.
+        Builder::new().spawn_scoped(scope, move || {
+            while let Some(piece) = produce() {
+                let (done, result) = sync_channel(1);
+                if queue.send(result).is_err() || pieces.send((piece, done)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        for result in results {
+            let Ok(result) = result.recv() else { break };
+            if consume(result).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The number of cores of this machine.
+#[must_use]
+pub fn count_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+/// A reader that hashes its input, and optionally copies it.
+///
+/// If the copy fails, reading also fails; [`Tee::copy_failure`] returns the cause.
+pub struct Tee<R, W> {
+    input: R,
+    copy: Option<W>,
+    copy_failure: Option<io::Error>,
+    hash: Sha256,
+}
+
+impl<R: Read, W: Write> Tee<R, W> {
+    /// A reader of `input` that also writes everything to `copy`.
+    pub fn new(input: R, copy: Option<W>) -> Self {
+        Self { input, copy, copy_failure: None, hash: Sha256::new() }
+    }
+
+    /// The error of the copy, if it ended the reading.
+    pub fn copy_failure(&mut self) -> Option<io::Error> {
+        self.copy_failure.take()
+    }
+
+    /// Reads to the end and flushes the copy. Returns the SHA-256 of everything, in hexadecimal.
+    ///
+    /// # Errors
+    /// If reading or copying fails.
+    pub fn finish(&mut self) -> io::Result<String> {
+        io::copy(self, &mut io::sink())?;
+        self.write_copy(W::flush)?;
+        let hash = std::mem::take(&mut self.hash).finalize();
+        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Runs an operation on the copy, if there is one, and keeps its error.
+    fn write_copy(&mut self, copy: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
+        let Some(Err(error)) = self.copy.as_mut().map(copy) else { return Ok(()) };
+        let told = io::Error::new(error.kind(), "the copy cannot be written");
+        self.copy_failure = Some(error);
+        Err(told)
+    }
+}
+
+impl<R: Read, W: Write> Read for Tee<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        let read = &buffer[..count];
+        self.write_copy(|copy| copy.write_all(read))?;
+        self.hash.update(read);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn results_keep_the_order_of_the_pieces(workers in 0_usize..5, pieces: Vec<u32>, stop in 0_usize..50) {
+            let mut left = pieces.iter().copied();
+            let mut seen = Vec::new();
+            let work = |one: &mut u64, piece: u32| u64::from(piece) + *one;
+            let consume = |result| {
+                seen.push(result);
+                if seen.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            match workers {
+                0 => process_sequentially(|| left.next(), || 1, work, consume),
+                _ => process_in_order(workers, || left.next(), || 1, work, consume),
+            }
+            let expected: Vec<u64> = pieces.iter().take(stop + 1).map(|&piece| u64::from(piece) + 1).collect();
+            prop_assert_eq!(seen, expected);
+        }
+    }
+
+    #[test]
+    fn copy_and_hash_cover_the_whole_file() {
+        let mut copy = Vec::new();
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut copy));
+        let mut first = [0];
+        tee.read_exact(&mut first).unwrap();
+        let hash = tee.finish().unwrap();
+        assert_eq!(copy, b"abc");
+        assert_eq!(hash, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn copy_failure_is_not_reported_as_a_read_failure() {
+        let mut full = [0; 2];
+        let mut tee = Tee::new(&b"abc"[..], Some(&mut full[..]));
+        assert!(tee.read_to_end(&mut Vec::new()).is_err());
+        assert_eq!(tee.copy_failure().map(|error| error.kind()), Some(io::ErrorKind::WriteZero));
+        let folder = tempfile::tempdir().unwrap();
+        let mut tee = Tee::new(std::fs::File::open(folder.path()).unwrap(), Some(Vec::new()));
+        assert!(tee.finish().is_err());
+        assert!(tee.copy_failure().is_none(), "a folder cannot be read, and its copy is fine");
+    }
+}

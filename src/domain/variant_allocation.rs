@@ -1,0 +1,120 @@
+//! Assignment of recipients to variants and the holdout group, by a stable hash of the number, so that new recipients
+//! move nobody.
+
+use sha2::{Digest, Sha256};
+
+use super::Phone;
+
+/// How recipients are divided: some are held out, the others get one of several variants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantAllocation {
+    holdout: Option<HoldoutDraw>,
+    salt: String,
+    /// The end of each variant's part, in hundredths of a percent; the last is the total.
+    ends: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct HoldoutDraw {
+    salt: String,
+    share: u64,
+}
+
+/// A whole in hundredths of a percent.
+const WHOLE: u64 = 10_000;
+
+impl VariantAllocation {
+    /// The allocation of a campaign, with the share of each variant in hundredths of a percent; one share for a
+    /// campaign without variants.
+    #[must_use]
+    pub fn new(campaign: &str, shares: &[u64]) -> Self {
+        let ends = shares.iter().scan(0, |end, share| {
+            *end += share;
+            Some(*end)
+        });
+        Self { holdout: None, salt: format!("variant\0{campaign}"), ends: ends.collect() }
+    }
+
+    /// The same with this many hundredths of a percent held out. The same recipients are held out if `of`, a campaign
+    /// or a group, is the same.
+    #[must_use]
+    pub fn with_holdout(self, of: &str, share: u64) -> Self {
+        Self { holdout: Some(HoldoutDraw { salt: format!("holdout\0{of}"), share }), ..self }
+    }
+
+    /// Whether the recipient is in the holdout group and gets no message.
+    #[must_use]
+    pub fn is_held_out(&self, phone: Phone) -> bool {
+        self.holdout.as_ref().is_some_and(|HoldoutDraw { salt, share }| draw_number(salt, phone, WHOLE) < *share)
+    }
+
+    /// The index of the recipient's variant.
+    #[must_use]
+    pub fn assign_variant(&self, phone: Phone) -> usize {
+        let Some(whole) = self.ends.last().filter(|_| self.ends.len() > 1) else { return 0 };
+        let drawn = draw_number(&self.salt, phone, *whole);
+        self.ends.iter().position(|end| drawn < *end).unwrap_or(0)
+    }
+}
+
+/// A number below `whole` that follows evenly from the phone number and the salt.
+fn draw_number(salt: &str, phone: Phone, whole: u64) -> u64 {
+    let hash = Sha256::new().chain_update(salt).chain_update("\0").chain_update(phone.to_u64().to_string()).finalize();
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash[..8]);
+    // The upper bits of the product: even to one part in 2^64.
+    let drawn = (u128::from(u64::from_be_bytes(first)) * u128::from(whole)) >> 64;
+    u64::try_from(drawn).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test_phones() -> impl Iterator<Item = Phone> {
+        (0..20_000).map(|n| Phone::new(380_500_000_000 + n * 37).expect("a number"))
+    }
+
+    fn share_of(chosen: impl Fn(Phone) -> bool) -> f64 {
+        test_phones().filter(|phone| chosen(*phone)).count() as f64 / 20_000.0
+    }
+
+    #[test]
+    fn variants_keep_their_shares_and_ignore_the_holdout() {
+        let allotment = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("sale", 1_000);
+        assert!((share_of(|phone| allotment.is_held_out(phone)) - 0.1).abs() < 0.01);
+        let first = share_of(|phone| allotment.assign_variant(phone) == 0);
+        assert!((first - 5.0 / 9.0).abs() < 0.015, "{first}");
+        let among_held_out = test_phones().filter(|phone| allotment.is_held_out(*phone));
+        let (first, all) = among_held_out.fold((0.0_f64, 0.0), |(first, all), phone| {
+            (first + if allotment.assign_variant(phone) == 0 { 1.0 } else { 0.0 }, all + 1.0)
+        });
+        assert!((first / all - 5.0 / 9.0).abs() < 0.05, "who is held out says nothing of the variant");
+    }
+
+    #[test]
+    fn person_always_gets_same_variant() {
+        // Earlier versions divided their recipients by these numbers, so they must never change.
+        let allotment = VariantAllocation::new("sale", &[5_000, 4_000]).with_holdout("autumn", 1_000);
+        let parts: String = test_phones()
+            .take(24)
+            .map(|phone| match (allotment.is_held_out(phone), allotment.assign_variant(phone)) {
+                (true, _) => '-',
+                (false, 0) => 'a',
+                (false, _) => 'b',
+            })
+            .collect();
+        assert_eq!(parts, "baaaba-abbabaabababbabbb");
+    }
+
+    #[test]
+    fn group_holds_out_same_people_in_all_its_campaigns() {
+        let held = |campaign: &str, of: &str| {
+            let allotment = VariantAllocation::new(campaign, &[9_000]).with_holdout(of, 1_000);
+            test_phones().filter(|phone| allotment.is_held_out(*phone)).collect::<Vec<_>>()
+        };
+        assert_eq!(held("spring", "year"), held("autumn", "year"));
+        assert_ne!(held("spring", "spring"), held("autumn", "autumn"));
+        assert!(VariantAllocation::new("sale", &[]).assign_variant(test_phones().next().expect("somebody")) == 0);
+    }
+}

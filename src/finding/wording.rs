@@ -1,0 +1,189 @@
+//! Wording of messages: suggestions, lists of names, shell quoting, and escaping of control characters.
+//!
+//! Escaping protects terminals and readers: foreign text cannot command a terminal, add lines or reorder text. Stored
+//! and sent data must never be escaped this way.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+
+/// The name that `typed` was probably meant to be, if one is similar enough.
+pub fn did_you_mean<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = typed.to_lowercase();
+    names
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&lower, &name.to_lowercase()), name))
+        .filter(|&(distance, name)| distance <= (name.chars().count().max(typed.chars().count()) / 3).max(1))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+/// Names in backticks, joined by commas and a final `or`.
+pub fn join_alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    join_with(names, "or")
+}
+
+/// Names in backticks, joined by commas and a final `and`.
+pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    join_with(names, "and")
+}
+
+fn join_with<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
+    }
+}
+
+/// A word quoted for a shell.
+pub fn quote_for_shell(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref().to_string_lossy();
+    let plain = |character: char| character.is_alphanumeric() || "/._-".contains(character);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Escapes control characters in a text of this program that can quote other texts; line breaks stay.
+#[must_use]
+pub fn escape_controls(text: &str) -> String {
+    escape_harmful(text, |c| matches!(c, '\n' | '\t').then_some(c))
+}
+
+/// Escapes control characters in foreign text, including line breaks and tabs.
+#[must_use]
+pub fn escape_to_one_line(text: &str) -> String {
+    escape_harmful(&text.replace("\r\n", "\n"), |c| match c {
+        '\n' | '\r' => Some('⏎'),
+        '\t' => Some('⇥'),
+        _ => None,
+    })
+}
+
+/// Equivalent JSON without characters that control a terminal or reorder text.
+#[must_use]
+pub fn escape_json_controls(json: &str) -> Cow<'_, str> {
+    // The library escapes other control characters, and only line breaks are outside texts.
+    if !json.contains(|c| c != '\n' && is_harmful(c)) {
+        return Cow::Borrowed(json);
+    }
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !is_harmful(c) {
+            text.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| text.push_str(&format!("\\u{unit:04x}")));
+        }
+    }
+    Cow::Owned(text)
+}
+
+fn escape_harmful(text: &str, own: impl Fn(char) -> Option<char>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match own(c) {
+            Some(c) => shown.push(c),
+            None if is_harmful(c) => shown.extend(c.escape_unicode()),
+            None => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Whether a character is a control, changes the text direction, ends a line, or is invisible.
+///
+/// The joiners U+200C and U+200D stay: Persian words and many emoji need them.
+fn is_harmful(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typing_errors_are_recognized_and_other_words_are_not() {
+        let names = ["signature", "message", "lifetime"];
+        assert_eq!(did_you_mean("signatur", names), Some("signature"));
+        assert_eq!(did_you_mean("Mesage", names), Some("message"));
+        assert_eq!(did_you_mean("hook", names), None);
+    }
+
+    #[test]
+    fn names_are_joined_as_prose() {
+        assert_eq!(join_alternatives(["a"]), "`a`");
+        assert_eq!(join_alternatives(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(join_names(["a", "b", "c"]), "`a`, `b` and `c`");
+        assert_eq!((join_alternatives([]), join_names([])), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn listed_names_keep_their_spelling() {
+        assert_eq!(join_names(["Sale or Promo/", "templates/"]), "`Sale or Promo/` and `templates/`");
+        assert_eq!(join_alternatives(["bread and butter", "tea"]), "`bread and butter` or `tea`");
+    }
+
+    #[test]
+    fn quoted_word_survives_the_shell() {
+        for (word, typed) in [
+            ("/tmp/a-b_c.yaml", "/tmp/a-b_c.yaml"),
+            ("осінь.yaml", "осінь.yaml"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME;*", "'$HOME;*'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quote_for_shell(word), typed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod harmless_tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn control_and_hidden_characters_are_escaped() {
+        let table = [
+            ("Олена 👩‍👧 ok", "Олена 👩‍👧 ok", "Олена 👩‍👧 ok"),
+            ("x\nINFO fake", "x\nINFO fake", "x⏎INFO fake"),
+            ("a\r\nb\rc\td", "a\\u{d}\nb\\u{d}c\td", "a⏎b⏎c⇥d"),
+            ("\u{1b}[2J\u{9b}31m", "\\u{1b}[2J\\u{9b}31m", "\\u{1b}[2J\\u{9b}31m"),
+            ("pay\u{202e}001", "pay\\u{202e}001", "pay\\u{202e}001"),
+            ("a\u{2028}b\u{200b}c\u{feff}", "a\\u{2028}b\\u{200b}c\\u{feff}", "a\\u{2028}b\\u{200b}c\\u{feff}"),
+        ];
+        for (text, with_lines, line) in table {
+            assert_eq!(
+                (escape_controls(text).as_str(), escape_to_one_line(text).as_str()),
+                (with_lines, line),
+                "{text:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn escaping_is_complete_and_idempotent(text in "\\PC*|[\u{0}-\u{2100}]*") {
+            let line = escape_to_one_line(&text);
+            prop_assert!(!line.chars().any(is_harmful), "{:?}", line);
+            prop_assert_eq!(escape_controls(&line), line);
+        }
+
+        #[test]
+        fn escaped_json_keeps_its_meaning(text in "[\u{0}-\u{2100}]*|.*") {
+            let json = serde_json::json!({ "error": text });
+            let written = format!("{json}\n");
+            let shown = escape_json_controls(&written);
+            prop_assert!(!shown.trim_end().chars().any(is_harmful), "{:?}", shown);
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), json);
+        }
+    }
+}

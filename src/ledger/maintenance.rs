@@ -1,0 +1,152 @@
+//! Maintenance of a ledger: health checks, backups and damaged records. Damaged records are never used for sending.
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use super::{AccountRateLimit, LedgerError, LedgerFuture};
+
+/// Checks and properties of a ledger.
+pub trait LedgerMaintenance: Send + Sync {
+    /// The location of the ledger, for display.
+    fn describe_location(&self) -> String;
+
+    /// Makes a commit without changes, which proves that the ledger is writable.
+    fn check_writable(&self) -> LedgerFuture<'_, ()>;
+
+    /// Checks the whole storage, including indexes. Checksums of records cannot detect missing index entries.
+    fn check_integrity(&self) -> LedgerFuture<'_, ()>;
+
+    /// The damaged records that belong neither to a run nor to the suppression list.
+    fn list_damaged_records(&self) -> LedgerFuture<'_, Vec<DamagedRecord>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// The rate limits of all accounts, by name.
+    fn list_rate_limits(&self) -> LedgerFuture<'_, Vec<(String, AccountRateLimit)>>;
+
+    /// How many replicas could replace the ledger without its latest commits.
+    fn count_unconfirmed_replicas(&self) -> LedgerFuture<'_, u64> {
+        Box::pin(async { Ok(0) })
+    }
+
+    /// Whether the ledger is a backup or was restored from one.
+    fn load_backup(&self) -> LedgerFuture<'_, Option<Backup>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Whether this machine has no high-water mark of a shared ledger, so that it could not detect an older copy.
+    fn lacks_high_water_mark(&self) -> bool {
+        false
+    }
+
+    /// Marks a restored backup as the current ledger.
+    fn mark_restored(&self) -> LedgerFuture<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Whether processes of several machines use it.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Rejects further changes, and waits until acknowledged changes are marked and connections are closed.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The origin of a ledger that is a backup or was restored from one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// When the backup was made. Later events are missing in the ledger.
+    pub made_at: Timestamp,
+    /// When it was restored. `None` for a backup, which cannot be used for sending.
+    pub restored_at: Option<Timestamp>,
+}
+
+/// The contents of a copied ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopiedLedger {
+    /// The number of runs.
+    pub runs: u64,
+    /// The number of their rows.
+    pub rows: u64,
+    /// The number of runs whose copies were missing.
+    pub without_copies: u64,
+}
+
+/// A damaged schedule record. It never fires.
+#[derive(Clone, Debug)]
+pub struct DamagedSchedule {
+    /// Its name, as far as readable.
+    pub name: String,
+    /// The campaign file, as far as readable.
+    pub file: String,
+    /// The damage.
+    pub error: LedgerError,
+}
+
+/// A damaged occurrence record.
+#[derive(Clone, Debug)]
+pub struct DamagedOccurrence {
+    /// Its moment, if readable.
+    pub at: Option<Timestamp>,
+    /// The damage.
+    pub error: LedgerError,
+}
+
+/// A damaged plan record.
+#[derive(Clone, Debug)]
+pub struct DamagedPlan {
+    /// Its description, as far as readable.
+    pub record: String,
+    /// When it was made, if readable.
+    pub at: Option<Timestamp>,
+    /// The damage.
+    pub error: LedgerError,
+}
+
+/// A damaged run record.
+#[derive(Clone, Debug)]
+pub struct DamagedRun {
+    /// Its name, as far as readable.
+    pub name: String,
+    /// The damage.
+    pub error: LedgerError,
+}
+
+/// A damaged record that does not belong to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedRecord {
+    /// The record and its damage.
+    pub what: String,
+    /// The kind of the record.
+    pub kind: RecordKind,
+}
+
+/// The kind of a record that does not belong to a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// An active schedule.
+    Schedule {
+        /// Its name, as far as readable.
+        name: String,
+        /// The campaign file, as far as readable.
+        file: String,
+    },
+    /// An occurrence of a schedule.
+    Occurrence {
+        /// The schedule's name, as far as readable.
+        schedule: String,
+    },
+    /// A plan.
+    Plan,
+    /// An approval, or a use of one.
+    Approval,
+    /// The approval rule of an account.
+    ApprovalRule,
+    /// A notification.
+    Notification,
+    /// The rate limit of an account.
+    Account,
+    /// The key for hashes of forgotten numbers.
+    Forgetting,
+}

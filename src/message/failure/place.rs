@@ -1,0 +1,210 @@
+//! Place of a failure in its text: its value, its filter, the operands of its operator.
+
+use std::ops::Range;
+
+use crate::message::tokens::{TemplateToken, TokenKind, tokenize};
+
+/// The place of a failure in its text.
+pub(super) struct FailurePlace<'s> {
+    pub(super) source: &'s str,
+    pub(super) span: Range<usize>,
+    /// The filter or test that the error points to.
+    pub(super) own_filter: Option<&'s str>,
+    pub(super) tokens: Vec<TemplateToken<'s>>,
+    pub(super) is_column: &'s dyn Fn(&str) -> bool,
+}
+
+/// A value that a failure is about.
+pub(super) struct FailureSubject<'s> {
+    /// Its source text.
+    pub(super) written: &'s str,
+    /// Its name in a sentence.
+    pub(super) title: String,
+}
+
+/// The filter that turns text into a number of the same type or spelling as the other operand.
+fn number_filter(other: &str) -> &'static str {
+    if other == "f64" || other.contains('.') { "float" } else { "int" }
+}
+
+/// The first token of the value that ends before the token `end`: a name with its parts and calls, brackets, or one token.
+fn find_operand(tokens: &[TemplateToken<'_>], end: usize) -> usize {
+    let symbol =
+        |at: usize, symbols: &[&str]| matches!(&tokens[at].kind, TokenKind::Symbol(symbol) if symbols.contains(symbol));
+    let mut at = end;
+    while at > 0 {
+        at -= 1;
+        if symbol(at, &[")", "]", "}"]) {
+            let mut depth = 1;
+            while at > 0 && depth > 0 {
+                at -= 1;
+                depth += i32::from(symbol(at, &[")", "]", "}"])) - i32::from(symbol(at, &["(", "[", "{"]));
+            }
+            let follows = at > 0 && (matches!(tokens[at - 1].kind, TokenKind::Name(_)) || symbol(at - 1, &[")", "]"]));
+            if !follows || symbol(at, &["{"]) {
+                return at;
+            }
+        } else if at > 0 && symbol(at - 1, &[".", "?."]) {
+            at -= 1;
+        } else {
+            return at;
+        }
+    }
+    at
+}
+
+/// The first token of the input of the filter or test at the token `at`, before all filters of the chain.
+fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
+    let mut first = at;
+    while let Some(joint) = first.checked_sub(1) {
+        let joint = match tokens[joint].kind {
+            TokenKind::Symbol("|") | TokenKind::Name("is") => joint,
+            TokenKind::Name("not") if joint > 0 && tokens[joint - 1].kind == TokenKind::Name("is") => joint - 1,
+            _ => break,
+        };
+        first = find_operand(tokens, joint);
+    }
+    (first < at).then_some(first)
+}
+
+impl<'s> FailurePlace<'s> {
+    /// The place of these bytes. Tera points to the name of a filter; its input is part of the place.
+    pub(super) fn new(source: &'s str, span: Range<usize>, is_column: &'s dyn Fn(&str) -> bool) -> Self {
+        let tokens = tokenize(source);
+        let at = tokens.partition_point(|token| token.span.start < span.start);
+        let named = match tokens.get(at).map(|token| &token.kind) {
+            Some(TokenKind::Name(name)) => find_chain_start(&tokens, at).map(|first| (*name, first)),
+            _ => None,
+        };
+        match named {
+            Some((name, first)) => {
+                let span = tokens[first].span.start..span.end;
+                Self { source, span, own_filter: Some(name), tokens, is_column }
+            }
+            None => Self { source, span, own_filter: None, tokens, is_column },
+        }
+    }
+
+    /// The source text at the place.
+    pub(super) fn source_text(&self) -> &'s str {
+        self.source.get(self.span.clone()).unwrap_or("").trim()
+    }
+
+    /// The tokens of the place.
+    pub(super) fn inner_tokens(&self) -> &[TemplateToken<'s>] {
+        let of = |at: usize| self.tokens.partition_point(|token| token.span.start < at);
+        &self.tokens[of(self.span.start)..of(self.span.end).max(of(self.span.start))]
+    }
+
+    /// The tokens of the tag before the place.
+    fn preceding_tokens(&self) -> &[TemplateToken<'s>] {
+        let end = self.tokens.partition_point(|token| token.span.start < self.span.start);
+        let opens =
+            |token: &TemplateToken<'_>| matches!(token.kind, TokenKind::Print | TokenKind::Tag | TokenKind::End { .. });
+        let start = self.tokens[..end].iter().rposition(opens).map_or(0, |open| open + 1);
+        &self.tokens[start..end]
+    }
+
+    /// The value at the place, or the nearest one before it in its tag: the name of a filter follows its value.
+    pub(super) fn find_subject(&self) -> FailureSubject<'s> {
+        self.first_subject(self.inner_tokens()).or_else(|| self.last_subject(self.preceding_tokens())).unwrap_or_else(
+            || {
+                let written = self.source_text();
+                let title = if written.is_empty() { "a value".to_owned() } else { format!("`{written}`") };
+                FailureSubject { written, title }
+            },
+        )
+    }
+
+    /// The first value among the tokens that is a column, or else any name.
+    fn first_subject(&self, tokens: &[TemplateToken<'s>]) -> Option<FailureSubject<'s>> {
+        let all = (0..tokens.len()).filter_map(|at| self.value_at(tokens, at));
+        let (columns, others): (Vec<_>, Vec<_>) = all.partition(|(is_column, _)| *is_column);
+        columns.into_iter().chain(others).next().map(|(_, subject)| subject)
+    }
+
+    fn last_subject(&self, tokens: &[TemplateToken<'s>]) -> Option<FailureSubject<'s>> {
+        (0..tokens.len()).rev().find_map(|at| self.value_at(tokens, at)).map(|(_, subject)| subject)
+    }
+
+    /// The value that begins at a token, and whether it is a column.
+    fn value_at(&self, tokens: &[TemplateToken<'s>], at: usize) -> Option<(bool, FailureSubject<'s>)> {
+        const WORDS: [&str; 12] = ["and", "or", "not", "in", "is", "if", "elif", "else", "true", "false", "for", "set"];
+        let TokenKind::Name(name) = tokens[at].kind else { return None };
+        let follows =
+            at > 0 && matches!(tokens[at - 1].kind, TokenKind::Symbol("|" | "." | "?.") | TokenKind::Name("is"));
+        let after: Vec<&TokenKind<'_>> = tokens[at + 1..].iter().map(|token| &token.kind).take(3).collect();
+        let is_argument = matches!(after.first(), Some(TokenKind::Symbol("=" | "(")));
+        if follows || is_argument || WORDS.contains(&name) {
+            return None;
+        }
+        let cell = |header: &str, last: usize| {
+            let written = &self.source[tokens[at].span.start..tokens[last].span.end];
+            Some((true, FailureSubject { written, title: format!("the cell in `{header}`") }))
+        };
+        match (name, after.as_slice()) {
+            ("recipient", [TokenKind::Symbol("[" | "?["), TokenKind::Text(header), TokenKind::Symbol("]")]) => {
+                cell(header, at + 3)
+            }
+            ("recipient", [TokenKind::Symbol("." | "?."), TokenKind::Name(header), ..]) => cell(header, at + 2),
+            _ if (self.is_column)(name) => cell(name, at),
+            _ => Some((false, FailureSubject { written: name, title: format!("`{name}`") })),
+        }
+    }
+
+    /// The filter or test that follows the value.
+    pub(super) fn next_filter(&self) -> Option<&'s str> {
+        let mut behind = self.tokens.iter().skip_while(|token| token.span.start < self.span.end).peekable();
+        // The arguments of a filter at the end of the place.
+        let mut depth = 0_usize;
+        while let Some(token) = behind.next_if(|token| depth > 0 || token.kind == TokenKind::Symbol("(")) {
+            match token.kind {
+                TokenKind::Symbol("(") => depth += 1,
+                TokenKind::Symbol(")") => depth -= 1,
+                _ => {}
+            }
+        }
+        let joins = |token: &&TemplateToken<'_>| {
+            matches!(token.kind, TokenKind::Symbol(")" | "|") | TokenKind::Name("is" | "not"))
+        };
+        match behind.find(|token| !joins(token))?.kind {
+            TokenKind::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The two sides of an operator at the place, and the operator.
+    pub(super) fn split_operands(&self, operators: &[&str]) -> Option<(FailurePlace<'s>, &'s str, FailurePlace<'s>)> {
+        let inner = self.inner_tokens();
+        let mut depth = 0_usize;
+        let at = inner.iter().position(|token| {
+            match token.kind {
+                TokenKind::Symbol("(" | "[") => depth += 1,
+                TokenKind::Symbol(")" | "]") => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && matches!(&token.kind, TokenKind::Symbol(symbol) if operators.contains(symbol))
+        })?;
+        let TokenKind::Symbol(operator) = inner[at].kind else { return None };
+        let side = |span: Range<usize>| FailurePlace {
+            source: self.source,
+            span,
+            own_filter: None,
+            tokens: self.tokens.clone(),
+            is_column: self.is_column,
+        };
+        let operator_span = &inner[at].span;
+        let left = side(self.span.start..operator_span.start);
+        Some((left, operator, side(operator_span.end..self.span.end)))
+    }
+
+    /// The source text at the place, converted to a number.
+    pub(super) fn suggest_number(&self, other: &str) -> String {
+        match self.inner_tokens() {
+            [TemplateToken { kind: TokenKind::Text(text), .. }] if text.trim().parse::<f64>().is_ok() => {
+                text.trim().to_owned()
+            }
+            _ => format!("{} | {}", self.source_text(), number_filter(other)),
+        }
+    }
+}
