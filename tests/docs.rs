@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::examples::{campaign, empty, files, fine, object, repository, with_examples};
+use crate::house::without_tests;
 use crate::support::{Folder, Reachable as _, SandboxProcess};
 
 /// The reference of commands, which is generated.
@@ -369,8 +370,8 @@ const CONNECTING: [(&str, &str); 11] = [
 /// The source of a file without comments and tests.
 fn code(path: &Path) -> String {
     let text = fs::read_to_string(path).expect("a source file");
-    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    text.lines()
+    without_tests(&text)
+        .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .fold(String::new(), |code, line| code + line + "\n")
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use campaign::domain::{Channel, OperationKind};
+use regex::Regex;
 
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
@@ -59,7 +60,7 @@ const NAMED_BELOW: [(&str, &str, &str); 9] = [
 const OF_THE_COPIES: [&str; 4] =
     ["\"frozen.json\"", "\"recipients.csv\"", "join(\"runs\")", "with_file_name(\"runs\")"];
 
-/// The most lines of a file.
+/// The most lines of a file, its inline tests aside.
 const LONGEST: usize = 650;
 
 fn source() -> PathBuf {
@@ -181,7 +182,7 @@ fn only_the_command_line_uses_arguments_and_terminals() {
         if within.contains("tests/") {
             continue;
         }
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
             let named = OF_THE_COMMAND_LINE.iter().chain(&["tokio::signal"]).filter(|word| names_word(line, word));
             let excused = |word: &str| NAMED_BELOW.iter().any(|(file, named, _)| within == *file && *named == word);
@@ -198,7 +199,7 @@ fn only_the_file_adapter_of_copies_knows_their_paths() {
     let mut named = BTreeSet::new();
     for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = without_tests(&text);
         // What a new campaign gets is called so as well.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
         if OF_THE_COPIES.iter().any(|name| code.contains(name)) {
@@ -228,19 +229,31 @@ fn every_file_that_the_documents_of_the_code_name_is_there() {
 }
 
 #[test]
-fn no_file_frightens_a_newcomer() {
+fn no_file_is_too_long() {
     let long: Vec<String> = files(&source())
         .into_iter()
-        .map(|file| (fs::read_to_string(&file).expect("a file").lines().count(), file))
+        .map(|file| (without_tests(&fs::read_to_string(&file).expect("a file")).lines().count(), file))
         .filter(|(lines, _)| *lines > LONGEST)
         .map(|(lines, file)| format!("{}: {lines} lines", file.display()))
         .collect();
     assert!(long.is_empty(), "longer than {LONGEST} lines:\n{}", long.join("\n"));
 }
 
+/// A file without its inline test modules, which are at its end.
+pub(crate) fn without_tests(text: &str) -> &str {
+    let module = Regex::new(r"(?m)^#\[cfg\(test\)\]\n(#\[[^\n]*\n)*(pub(\([a-z]+\))? )?mod \w+ \{").expect("a pattern");
+    module.find(text).map_or(text, |found| &text[..found.start()])
+}
+
+#[test]
+fn inline_tests_are_cut_and_declared_test_modules_are_not() {
+    let file = "#[cfg(test)]\nmod walk_tests;\nuse x;\n#[cfg(test)]\n#[expect(y)]\nmod more_tests {\n}\n";
+    assert_eq!(without_tests(file), "#[cfg(test)]\nmod walk_tests;\nuse x;\n");
+}
+
 /// The code of a file without its tests, comments and the texts between quotes.
 fn code(text: &str) -> String {
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let code = without_tests(text);
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.map(|line| line.split('"').step_by(2).collect::<Vec<_>>().join("\"") + "\n").collect()
 }
@@ -364,7 +377,7 @@ fn command_is_suggested_once_with_its_options() {
     let mut found = Vec::new();
     for file in files(&source()) {
         let text = fs::read_to_string(&file).expect("a file");
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
             // With arguments behind it, it can be pasted; alone in backticks it is only named.
             let typed = |command: &str| {

@@ -28,12 +28,12 @@ const WORDS: [&str; 15] = [
     "open_workbook",
 ];
 
-/// Files of those rooms that name such words, and what they open. None of it is a path that a campaign names.
-const OPENING: [(&str, &[&str], &str); 29] = [
+/// Files of these modules that use such words, and what they open. None of it is a path that a campaign names.
+const OPENING: [(&str, &[&str], &str); 25] = [
     ("audience/decoding/mod.rs", &["fs", "metadata"], "a temporary file without a name"),
-    ("audience/workbook/xlsx.rs", &["fs"], "the same"),
-    ("audience/workbook/mod.rs", &["fs"], "the same"),
-    ("connector/campaigns/folder.rs", &["canonicalize"], "the folder of the operator"),
+    ("audience/workbook/mod.rs", &["fs"], "a temporary file without a name"),
+    ("audience/workbook/xlsx.rs", &["fs"], "a temporary file without a name"),
+    ("connector/campaigns/mod.rs", &["canonicalize"], "the folder of the operator"),
     ("manifest/campaign_paths/mod.rs", &["fs", "regular_file", "exists", "canonicalize"], "the one place"),
     ("manifest/campaign_paths/walk.rs", &["fs", "rustix"], "the one place"),
     (
@@ -41,32 +41,36 @@ const OPENING: [(&str, &[&str], &str); 29] = [
         &["fs", "is_symlink", "canonicalize", "read_dir", "read_link"],
         "the one place, on other systems",
     ),
-    ("manifest/document.rs", &["fs", "is_file", "read_dir"], "names beside a file that is missing, for suggestions"),
+    ("manifest/document.rs", &["fs", "is_file", "read_dir"], "names beside a missing file, for suggestions"),
+    ("manifest/profile/load.rs", &["exists"], "the file of profiles"),
     ("manifest/profile/secret.rs", &["fs", "regular_file", "metadata"], "a secret, by a path that was resolved"),
-    ("manifest/profile/load.rs", &["exists"], "the file of the profiles"),
     ("manifest/text_folders.rs", &["fs", "regular_file"], "a text that a person names as an argument"),
     ("notify/command.rs", &["fs"], "a test"),
     ("report/effect/purchases.rs", &["regular_file"], "an argument of a person"),
-    ("report/kept_results.rs", &["fs", "metadata"], "results that a run replaces, at a place that was judged"),
-    ("report/results.rs", &["fs"], "results that are written, at a place that was judged"),
+    ("report/results.rs", &["fs", "metadata"], "results that are written or replaced, at a place that was checked"),
     (
         "report/target.rs",
         &["fs", "is_file", "is_dir", "is_symlink", "metadata", "symlink_metadata", "canonicalize"],
         "whether results may be written there, once the reach allows it",
     ),
     ("report/workbook.rs", &["fs"], "results that are written"),
-    ("runs/campaign_files.rs", &["fs", "canonicalize", "read_dir"], "the names of a folder's files"),
+    (
+        "runs/erasure.rs",
+        &["fs", "metadata"],
+        "results of earlier runs, named by the ledger, and a file of the state folder",
+    ),
     ("runs/fetch/command.rs", &["rustix"], "the process of a program"),
-    ("runs/fetch/spool.rs", &["fs", "read_dir"], "the state folder"),
-    ("runs/find.rs", &["is_file"], "an argument of a person"),
-    ("runs/forget.rs", &["fs", "metadata"], "results of earlier runs, by the ledger"),
-    ("runs/forgotten.rs", &["fs"], "the state folder"),
+    ("runs/fetch/mod.rs", &["fs", "read_dir"], "the state folder"),
+    (
+        "runs/find.rs",
+        &["fs", "exists", "is_file", "canonicalize", "read_dir"],
+        "an argument of a person, and the campaign file of a run, named by the ledger",
+    ),
+    ("runs/ledger_health.rs", &["fs", "exists"], "results that a person has put aside"),
     ("runs/list.rs", &["regular_file"], "a list that was fetched, in the state folder"),
-    ("runs/lost.rs", &["fs", "exists"], "results that a person has put aside"),
-    ("runs/opt_out_file.rs", &["regular_file"], "an argument of a person"),
-    ("runs/profiles.rs", &["exists"], "the file of the profiles"),
-    ("runs/row_choice.rs", &["regular_file"], "an argument of a person"),
-    ("runs/whose.rs", &["exists", "canonicalize"], "the campaign file of a run, by the ledger"),
+    ("runs/opt_outs.rs", &["regular_file"], "an argument of a person"),
+    ("runs/profiles.rs", &["exists"], "the file of profiles"),
+    ("runs/resolve.rs", &["regular_file"], "an argument of a person"),
 ];
 
 /// Files of `manifest` that keep a plain path, and whose. A path of a campaign is a `CampaignPath`.
