@@ -1,5 +1,6 @@
 //! `campaign run`: sends a campaign, resumes an unfinished run, waits for a schedule, or rehearses with `--dry-run`.
 
+mod outcome;
 mod summary;
 
 use std::io::IsTerminal as _;
@@ -28,7 +29,8 @@ use crate::runs::{
 };
 use crate::schedule::{find_due, lateness};
 use crate::{notify, runs};
-use summary::{OutcomePrinter, RunSummary, Tone, print_run_summary, run_arguments};
+use outcome::{OutcomePrinter, run_arguments};
+use summary::{RunSummary, Tone, print_run_summary};
 
 pub(super) async fn run_campaign(context: &Context, args: RunArgs) -> Result<u8, CommandFailure> {
     if let Some(single) = args.file.to_str().and_then(SingleKind::from_name).filter(|_| !args.file.exists()) {
