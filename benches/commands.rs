@@ -1,9 +1,9 @@
-//! What is asked of a list and of its run, measured at any size.
+//! Benchmark of the commands `check`, `run`, `status`, `results` and `report` on a list of any size.
 //!
-//! `cargo bench --bench commands -- ROWS ROUNDS` checks a campaign to so many recipients (default 1,000,000), sends it to a
-//! loopback server that answers at once, and then asks for its state, its results and its report, each so many times (default
-//! 3). It prints the median time, CPU time and peak memory of each command, a process of its own. Linux only: figures come
-//! from /proc.
+//! `cargo bench --bench commands -- ROWS ROUNDS` checks a campaign to ROWS recipients (default 1,000,000) and sends it
+//! to a loopback server that answers immediately. Then it reads the run's status, results and report. Every command
+//! except `run` is repeated ROUNDS times (default 3) in a new process. The table shows the median time, CPU time and
+//! peak memory of each command. Linux only: the figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
@@ -24,34 +24,34 @@ use arguments::Arguments;
 use process::{Figures, measure};
 use scene::Scene;
 
-/// What is asked of a run that ended.
-const QUESTIONS: [&[&str]; 3] =
+/// Commands on a finished run.
+const RUN_COMMANDS: [&[&str]; 3] =
     [&["status", "bench@1"], &["results", "bench@1", "--out", "-"], &["report", "bench@1", "--out", "report.html"]];
 
 fn main() {
-    let arguments = Arguments::of_process();
+    let arguments = Arguments::from_env();
     let (rows, rounds) = (arguments.number(0, 1_000_000), arguments.number(1, 3).max(1));
     let server = gateway::start(Arc::new(|_| {}));
     let scene = Scene::new(rows, server, "unlimited");
     println!("{rows} recipients, SMS with five variables, medians of {rounds}\n");
-    println!("{:<8} {:>10} {:>12} {:>10} {:>12} {:>10}", "", "time s", "rows/s", "CPU s", "CPU µs each", "peak MiB");
-    ask(&scene, (rows, rounds), &["check", "bench.yaml"]);
-    print("run", &[measure(scene.command(&["run", "bench.yaml", "--json"]), rows)]);
+    println!("{:<8} {:>10} {:>12} {:>10} {:>12} {:>10}", "", "time s", "rows/s", "CPU s", "CPU µs/row", "peak MiB");
+    measure_command(&scene, (rows, rounds), &["check", "bench.yaml"]);
+    print_medians("run", &[measure(scene.command(&["run", "bench.yaml", "--json"]), rows)]);
     scene.assert_all_accepted(rows);
-    for question in QUESTIONS {
-        ask(&scene, (rows, rounds), question);
+    for command in RUN_COMMANDS {
+        measure_command(&scene, (rows, rounds), command);
     }
 }
 
-fn ask(scene: &Scene, (rows, rounds): (u64, u64), question: &[&str]) {
-    let figures: Vec<Figures> = (0..rounds).map(|_| measure(scene.command(question), rows)).collect();
-    print(question[0], &figures);
+fn measure_command(scene: &Scene, (rows, rounds): (u64, u64), command: &[&str]) {
+    let figures: Vec<Figures> = (0..rounds).map(|_| measure(scene.command(command), rows)).collect();
+    print_medians(command[0], &figures);
 }
 
 /// Prints the medians of a command.
-fn print(name: &str, figures: &[Figures]) {
-    let median = |of: fn(&Figures) -> f64| {
-        let mut values: Vec<f64> = figures.iter().map(of).collect();
+fn print_medians(name: &str, figures: &[Figures]) {
+    let median = |value: fn(&Figures) -> f64| {
+        let mut values: Vec<f64> = figures.iter().map(value).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     };

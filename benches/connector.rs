@@ -1,8 +1,8 @@
-//! How soon `campaign connector` answers when assistants call steadily.
+//! Latency benchmark of `campaign connector` under a constant rate of calls.
 //!
-//! `cargo bench --bench connector` starts `campaign sandbox` and a connector to it as processes and makes 1,000 calls of
-//! `balance` a second for 20 s, each when it is due and not when the one before is answered. `-- RATE SECONDS` does it
-//! with other numbers. Linux only: CPU times come from /proc.
+//! `cargo bench --bench connector` starts `campaign sandbox` and a connector to it as processes. It calls the tool
+//! `balance` 1,000 times per second for 20 s. Each call has a fixed due time, which does not depend on earlier answers.
+//! `-- RATE SECONDS` changes these numbers. Linux only: CPU times come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -18,30 +18,30 @@ use std::time::{Duration, Instant};
 
 use arguments::Arguments;
 
-/// Connections that assistants have open; a connector has 64 calls under way at most.
+/// Open connections of assistants. A connector handles at most 64 concurrent calls.
 const CONNECTIONS: u64 = 32;
-/// How long an answer may take before the benchmark is broken.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The call of the gateway's contract.
+/// If an answer takes longer, the benchmark fails.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// A call of the tool `balance`.
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"balance","arguments":{}}}"#;
 
 fn main() {
-    let arguments = Arguments::of_process();
+    let arguments = Arguments::from_env();
     let (rate, seconds) = (arguments.number(0, 1_000), arguments.number(1, 20));
     let folder = tempfile::tempdir().expect("a folder");
     let sandbox = Server::start(folder.path(), "base_url", &["sandbox"]);
     let profile = format!(
-        "bench:\n  base_url: http://{0}\n  async_url: http://{0}\n  api_key: {{ env: NOBODY_HAS_IT }}\n  rate: unlimited\n",
+        "bench:\n  base_url: http://{0}\n  async_url: http://{0}\n  api_key: {{ env: NO_SUCH_KEY }}\n  rate: unlimited\n",
         sandbox.address
     );
     fs::write(folder.path().join("gateways.yaml"), profile).expect("a profile");
     let connector = Server::start(folder.path(), "url", &["connector", "--state-dir", "state"]);
-    // What is done once is not measured.
+    // The first call does one-time work, which is not measured.
     Connection::open(&connector.address).call();
     let before = (connector.cpu(), sandbox.cpu());
     let began = Instant::now() + Duration::from_millis(100);
     let due = |index: u64| began + Duration::from_micros(index * 1_000_000 / rate);
-    let mut waits: Vec<Duration> = std::thread::scope(|scope| {
+    let mut latencies: Vec<Duration> = std::thread::scope(|scope| {
         let callers: Vec<_> = (0..CONNECTIONS)
             .map(|first| {
                 let mut connection = Connection::open(&connector.address);
@@ -51,22 +51,27 @@ fn main() {
             .collect();
         callers.into_iter().flat_map(|caller| caller.join().expect("every call is answered")).collect()
     });
-    let calls = waits.len() as f64;
+    let calls = latencies.len() as f64;
     let took = began.elapsed().as_secs_f64();
-    waits.sort();
-    let of = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+    latencies.sort();
+    let quantile = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     let each = |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / calls;
     println!("calls of `balance` at {rate}/s for {seconds} s over {CONNECTIONS} connections:");
     println!("  answered: {:.0}/s", calls / took);
-    println!("  from due to answered: median {:.2} ms, p99 {:.2} ms, at most {:.2} ms", of(0.5), of(0.99), of(1.0));
     println!(
-        "  CPU a call: {:.0} µs of the connector, {:.0} µs of the sandbox behind it",
+        "  latency from the due time: median {:.2} ms, p99 {:.2} ms, maximum {:.2} ms",
+        quantile(0.5),
+        quantile(0.99),
+        quantile(1.0)
+    );
+    println!(
+        "  CPU per call: {:.0} µs in the connector, {:.0} µs in the sandbox",
         each(connector.cpu(), before.0),
         each(sandbox.cpu(), before.1)
     );
 }
 
-/// A connection over which an assistant calls, one call after another.
+/// A connection of an assistant that makes one call after another.
 struct Connection {
     reader: BufReader<TcpStream>,
     request: String,
@@ -75,7 +80,7 @@ struct Connection {
 impl Connection {
     fn open(address: &str) -> Self {
         let stream = TcpStream::connect(address).expect("a connection");
-        stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(PATIENCE))).expect("a socket");
+        stream.set_nodelay(true).and_then(|()| stream.set_read_timeout(Some(TIMEOUT))).expect("a socket");
         let request = format!(
             "POST /mcp HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer sandbox\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{CALL}",
             CALL.len()
@@ -83,20 +88,20 @@ impl Connection {
         Self { reader: BufReader::new(stream), request }
     }
 
-    /// Calls when it is due; how long after that the answer was there.
+    /// Calls at the due time, and returns the time from then until the answer.
     fn call_at(&mut self, due: Instant) -> Duration {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         self.call();
         due.elapsed()
     }
 
-    /// Calls, and holds that the answer is a balance.
+    /// Calls, and checks that the answer is a balance.
     fn call(&mut self) {
         self.reader.get_mut().write_all(self.request.as_bytes()).expect("sent");
         let (mut length, mut line) = (0, String::new());
         while line != "\r\n" {
             line.clear();
-            assert_ne!(self.reader.read_line(&mut line).expect("a head"), 0, "the connection ended");
+            assert_ne!(self.reader.read_line(&mut line).expect("a response head"), 0, "the connection ended");
             if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                 length = value.trim().parse().expect("a length");
             }
@@ -108,15 +113,15 @@ impl Connection {
     }
 }
 
-/// A running server; dropped, it is ended.
+/// A running server, which is killed on drop.
 struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    /// Starts a command that says in one line of JSON, in the member `told`, where it listens.
-    fn start(folder: &Path, told: &str, arguments: &[&str]) -> Self {
+    /// Starts a command that prints one line of JSON with its URL in this member.
+    fn start(folder: &Path, member: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_campaign"))
             .current_dir(folder)
             .args(arguments)
@@ -125,13 +130,14 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-        let said: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let address = said[told].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned();
+        BufReader::new(child.stdout.take().expect("the output")).read_line(&mut line).expect("a line");
+        let output: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address =
+            output[member].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned();
         Self { child, address }
     }
 
-    /// CPU time so far, user and system; the kernel counts in hundredths of a second.
+    /// User and system CPU time so far. The kernel counts in hundredths of a second.
     fn cpu(&self) -> Duration {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();

@@ -1,10 +1,10 @@
-//! How many operations the sandbox takes in a second, and what a million messages on their way cost it.
+//! Benchmark of the sandbox: operations per second, and memory for a million undelivered messages.
 //!
-//! `cargo bench --bench sandbox` starts `campaign sandbox` as a process, sends it 1,000,000 messages
-//! (Viber, else SMS, each with a hook) in envelopes of 100 over two connections, and asks for some of
-//! their statuses. None is delivered meanwhile: all are alive at the end, when its memory is read.
+//! `cargo bench --bench sandbox` starts `campaign sandbox` as a process. It sends 1,000,000 messages (Viber with an SMS
+//! fallback, each with a webhook) in envelopes of 100 over two connections, and requests some of their statuses. No
+//! message is delivered during the benchmark, so the sandbox still holds all of them when its memory is measured.
 //!
-//! `cargo bench --bench sandbox -- MESSAGES` sends another number. Linux only: figures come from /proc.
+//! `cargo bench --bench sandbox -- MESSAGES` sends another number. Linux only: the figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -20,15 +20,15 @@ use std::time::Instant;
 
 use arguments::Arguments;
 
-/// Operations in an envelope.
+/// Operations per envelope.
 const BATCH: u64 = 100;
-/// Connections that send at the same time.
+/// Concurrent connections.
 const CONNECTIONS: u64 = 2;
-/// Two hours pass before anything is delivered.
+/// Messages are delivered only after two hours.
 const SCENARIO: &str = "channels: { viber: { after: 2h }, sms: { after: 2h } }\n";
 
 fn main() {
-    let messages = Arguments::of_process().number(0, 1_000_000);
+    let messages = Arguments::from_env().number(0, 1_000_000);
     let folder = tempfile::tempdir().expect("a folder");
     let scenario = folder.path().join("scenario.yaml");
     fs::write(&scenario, SCENARIO).expect("a scenario");
@@ -37,22 +37,26 @@ fn main() {
     std::thread::scope(|scope| {
         for connection in 0..CONNECTIONS {
             let address = server.address;
-            scope.spawn(move || send(address, connection, messages / BATCH / CONNECTIONS));
+            scope.spawn(move || send_envelopes(address, connection, messages / BATCH / CONNECTIONS));
         }
     });
     let (seconds, sent) = (began.elapsed().as_secs_f64(), messages / BATCH / CONNECTIONS * CONNECTIONS * BATCH);
     println!("{sent} messages in envelopes of {BATCH}: {:.0} operations/s", sent as f64 / seconds);
-    println!("{:.2} µs of CPU each in the sandbox", server.cpu_seconds() * 1e6 / sent as f64);
-    println!("{} MiB resident with all of them alive, {} at most", server.memory("VmRSS"), server.memory("VmHWM"));
+    println!("{:.2} µs of CPU per message in the sandbox", server.cpu_seconds() * 1e6 / sent as f64);
+    println!(
+        "{} MiB resident with all messages undelivered, peak {}",
+        server.read_memory("VmRSS"),
+        server.read_memory("VmHWM")
+    );
 }
 
-/// Sends envelopes over one connection, and after each hundredth asks for a status.
-fn send(address: SocketAddr, connection: u64, envelopes: u64) {
+/// Sends envelopes over one connection. After every hundredth envelope, it requests a status.
+fn send_envelopes(address: SocketAddr, connection: u64, envelopes: u64) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_nodelay(true).expect("a socket");
     for envelope in 0..envelopes {
         let first = (connection * envelopes + envelope) * BATCH;
-        let answer = post(&mut stream, &messages(first));
+        let answer = post(&mut stream, &build_operations(first));
         assert_eq!(answer.matches("\"msg_id\"").count() as u64, BATCH, "{answer}");
         if envelope % 100 == 0 {
             let answer = post(&mut stream, &format!(r#"{{"type":"status","id":{first}}}"#));
@@ -61,8 +65,8 @@ fn send(address: SocketAddr, connection: u64, envelopes: u64) {
     }
 }
 
-/// An envelope's operations, with identifiers and numbers from `first` on.
-fn messages(first: u64) -> String {
+/// The operations of an envelope, with consecutive ids and phone numbers from `first`.
+fn build_operations(first: u64) -> String {
     let mut operations = String::with_capacity(32 * 1024);
     for id in first..first + BATCH {
         let comma = if id == first { "" } else { "," };
@@ -76,7 +80,7 @@ fn messages(first: u64) -> String {
     operations
 }
 
-/// The body of the answer to an envelope.
+/// Posts an envelope and returns the body of the answer.
 fn post(stream: &mut TcpStream, operations: &str) -> String {
     let body = format!(r#"{{"auth":"sandbox","data":[{operations}]}}"#);
     let head = format!(
@@ -88,7 +92,7 @@ fn post(stream: &mut TcpStream, operations: &str) -> String {
     let (mut length, mut line) = (0, String::new());
     while line != "\r\n" {
         line.clear();
-        reader.read_line(&mut line).expect("a head");
+        reader.read_line(&mut line).expect("a response head");
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().expect("a length");
         }
@@ -98,7 +102,7 @@ fn post(stream: &mut TcpStream, operations: &str) -> String {
     String::from_utf8(body).expect("UTF-8")
 }
 
-/// A running sandbox; dropped, it is ended.
+/// A running sandbox, which is killed on drop.
 struct Server {
     child: Child,
     address: SocketAddr,
@@ -112,20 +116,20 @@ impl Server {
             .spawn()
             .expect("the sandbox starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
-        let told: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let address = told["base_url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
+        BufReader::new(child.stdout.take().expect("the output")).read_line(&mut line).expect("a line");
+        let output: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address = output["base_url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address");
         Self { child, address: address.parse().expect("an address") }
     }
 
-    /// A figure of /proc/…/status, in MiB.
-    fn memory(&self, name: &str) -> u64 {
+    /// A value of /proc/…/status, in MiB.
+    fn read_memory(&self, name: &str) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("/proc");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect("the figure");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") / 1024
     }
 
-    /// CPU time so far, user and system; the kernel counts in hundredths of a second.
+    /// User and system CPU time so far. The kernel counts in hundredths of a second.
     fn cpu_seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("/proc");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();

@@ -397,7 +397,7 @@ fn security_page_lists_everything_that_connects() {
     let mut files = Vec::new();
     sources(&root.join("src"), &mut files);
     let connects = regex::Regex::new(
-        r"http_client::(plain_)?builder\(|TcpStream::connect|UnixStream::connect|UdpSocket|Pg\w+::connect|MySql\w+::connect|connect_lazy|\.connect\(\)|Client::new\(",
+        r"http_client::(plain_)?builder\(|TcpStream::connect|UnixStream::connect|UdpSocket|Pg\w+::connect|MySql\w+::connect|connect_lazy|\.connect\(\)|\bClient::new\(",
     )
     .expect("a pattern");
     let url = regex::Regex::new(r"https?://([A-Za-z0-9.-]+\.[a-z]{2,})").expect("a pattern");

@@ -1,4 +1,4 @@
-//! The example campaigns and what `init` writes: each works in a copy of its own.
+//! The example campaigns of the repository, and the files that `init` writes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::support::{Finished, Folder, KEY, Process, Results};
 
-/// A folder with nothing in it.
+/// An empty folder.
 pub(crate) fn empty() -> Folder {
     Folder::new(false)
 }
 
-/// A copy of what a user of the repository has.
+/// A folder with copies of the example files of the repository.
 pub(crate) fn with_examples() -> Folder {
     let folder = empty();
     for name in ["campaigns", "campaigns/scenarios", "templates"] {
@@ -26,14 +26,14 @@ pub(crate) fn with_examples() -> Folder {
     folder
 }
 
-/// Runs a command to its end, as somebody who exported the key of the sandbox.
+/// Runs a command with the key of the sandbox in its environment.
 pub(crate) fn campaign(folder: &Folder, arguments: &[&str]) -> Finished {
     let mut command = folder.command(arguments);
     command.env("CAMPAIGN_SANDBOX_KEY", KEY);
     Process::start(command).finish()
 }
 
-/// Runs a command that has to succeed and gives back what it printed.
+/// Runs a command that must succeed, and returns its output.
 #[track_caller]
 pub(crate) fn fine(folder: &Folder, arguments: &[&str]) -> String {
     campaign(folder, arguments).exits(0).stdout
@@ -50,15 +50,15 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The campaign files of the repository, by their names in a folder.
-fn examples() -> Vec<String> {
+/// The paths of the example campaigns, relative to the repository.
+fn list_examples() -> Vec<String> {
     let files = files(&repository().join("campaigns"));
     let campaigns = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "yaml"));
     campaigns.map(|path| format!("campaigns/{}", path.file_name().expect("a name").to_string_lossy())).collect()
 }
 
-/// The number of recipients in a list of one line each.
-fn recipients(list: &Path) -> usize {
+/// The number of recipients in a list with one line for each.
+fn count_recipients(list: &Path) -> usize {
     fs::read_to_string(list).expect("a list").lines().count() - 1
 }
 
@@ -66,10 +66,10 @@ pub(crate) fn object(text: &str) -> Value {
     serde_json::from_str(text).expect("one JSON object")
 }
 
-/// Runs a campaign and looks at its summary and its results.
-fn run_and_examine(folder: &Folder, file: &str, state: &str) {
+/// Runs a campaign, and checks its summary and its results.
+fn run_and_check(folder: &Folder, file: &str, state: &str) {
     let list = folder.path(file).with_extension("csv").display().to_string().replace("-async.csv", ".csv");
-    let expected = recipients(Path::new(&list));
+    let expected = count_recipients(Path::new(&list));
     let summary = object(&fine(folder, &["run", file, "--json"]));
     assert_eq!(summary["rows"], expected, "{file}");
     let counts = summary["counts"].as_object().expect("counts");
@@ -91,11 +91,11 @@ fn run_and_examine(folder: &Folder, file: &str, state: &str) {
 #[test]
 fn every_example_passes_the_check_and_shows_each_row() {
     let folder = with_examples();
-    for file in examples() {
+    for file in list_examples() {
         let check = object(&fine(&folder, &["check", &file, "--json"]));
         assert_eq!(check["findings"], Value::Array(Vec::new()), "{file}");
         let shown = fine(&folder, &["preview", &file, "--json"]);
-        assert_eq!(shown.lines().count(), recipients(&folder.path(&file).with_extension("csv")), "{file}");
+        assert_eq!(shown.lines().count(), count_recipients(&folder.path(&file).with_extension("csv")), "{file}");
         let dry = object(&fine(&folder, &["run", &file, "--dry-run", "--json"]));
         let results = Results::read(&folder.path(dry["results"].as_str().expect("results")));
         assert!(results.states().iter().all(|state| ["planned", "skipped"].contains(state)), "{file}");
@@ -104,7 +104,7 @@ fn every_example_passes_the_check_and_shows_each_row() {
 
 #[test]
 fn scenario_behaves_as_written() {
-    for (scenario, exit, said) in [
+    for (scenario, exit, expected) in [
         ("fallback", 0, "delivered"),
         ("bad-day", 4, "in doubt"),
         ("out-of-money", 5, "Not enough money"),
@@ -113,36 +113,37 @@ fn scenario_behaves_as_written() {
     ] {
         let folder = with_examples();
         let file = format!("campaigns/scenarios/{scenario}.yaml");
-        let played = campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", &file]).exits(exit).says(said);
-        // The built-in sandbox ended with the run.
-        assert!(!played.stdout.contains("campaign reconcile"), "{}", played.told());
+        let output =
+            campaign(&folder, &["run", "campaigns/welcome.yaml", "--scenario", &file]).exits(exit).says(expected);
+        // The built-in sandbox stops when the run ends.
+        assert!(!output.stdout.contains("campaign reconcile"), "{}", output.told());
     }
-    assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "each has a line here");
+    assert_eq!(files(&repository().join("campaigns/scenarios")).len(), 5, "every scenario is tested here");
 }
 
 #[test]
 fn every_example_is_accepted_on_the_synchronous_endpoint() {
     let folder = with_examples();
-    for file in examples() {
-        run_and_examine(&folder, &file, "accepted");
+    for file in list_examples() {
+        run_and_check(&folder, &file, "accepted");
     }
 }
 
 #[test]
 fn every_example_is_queued_on_the_asynchronous_endpoint() {
     let folder = with_examples();
-    for file in examples() {
+    for file in list_examples() {
         let text = fs::read_to_string(folder.path(&file)).expect("a campaign");
         let copy = file.replace(".yaml", "-async.yaml");
         fs::write(folder.path(&copy), format!("{text}\nendpoint: async\n")).expect("a copy");
-        run_and_examine(&folder, &copy, "queued");
+        run_and_check(&folder, &copy, "queued");
     }
 }
 
 #[test]
 fn examples_use_every_kind_of_operation() {
     let folder = with_examples();
-    let kinds: Vec<String> = examples()
+    let kinds: Vec<String> = list_examples()
         .iter()
         .map(|file| {
             let shown = fine(&folder, &["preview", file, "--json", "--rows", "2"]);
@@ -160,8 +161,8 @@ fn suggested_commands_lead_from_init_to_results() {
     let mut command = "campaign init demo".to_owned();
     for _ in 0..4 {
         let words: Vec<&str> = command.split(' ').skip(1).collect();
-        let said = fine(&folder, &words);
-        command = said.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_default().to_owned();
+        let output = fine(&folder, &words);
+        command = output.lines().find_map(|line| line.strip_prefix("next: ")).unwrap_or_default().to_owned();
     }
     let results = Results::read(&folder.path("results/demo.sandbox.csv"));
     let ids = results.column("msg_id");
@@ -170,15 +171,15 @@ fn suggested_commands_lead_from_init_to_results() {
 
 #[test]
 fn init_overwrites_nothing_and_then_writes_nothing() {
-    for taken in ["demo.yaml", "demo.csv", "templates/demo.sms.txt"] {
+    for existing in ["demo.yaml", "demo.csv", "templates/demo.sms.txt"] {
         let folder = empty();
         fs::create_dir(folder.path("templates")).expect("a folder");
-        fs::write(folder.path(taken), "mine").expect("a file");
-        let refused = campaign(&folder, &["init", "demo", "--json"]).exits(2);
-        assert!(refused.stdout.contains(taken), "{}", refused.told());
-        assert_eq!(fs::read_to_string(folder.path(taken)).expect("a file"), "mine");
+        fs::write(folder.path(existing), "mine").expect("a file");
+        let output = campaign(&folder, &["init", "demo", "--json"]).exits(2);
+        assert!(output.stdout.contains(existing), "{}", output.told());
+        assert_eq!(fs::read_to_string(folder.path(existing)).expect("a file"), "mine");
         let written = files(&folder.path("")).len() + files(&folder.path("templates")).len();
-        assert_eq!(written, 1, "{taken}");
+        assert_eq!(written, 1, "{existing}");
     }
 }
 

@@ -1,7 +1,7 @@
-//! The stories: what a user sees of `campaign` through its public doors, one file per promise kept.
+//! End-to-end tests of the `campaign` binary, called stories.
 //!
-//! Each starts the binary as a process with a folder and a ledger of its own, and judges it by its
-//! output, its exit code, its results and by what a gateway on loopback saw.
+//! Each story runs the binary as a process with its own folder and ledger. It checks the output,
+//! the exit code, the results, and the requests that a gateway on loopback received.
 
 mod support;
 

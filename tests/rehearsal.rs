@@ -1,4 +1,4 @@
-//! A rehearsal tells beforehand what a campaign will do: over which channels, and what it costs to the cent.
+//! Rehearsals: delivery statuses by channel and exact costs before a campaign is sent.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Draft, Folder, Results, SandboxProcess, campaign, until};
 
-/// The last digit of a number decides which channel reaches it: four by RCS, three by Viber, two by SMS, one by none.
+/// The last digit of a number decides the channel that delivers: RCS for four digits, Viber for three, SMS for two,
+/// none for one.
 const SCENARIO: &str = "speed: 1000
 accounts: [{ balance: 10000.01, currency: UAH }]
 prices: { rcs: 0.62, viber: 0.48, sms: 0.86 }
@@ -30,10 +31,11 @@ const CHANNELS: &str = "  - rcs: { signature: OlenaCo, message: Sale, image: \"h
   - viber: { signature: OlenaCo, message: Sale }
   - sms: { signature: OlenaCo, message: \"Sale, {{ name }}\" }";
 
-/// 4000 by RCS, 3000 by Viber, 2000 by SMS, and 1000 whom the last channel did not reach, which is paid all the same.
+/// The costs of 4000 messages by RCS, 3000 by Viber and 3000 by SMS. The last include 1000 failed SMS, which are
+/// charged too.
 const SPENT: f64 = 4_000.0 * 0.62 + 3_000.0 * 0.48 + 3_000.0 * 0.86;
 
-fn ten_thousand() -> Draft {
+fn draft_of_ten_thousand() -> Draft {
     campaign().to(10_000).channels(CHANNELS).batches_of(100)
 }
 
@@ -42,8 +44,8 @@ fn sandbox_results(folder: &Folder) -> Results {
     Results::read(&folder.path("results/sale.sandbox.csv"))
 }
 
-/// What became of the messages, by the scenario.
-fn split() -> Value {
+/// The expected delivery statuses and costs by channel.
+fn expected_channels() -> Value {
     json!({
         "rcs": { "delivered": 4_000, "read": 3_000, "replied": 0, "failed": 0, "spent": 2_480.0 },
         "viber": { "delivered": 3_000, "read": 2_000, "replied": 0, "failed": 0, "spent": 1_440.0 },
@@ -53,7 +55,7 @@ fn split() -> Value {
 
 #[test]
 fn rehearsal_reports_channel_split_and_costs() {
-    let folder = ten_thousand().write();
+    let folder = draft_of_ten_thousand().write();
     folder.write("scenario.yaml", SCENARIO);
     let summary = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "delivered": 4_000, "read": 5_000, "failed": 1_000 }));
@@ -75,13 +77,13 @@ fn rehearsal_reports_channel_split_and_costs() {
     assert_eq!(status["counts"], summary["counts"]);
     assert_eq!(status["channels"]["viber"]["counts"], json!({ "delivered": 1_000, "read": 2_000 }));
     assert_eq!(status["channels"]["viber"]["delivery"]["messages"], 3_000);
-    let played = &summary["sandbox"];
-    assert_eq!(played["channels"], split());
-    let money = json!([played["spent"], played["balance"], played["currency"]]);
+    let sandbox = &summary["sandbox"];
+    assert_eq!(sandbox["channels"], expected_channels());
+    let money = json!([sandbox["spent"], sandbox["balance"], sandbox["currency"]]);
     assert_eq!(money, json!([SPENT, 3_500.01, "UAH"]));
-    let told = folder.run(&["--scenario", "scenario.yaml"]).exits(3);
+    let output = folder.run(&["--scenario", "scenario.yaml"]).exits(3);
     for part in ["rcs", "4 000 delivered", "2 480.00", "1 000 not delivered", "6 500.00 UAH", "3 500.01"] {
-        assert!(told.stdout.contains(part), "no `{part}` in:\n{}", told.told());
+        assert!(output.stdout.contains(part), "no `{part}` in:\n{}", output.told());
     }
 }
 
@@ -90,10 +92,12 @@ fn separate_sandbox_has_the_same_split_and_costs() {
     let scenario = Folder::new(false);
     scenario.write("scenario.yaml", SCENARIO);
     let sandbox = SandboxProcess::start_with(&["--scenario", &scenario.path("scenario.yaml").display().to_string()]);
-    let folder = ten_thousand().through(&sandbox).write();
+    let folder = draft_of_ten_thousand().through(&sandbox).write();
     folder.run(&[]).exits(0);
     let balance = || folder.campaign(&["gateway", "balance", "--gateway", "local", "--json"]).exits(0).json();
-    until("all are delivered", || balance()["amount"] == json!("3500.01") || balance()["amount"] == json!(3500.01));
+    until("all messages are delivered", || {
+        balance()["amount"] == json!("3500.01") || balance()["amount"] == json!(3500.01)
+    });
     let mut charged = 0.0;
     let mut statuses = BTreeMap::<(String, String), u64>::new();
     for line in sandbox.journal() {
@@ -117,7 +121,7 @@ const VIBER_THEN_SMS: &str =
 const PIPELINE: &str =
     "  - sms: { signature: OlenaCo, message: Sale }\n  - viber: { signature: OlenaCo, message: Sale }";
 
-const FARES: &str = "channels:
+const DELIVERY_SCENARIO: &str = "channels:
   viber: { delivered: 60%, after: 20m, read: 50%, read_after: 1h }
   sms: { delivered: 80%, after: 5m, fails_as: UNDELIVERABLE }
 ";
@@ -128,8 +132,8 @@ const BAD_WEBHOOKS: &str = "faults:
   - { when: { share: 20% }, webhook: lost }
 ";
 
-/// What a rehearsal tells of each row: its state, by which channel it arrived, and after how many minutes.
-fn rehearsed(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)> {
+/// Runs a rehearsal. Returns the state of each row, its channel, and the minutes until its delivery.
+fn rehearse(draft: Draft, scenario: &str) -> Vec<(String, String, Option<i64>)> {
     let folder = draft.write();
     folder.write("scenario.yaml", scenario);
     folder.run(&["--scenario", "scenario.yaml"]).exits(3);
@@ -146,18 +150,18 @@ fn rehearsal_ends_with_delivery_statuses_whatever_webhooks_do() {
     for channels in [VIBER_THEN_SMS, PIPELINE] {
         let drafts = || [campaign(), campaign().asynchronous()].map(|draft| draft.to(300).channels(channels));
         for (plain, bad) in drafts().into_iter().zip(drafts()) {
-            let told = rehearsed(plain, FARES);
+            let output = rehearse(plain, DELIVERY_SCENARIO);
             assert!(
-                told.iter().all(|(state, ..)| ["delivered", "read", "failed"].contains(&state.as_str())),
-                "{told:?}"
+                output.iter().all(|(state, ..)| ["delivered", "read", "failed"].contains(&state.as_str())),
+                "{output:?}"
             );
-            assert!(told.contains(&("delivered".into(), "viber".into(), Some(20))) || channels == PIPELINE);
-            assert!(told.contains(&("delivered".into(), "sms".into(), Some(5))) || channels == VIBER_THEN_SMS);
-            let at_last = rehearsed(bad, &format!("{FARES}{BAD_WEBHOOKS}"));
-            let ends = |told: &[(String, String, Option<i64>)]| -> Vec<(String, String)> {
-                told.iter().map(|(state, by, _)| (state.clone(), by.clone())).collect()
+            assert!(output.contains(&("delivered".into(), "viber".into(), Some(20))) || channels == PIPELINE);
+            assert!(output.contains(&("delivered".into(), "sms".into(), Some(5))) || channels == VIBER_THEN_SMS);
+            let with_bad_webhooks = rehearse(bad, &format!("{DELIVERY_SCENARIO}{BAD_WEBHOOKS}"));
+            let final_states = |rows: &[(String, String, Option<i64>)]| -> Vec<(String, String)> {
+                rows.iter().map(|(state, by, _)| (state.clone(), by.clone())).collect()
             };
-            assert_eq!(ends(&at_last), ends(&told));
+            assert_eq!(final_states(&with_bad_webhooks), final_states(&output));
         }
     }
 }
@@ -167,8 +171,8 @@ fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
     let folder = campaign().to(50).channels(VIBER_THEN_SMS).write();
     let stop = "channels: { viber: { reply: { share: 100%, after: 1m, message: \"STOP.\" } } }\n";
     folder.write("scenario.yaml", stop);
-    let told = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
-    assert_eq!((&told["counts"], &told["opted_out"]), (&json!({ "read": 50 }), &json!(50)));
+    let output = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
+    assert_eq!((&output["counts"], &output["opted_out"]), (&json!({ "read": 50 }), &json!(50)));
     folder.run(&["--scenario", "scenario.yaml"]).exits(0).says("50 recipients opted out; after a live run");
     assert_eq!(folder.campaign(&["suppress", "list", "--json"]).json_list(), json!([]));
     assert_eq!(Results::parse(&folder.campaign(&["replies", "sale"]).exits(0).stdout).rows.len(), 50);
@@ -177,26 +181,26 @@ fn opt_out_in_a_rehearsal_is_counted_and_not_stored() {
 #[test]
 fn messages_stay_accepted_without_receipts() {
     let folder = campaign().to(3).top("receipts: off").write();
-    folder.write("scenario.yaml", FARES);
+    folder.write("scenario.yaml", DELIVERY_SCENARIO);
     assert_eq!(folder.run(&["--json"]).exits(0).json()["counts"], json!({ "accepted": 3 }));
-    let told = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "accepted": 3 }));
+    let output = folder.run(&["--scenario", "scenario.yaml", "--json"]).exits(0).json();
+    assert_eq!(output["counts"], json!({ "accepted": 3 }));
 }
 
 #[test]
 fn real_time_rehearsal_waits_for_delivery_statuses() {
     let folder = campaign().to(1).write();
     folder.write("scenario.yaml", "channels: { sms: { after: 1s } }\n");
-    let told = folder.run(&["--scenario", "scenario.yaml", "--real-time", "--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "delivered": 1 }));
-    assert!(told["seconds"].as_f64().is_some_and(|seconds| seconds > 0.9), "{told}");
+    let output = folder.run(&["--scenario", "scenario.yaml", "--real-time", "--json"]).exits(0).json();
+    assert_eq!(output["counts"], json!({ "delivered": 1 }));
+    assert!(output["seconds"].as_f64().is_some_and(|seconds| seconds > 0.9), "{output}");
 }
 
 #[test]
 fn refused_connection_of_the_built_in_sandbox_names_it() {
     let folder = campaign().to(3).write();
     folder.write("scenario.yaml", "faults:\n  - { when: { envelope: 2 }, connection: refused, lasts: 1s }\n");
-    let told = folder.run(&["--scenario", "scenario.yaml", "--progress", "lines"]).exits(0).stderr;
-    assert!(told.contains("the built-in sandbox refused the connection"), "{told}");
-    assert!(!told.contains("campaign sandbox"), "{told}");
+    let output = folder.run(&["--scenario", "scenario.yaml", "--progress", "lines"]).exits(0).stderr;
+    assert!(output.contains("the built-in sandbox refused the connection"), "{output}");
+    assert!(!output.contains("campaign sandbox"), "{output}");
 }

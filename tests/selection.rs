@@ -1,11 +1,11 @@
-//! `where` says who of a list is meant, and a condition that would mean everybody or nobody is found before anything is sent.
+//! Selection of recipients with `where` and `exclude`, and of texts by a column.
 
 use serde_json::json;
 
 use crate::support::{Answer, Draft, Folder, Gateway, accepted, campaign, phone, rejected};
 
-/// Six people, of whom those in rows 2, 4 and 6 have a gold card; the number in row 7 is none.
-fn clients() -> Draft {
+/// Six recipients. Those in rows 2, 4 and 6 have a gold card, and row 7 has an invalid number.
+fn client_draft() -> Draft {
     let plan = |row: usize| if row.is_multiple_of(2) { "gold" } else { "Silver" };
     let rows = (2..7).map(|row| format!("{},Person {row},{},{}\n", phone(row), plan(row), row * 10));
     let list: String = rows.chain(["nobody,Person 7,none,0\n".to_owned()]).collect();
@@ -15,7 +15,7 @@ fn clients() -> Draft {
 #[test]
 fn recipient_outside_the_condition_is_skipped_on_every_surface() {
     let gateway = Gateway::accepting();
-    let sale = clients().recipients("where: plan == \"gold\" and (points | int) < 60").through(&gateway).write();
+    let sale = client_draft().recipients("where: plan == \"gold\" and (points | int) < 60").through(&gateway).write();
     let counts = json!({ "planned": 2, "skipped": 4 });
     assert_eq!(sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
     assert_eq!(sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["counts"], counts);
@@ -31,7 +31,7 @@ fn recipient_outside_the_condition_is_skipped_on_every_surface() {
 #[test]
 fn run_keeps_its_recipients_and_reports_a_changed_condition() {
     let gateway = Gateway::accepting();
-    let draft = || clients().through(&gateway);
+    let draft = || client_draft().through(&gateway);
     let sale = draft().recipients("where: plan == \"gold\"").write();
     sale.run(&["--limit", "1"]).exits(0);
     draft().recipients("where: plan == \"Silver\"").rewrite(&sale);
@@ -45,7 +45,7 @@ fn run_keeps_its_recipients_and_reports_a_changed_condition() {
 fn plan_of_other_recipients_has_another_digest() {
     let gateway = Gateway::accepting();
     let digest = |condition: &str| {
-        let sale = clients().recipients(condition).through(&gateway).write();
+        let sale = client_draft().recipients(condition).through(&gateway).write();
         sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone()
     };
     assert_ne!(digest("where: plan == \"gold\""), digest("where: plan != \"none\""));
@@ -62,32 +62,34 @@ fn condition_that_matches_all_or_none_is_refused_at_its_place() {
         ("where: plan == \"Gold\"", "nobody-meant", "none of the 6 rows", "the comparison is case-sensitive"),
     ];
     for (line, rule, place, help) in cases {
-        let sale = clients().recipients(line).through(&gateway).write();
+        let sale = client_draft().recipients(line).through(&gateway).write();
         sale.run(&[]).exits(2).says(rule).says(place).says(help);
     }
-    let rows_that_fail = clients().recipients("where: (name | int) > 5").through(&gateway).write();
-    rows_that_fail.run(&[]).exits(2).says("6 of 6 rows are invalid").says("sale.yaml:5:11");
+    let failing_rows = client_draft().recipients("where: (name | int) > 5").through(&gateway).write();
+    failing_rows.run(&[]).exits(2).says("6 of 6 rows are invalid").says("sale.yaml:5:11");
     assert!(gateway.sends().is_empty());
 }
 
 #[test]
 fn empty_selection_is_fine_if_the_campaign_allows_it() {
     let gateway = Gateway::accepting();
-    let sale = clients().recipients("where: plan == \"platinum\"").recipients("empty: ok").through(&gateway).write();
-    let told = sale.run(&["--json"]).exits(0).json();
-    assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 6 })));
+    let sale =
+        client_draft().recipients("where: plan == \"platinum\"").recipients("empty: ok").through(&gateway).write();
+    let output = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&output["sent"], &output["counts"]), (&json!(0), &json!({ "skipped": 6 })));
     assert!(gateway.sends().is_empty());
 }
 
-/// Four people who read three languages, one of them in capitals.
-fn readers(message: &str) -> Draft {
+/// Four recipients with three languages, one of them in capitals.
+fn draft_in_languages(message: &str) -> Draft {
     let rows = ["uk", "EN ", "de", "en"].iter().enumerate();
     let rows: String = rows.map(|(index, lang)| format!("{},Person,{lang}\n", phone(index + 2))).collect();
     let sms = format!("  - sms: {{ signature: OlenaCo, message: {message} }}");
     campaign().with_list(&format!("phone,name,lang\n{rows}")).channels(&sms)
 }
 
-fn said(gateway: &Gateway) -> Vec<String> {
+/// The texts that the gateway received, in order.
+fn sent_texts(gateway: &Gateway) -> Vec<String> {
     let operations = gateway.sends().iter().flat_map(|request| request.operations()).collect::<Vec<_>>();
     operations.iter().map(|operation| operation["sms_message"].as_str().expect("a text").to_owned()).collect()
 }
@@ -96,23 +98,23 @@ fn said(gateway: &Gateway) -> Vec<String> {
 fn recipient_gets_the_text_that_a_column_names() {
     let gateway = Gateway::accepting();
     let message = "{ by: lang, texts: { uk: { file: promo.uk.txt }, en: \"Hello, {{ name }}\" }, else: uk }";
-    let sale = readers(message).through(&gateway).write();
+    let sale = draft_in_languages(message).through(&gateway).write();
     sale.write("promo.uk.txt", "Vitaiu, {{ name }}");
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("sale.yaml", "Hello,", "Good day,");
     sale.run(&[]).exits(2).says("the channels or their messages");
     sale.replace("sale.yaml", "Good day,", "Hello,");
     sale.run(&[]).exits(0);
-    assert_eq!(said(&gateway), ["Vitaiu, Person", "Hello, Person", "Vitaiu, Person", "Hello, Person"]);
+    assert_eq!(sent_texts(&gateway), ["Vitaiu, Person", "Hello, Person", "Vitaiu, Person", "Hello, Person"]);
 }
 
 #[test]
 fn missing_value_without_an_alternative_makes_its_row_invalid() {
     let gateway = Gateway::accepting();
-    let sale = readers("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
+    let sale = draft_in_languages("{ by: lang, texts: { uk: Vitaiu, en: Hello } }").through(&gateway).write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("there is no text for what stands in lang, only for uk, en");
     sale.run(&[]).exits(3);
-    assert_eq!(said(&gateway), ["Vitaiu", "Hello", "Hello"]);
+    assert_eq!(sent_texts(&gateway), ["Vitaiu", "Hello", "Hello"]);
     assert_eq!(sale.results().states(), ["accepted", "accepted", "invalid", "accepted"]);
 }
 
@@ -129,15 +131,15 @@ fn mistake_in_a_selected_text_is_reported_at_its_place() {
         ("{ by: lang, texts: { uk: Hi, UK: Ho } }", "duplicates another key", "sale.yaml:6:"),
         ("{ by: lang, texts: { uk: { file: gone.txt } } }", "there is no text file `gone.txt`", "sale.yaml:6:"),
     ];
-    for (message, said, place) in cases {
-        let sale = readers(message).through(&gateway).write();
-        sale.run(&[]).exits(2).says(said).says(place);
+    for (message, expected, place) in cases {
+        let sale = draft_in_languages(message).through(&gateway).write();
+        sale.run(&[]).exits(2).says(expected).says(place);
     }
     assert!(gateway.sends().is_empty());
 }
 
-/// A campaign whose list is that of the teaser, with what it excludes; both are in the same folder.
-fn after_a_teaser(gateway: &Gateway, exclude: &str) -> Folder {
+/// A campaign and an earlier teaser with the same list, in one folder. `exclude` refers to the teaser.
+fn campaign_after_teaser(gateway: &Gateway, exclude: &str) -> Folder {
     let sale = campaign().to(4).recipients(&format!("exclude: {exclude}")).through(gateway).write();
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
     let teaser: String =
@@ -146,15 +148,15 @@ fn after_a_teaser(gateway: &Gateway, exclude: &str) -> Folder {
     sale
 }
 
-fn refusing_the_second() -> Gateway {
-    let refused = |item: &_| rejected(item, "Unknown error");
-    Gateway::answering([Answer::items(accepted), Answer::items(refused), Answer::items(accepted)])
+fn gateway_rejecting_the_second() -> Gateway {
+    let reject = |item: &_| rejected(item, "Unknown error");
+    Gateway::answering([Answer::items(accepted), Answer::items(reject), Answer::items(accepted)])
 }
 
 #[test]
 fn recipient_of_an_earlier_message_is_skipped() {
-    let gateway = refusing_the_second();
-    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    let gateway = gateway_rejecting_the_second();
+    let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
     sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
     let counts = json!({ "planned": 1, "skipped": 3 });
@@ -167,8 +169,8 @@ fn recipient_of_an_earlier_message_is_skipped() {
 
 #[test]
 fn state_explains_why_a_recipient_is_skipped() {
-    let gateway = refusing_the_second();
-    let sale = after_a_teaser(&gateway, "{ run: teaser@1, state: rejected }");
+    let gateway = gateway_rejecting_the_second();
+    let sale = campaign_after_teaser(&gateway, "{ run: teaser@1, state: rejected }");
     sale.replace("teaser.yaml", "delivery:", "delivery:\n  batch: 1\n  in_flight: 1");
     sale.campaign(&["run", "teaser.yaml", "--no-wait"]).exits(3);
     sale.run(&[]).exits(0).says("might still change");
@@ -178,10 +180,10 @@ fn state_explains_why_a_recipient_is_skipped() {
 #[test]
 fn earlier_run_with_an_unknown_end_refuses_the_start() {
     let gateway = Gateway::accepting();
-    let sale = after_a_teaser(&gateway, "{ run: taeser }");
-    for said in ["sale.yaml:", "there is no run `taeser` in this ledger"] {
-        sale.campaign(&["check", "sale.yaml"]).exits(2).says(said);
-        sale.run(&[]).exits(2).says(said);
+    let sale = campaign_after_teaser(&gateway, "{ run: taeser }");
+    for expected in ["sale.yaml:", "there is no run `taeser` in this ledger"] {
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says(expected);
+        sale.run(&[]).exits(2).says(expected);
     }
     sale.campaign(&["run", "teaser.yaml", "--gateway", "sandbox"]).exits(0);
     sale.replace("sale.yaml", "taeser", "teaser");
@@ -195,7 +197,7 @@ fn earlier_run_with_an_unknown_end_refuses_the_start() {
 #[test]
 fn runs_of_the_latest_edition_count_and_earlier_ones_do_not() {
     let gateway = Gateway::accepting();
-    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     let edition = |name: &str, rows: &str| {
         let text = std::fs::read_to_string(sale.path("teaser.yaml")).expect("a campaign");
         let text: String =
@@ -215,7 +217,7 @@ fn runs_of_the_latest_edition_count_and_earlier_ones_do_not() {
 #[test]
 fn holdout_is_part_of_a_runs_identity() {
     let gateway = Gateway::accepting();
-    let sale = after_a_teaser(&gateway, "{ run: teaser }");
+    let sale = campaign_after_teaser(&gateway, "{ run: teaser }");
     sale.campaign(&["run", "teaser.yaml", "--no-wait", "--rows", "2"]).exits(0);
     sale.campaign(&["stop", "teaser", "--for-good", "--yes"]).exits(0);
     let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();

@@ -1,24 +1,25 @@
-//! Small tables that texts look something up in.
+//! Lookup tables (`data`) in message texts.
 
 use crate::support::{Draft, Folder, Gateway, campaign, phone};
 
 const STORES: &str = "City;address;hours\nKyiv;Khreshchatyk 1;9-20\nLviv;\"Rynok 2; yard\";10-18\n";
 
-/// People of these cities, whose message looks up their store.
-fn shoppers(cities: &[&str], message: &str) -> Draft {
+/// Recipients in these cities, with a message that looks up their store.
+fn shopper_draft(cities: &[&str], message: &str) -> Draft {
     let rows = cities.iter().enumerate().map(|(index, city)| format!("{},{city}\n", phone(index + 2)));
     let list = format!("phone,city\n{}", rows.collect::<String>());
     let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{message}\" }}");
     campaign().with_list(&list).channels(&sms).top("data: { stores: { file: stores.csv, key: City } }")
 }
 
-fn with_stores(draft: Draft, gateway: &Gateway) -> Folder {
+fn campaign_with_stores(draft: Draft, gateway: &Gateway) -> Folder {
     let sale = draft.through(gateway).write();
     sale.write("stores.csv", STORES);
     sale
 }
 
-fn said(gateway: &Gateway) -> Vec<String> {
+/// The texts that the gateway received, in order.
+fn sent_texts(gateway: &Gateway) -> Vec<String> {
     let operations = gateway.sends().iter().flat_map(|request| request.operations()).collect::<Vec<_>>();
     operations.iter().map(|operation| operation["sms_message"].as_str().expect("a text").to_owned()).collect()
 }
@@ -26,31 +27,31 @@ fn said(gateway: &Gateway) -> Vec<String> {
 #[test]
 fn message_uses_the_table_entry_of_its_row() {
     let gateway = Gateway::accepting();
-    let sale = with_stores(shoppers(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}"), &gateway);
+    let sale = campaign_with_stores(shopper_draft(&["Lviv", "Kyiv"], "Come to {{ stores[city].address }}"), &gateway);
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Come to Rynok 2; yard");
     sale.run(&[]).exits(0);
-    assert_eq!(said(&gateway), ["Come to Rynok 2; yard", "Come to Khreshchatyk 1"]);
+    assert_eq!(sent_texts(&gateway), ["Come to Rynok 2; yard", "Come to Khreshchatyk 1"]);
 }
 
 #[test]
 fn row_without_a_table_entry_is_skipped_without_a_default() {
     let gateway = Gateway::accepting();
-    let sale = with_stores(shoppers(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
+    let sale = campaign_with_stores(shopper_draft(&["Lviv", "Odesa"], "Come to {{ stores[city].address }}"), &gateway);
     let reason = "`stores[city]` has no value because the table has no row for this key";
     sale.campaign(&["check", "sale.yaml"]).exits(0).says(reason).says("row 3");
     sale.run(&[]).exits(3);
     assert_eq!(sale.results().states(), ["accepted", "invalid"]);
 
-    let soft = "Come to {{ stores[city]?.address | default(value='our shop') }}";
+    let with_default = "Come to {{ stores[city]?.address | default(value='our shop') }}";
     let gateway = Gateway::accepting();
-    with_stores(shoppers(&["Lviv", "Odesa"], soft), &gateway).run(&[]).exits(0);
-    assert_eq!(said(&gateway), ["Come to Rynok 2; yard", "Come to our shop"]);
+    campaign_with_stores(shopper_draft(&["Lviv", "Odesa"], with_default), &gateway).run(&[]).exits(0);
+    assert_eq!(sent_texts(&gateway), ["Come to Rynok 2; yard", "Come to our shop"]);
 }
 
 #[test]
 fn run_keeps_its_table_and_reports_a_changed_one() {
     let gateway = Gateway::accepting();
-    let sale = with_stores(shoppers(&["Lviv", "Kyiv", "Lviv"], "{{ stores[city].address }}"), &gateway);
+    let sale = campaign_with_stores(shopper_draft(&["Lviv", "Kyiv", "Lviv"], "{{ stores[city].address }}"), &gateway);
     let plan = |sale: &Folder| sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json()["digest"].clone();
     let planned = plan(&sale);
     sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
@@ -60,15 +61,15 @@ fn run_keeps_its_table_and_reports_a_changed_one() {
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("stores.csv", "Khreshchatyk 1", "Khreshchatyk 9");
     sale.run(&[]).exits(2).says("`data`");
-    std::fs::remove_file(sale.path("stores.csv")).expect("it is there");
+    std::fs::remove_file(sale.path("stores.csv")).expect("the table exists");
     sale.run(&[]).exits(2).says("stores.csv").says("does not exist");
     sale.write("stores.csv", STORES);
     sale.run(&[]).exits(0);
-    assert_eq!(said(&gateway), ["Rynok 2; yard", "Khreshchatyk 1", "Rynok 2; yard"]);
+    assert_eq!(sent_texts(&gateway), ["Rynok 2; yard", "Khreshchatyk 1", "Rynok 2; yard"]);
 }
 
-/// A table of so many columns with names of this length, and so many rows whose other cells are empty.
-fn wide(columns: usize, name: usize, rows: usize) -> String {
+/// A table with this number of columns, this length of their names, and rows that are empty except for the first cell.
+fn wide_table(columns: usize, name: usize, rows: usize) -> String {
     let header: String = (1..columns).map(|column| format!(";{column:0name$}")).collect();
     let rows = (0..rows).map(|row| format!("{row}{}\n", ";".repeat(columns - 1)));
     format!("City{header}\n{}", rows.collect::<String>())
@@ -87,18 +88,21 @@ fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
         (STORES.replace("hours", "address"), "more than one column `address`"),
         (STORES.replace("address", "street"), "the table `stores` has no column `address`"),
         (String::new(), "the table `stores` cannot be used"),
-        (wide(501, 1, 1), "more than 500 columns or 8 KiB of headers"),
-        (wide(16_000, 1, 100), "more than 500 columns or 8 KiB of headers"),
-        (wide(100, 90, 1), "more than 500 columns or 8 KiB of headers"),
-        (wide(500, 5, 501), "more than 10,000 rows, 250,000 cells or 1 MiB of text"),
+        (wide_table(501, 1, 1), "more than 500 columns or 8 KiB of headers"),
+        (wide_table(16_000, 1, 100), "more than 500 columns or 8 KiB of headers"),
+        (wide_table(100, 90, 1), "more than 500 columns or 8 KiB of headers"),
+        (wide_table(500, 5, 501), "more than 10,000 rows, 250,000 cells or 1 MiB of text"),
     ];
     for (stores, expected) in cases {
-        let sale = with_stores(shoppers(&["Lviv"], "{{ stores[city].address }}"), &gateway);
+        let sale = campaign_with_stores(shopper_draft(&["Lviv"], "{{ stores[city].address }}"), &gateway);
         sale.write("stores.csv", &stores);
-        let checked = sale.campaign(&["check", "sale.yaml"]).exits(2);
-        let told = checked.stderr.clone() + &checked.stdout;
-        let (said, help) = expected.split_once("; ").unwrap_or((expected, ""));
-        assert!(told.contains(said) && told.contains(help) && told.contains("sale.yaml:"), "{expected}: {told}");
+        let check = sale.campaign(&["check", "sale.yaml"]).exits(2);
+        let output = check.stderr.clone() + &check.stdout;
+        let (message, help) = expected.split_once("; ").unwrap_or((expected, ""));
+        assert!(
+            output.contains(message) && output.contains(help) && output.contains("sale.yaml:"),
+            "{expected}: {output}"
+        );
         sale.run(&[]).exits(2);
     }
     for (data, expected) in [
@@ -108,7 +112,7 @@ fn mistake_in_a_table_or_its_use_is_reported_before_sending() {
         ("data: { stores: { file: \"{{ today }}.csv\", key: City } }", "cannot contain the date"),
         ("data: { row: { file: stores.csv, key: City } }", "`row` is a built-in name"),
     ] {
-        let sale = with_stores(
+        let sale = campaign_with_stores(
             campaign()
                 .with_list(&format!("phone,city\n{},Lviv\n", phone(2)))
                 .channels("  - sms: { signature: OlenaCo, message: \"{{ city }}\" }")

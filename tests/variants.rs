@@ -1,4 +1,4 @@
-//! Variants and who is held out: by the number alone, whatever else is in the list, and told in every place.
+//! Variants and the holdout group, which depend only on the phone number.
 
 use std::collections::BTreeMap;
 
@@ -6,53 +6,54 @@ use serde_json::json;
 
 use crate::support::{Draft, Folder, Gateway, campaign, phone};
 
-const PEOPLE: usize = 400;
+const RECIPIENTS: usize = 400;
 
-/// A message of which one half of the people gets another text, and a tenth nothing.
-fn divided() -> Draft {
+/// A campaign with two variants and a holdout group of 10%.
+fn draft_with_variants() -> Draft {
     campaign()
-        .to(PEOPLE)
+        .to(RECIPIENTS)
         .channels("  - sms: { signature: OlenaCo, message: \"{{ variant }} {{ offer }}\" }")
         .top("vars: { offer: now }")
         .top("variants: { plain: { share: 50% }, urgent: { share: 40%, vars: { offer: today } } }")
         .top("holdout: 10%")
 }
 
-/// What each person is in the results: the variant, or why there is none.
-fn parts(folder: &Folder) -> BTreeMap<String, String> {
+/// The variant of each recipient in the results, or the reason why the recipient was skipped.
+fn read_groups(folder: &Folder) -> BTreeMap<String, String> {
     let results = folder.results();
-    let part = |row: &BTreeMap<String, String>| match row["variant"].as_str() {
+    let group = |row: &BTreeMap<String, String>| match row["variant"].as_str() {
         "" => row["reason"].clone(),
         variant => variant.to_owned(),
     };
-    results.rows.iter().map(|row| (row["to"].clone(), part(row))).collect()
+    results.rows.iter().map(|row| (row["to"].clone(), group(row))).collect()
 }
 
-fn count(parts: &BTreeMap<String, String>, part: &str) -> usize {
-    parts.values().filter(|other| *other == part).count()
+fn count_group(groups: &BTreeMap<String, String>, group: &str) -> usize {
+    groups.values().filter(|other| *other == group).count()
 }
 
 #[test]
 fn recipient_gets_the_variant_of_the_number_on_every_surface() {
     let gateway = Gateway::accepting();
-    let sale = divided().through(&gateway).write();
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    let sale = draft_with_variants().through(&gateway).write();
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
     sale.run(&[]).exits(0);
-    let parts = parts(&sale);
-    let (plain, urgent, held) = (count(&parts, "plain"), count(&parts, "urgent"), count(&parts, "holdout"));
-    assert_eq!(plain + urgent + held, PEOPLE);
-    assert!((160..240).contains(&plain) && (115..205).contains(&urgent) && (15..70).contains(&held), "{parts:?}");
-    assert_eq!(told["counts"], json!({ "planned": plain + urgent, "skipped": held }));
+    let groups = read_groups(&sale);
+    let (plain, urgent, held) =
+        (count_group(&groups, "plain"), count_group(&groups, "urgent"), count_group(&groups, "holdout"));
+    assert_eq!(plain + urgent + held, RECIPIENTS);
+    assert!((160..240).contains(&plain) && (115..205).contains(&urgent) && (15..70).contains(&held), "{groups:?}");
+    assert_eq!(output["counts"], json!({ "planned": plain + urgent, "skipped": held }));
     let operations: Vec<_> = gateway.sends().iter().flat_map(|request| request.operations()).collect();
     assert_eq!(operations.len(), plain + urgent);
     for operation in operations {
         let (phone, text) = (&operation["phone"], &operation["sms_message"]);
-        let said = match parts[&phone.to_string()].as_str() {
+        let expected = match groups[&phone.to_string()].as_str() {
             "plain" => "plain now",
             "urgent" => "urgent today",
             other => panic!("{phone} is {other} and got {text}"),
         };
-        assert_eq!(text, said);
+        assert_eq!(text, expected);
     }
     let preview =
         sale.campaign(&["preview", "sale.yaml", "--gateway", "sandbox", "--rows", "2-401", "--json"]).exits(0);
@@ -62,22 +63,22 @@ fn recipient_gets_the_variant_of_the_number_on_every_surface() {
 #[test]
 fn new_recipients_move_nobody_to_another_variant() {
     let gateway = Gateway::accepting();
-    let few = divided().through(&gateway).write();
-    let rest: String = (2..PEOPLE + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();
+    let few = draft_with_variants().through(&gateway).write();
+    let rest: String = (2..RECIPIENTS + 2).map(|row| format!("{},Person\n", phone(row))).rev().collect();
     let newcomers: String = (500..600).map(|row| format!("{},Person\n", phone(row))).collect();
-    let more = divided().with_list(&format!("phone,name\n{newcomers}{rest}")).through(&gateway).write();
+    let more = draft_with_variants().with_list(&format!("phone,name\n{newcomers}{rest}")).through(&gateway).write();
     few.run(&["--dry-run"]).exits(0);
     more.run(&["--dry-run"]).exits(0);
-    let read = |folder: &Folder| {
+    let read_planned = |folder: &Folder| {
         let file = folder.path("results/sale.dry-run.csv");
         let results = crate::support::Results::read(&file);
-        let part =
+        let group =
             |row: &BTreeMap<String, String>| (row["to"].clone(), (row["variant"].clone(), row["reason"].clone()));
-        results.rows.iter().map(part).collect::<BTreeMap<_, _>>()
+        results.rows.iter().map(group).collect::<BTreeMap<_, _>>()
     };
-    let (few, more) = (read(&few), read(&more));
-    assert_eq!((few.len(), more.len()), (PEOPLE, PEOPLE + 100));
-    assert!(few.iter().all(|(phone, part)| more[phone] == *part));
+    let (few, more) = (read_planned(&few), read_planned(&more));
+    assert_eq!((few.len(), more.len()), (RECIPIENTS, RECIPIENTS + 100));
+    assert!(few.iter().all(|(phone, group)| more[phone] == *group));
 }
 
 #[test]
@@ -103,15 +104,15 @@ fn variants_can_use_other_channels_in_separate_envelopes() {
 
 #[test]
 fn holdout_group_is_the_same_in_each_of_its_campaigns() {
-    let held = |name: &str| {
-        let sale = divided().top("results: results/sale.csv").write();
+    let find_held_out = |name: &str| {
+        let sale = draft_with_variants().top("results: results/sale.csv").write();
         sale.replace("sale.yaml", "holdout: 10%", "holdout: { share: 10%, group: year }");
         sale.replace("sale.yaml", "name: sale", &format!("name: {name}"));
         sale.run(&["--dry-run"]).exits(0);
         let results = crate::support::Results::read(&sale.path("results/sale.sandbox.dry-run.csv"));
         results.rows.iter().filter(|row| row["reason"] == "holdout").map(|row| row["to"].clone()).collect::<Vec<_>>()
     };
-    let (spring, autumn) = (held("spring"), held("autumn"));
+    let (spring, autumn) = (find_held_out("spring"), find_held_out("autumn"));
     assert!(!spring.is_empty());
     assert_eq!(spring, autumn);
 }
@@ -119,15 +120,15 @@ fn holdout_group_is_the_same_in_each_of_its_campaigns() {
 #[test]
 fn outcome_compares_each_variant_with_the_holdout_group() {
     let gateway = Gateway::accepting();
-    let sale = divided().top("timezone: Europe/Kyiv").through(&gateway).write();
+    let sale = draft_with_variants().top("timezone: Europe/Kyiv").through(&gateway).write();
     sale.run(&[]).exits(0);
-    let parts = parts(&sale);
-    let buyers = parts.iter().filter(|(_, part)| *part == "urgent").map(|(phone, _)| phone);
+    let groups = read_groups(&sale);
+    let buyers = groups.iter().filter(|(_, group)| *group == "urgent").map(|(phone, _)| phone);
     let at = jiff::Timestamp::now() + jiff::SignedDuration::from_mins(5);
     let rows: String = buyers.map(|phone| format!("{at:.0},+{phone}\n")).collect();
     sale.write("bought.csv", &format!("Date,Phone\n{rows}"));
-    let told = sale.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "Date", "--json"]).exits(0).json();
-    let arms: BTreeMap<&str, (u64, u64)> = told["sent"]
+    let output = sale.campaign(&["outcome", "sale", "--file", "bought.csv", "--at", "Date", "--json"]).exits(0).json();
+    let arms: BTreeMap<&str, (u64, u64)> = output["sent"]
         .as_array()
         .expect("arms")
         .iter()
@@ -136,10 +137,10 @@ fn outcome_compares_each_variant_with_the_holdout_group() {
             (arm["variant"].as_str().expect("a variant"), (number("people"), number("bought")))
         })
         .collect();
-    let size = |part: &str| count(&parts, part) as u64;
+    let size = |group: &str| count_group(&groups, group) as u64;
     assert_eq!(arms["plain"], (size("plain"), 0));
     assert_eq!(arms["urgent"], (size("urgent"), size("urgent")));
-    assert_eq!(told["holdout"]["people"], json!(size("holdout")));
+    assert_eq!(output["holdout"]["people"], json!(size("holdout")));
 }
 
 #[test]
@@ -156,9 +157,9 @@ fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
         ("holdout: 100%", "no messages are sent"),
         ("holdout: { group: x }", "`holdout` needs `share`"),
     ];
-    for (lines, said) in cases {
+    for (lines, expected) in cases {
         let sale = campaign().top(lines).through(&gateway).write();
-        sale.run(&[]).exits(2).says(said).says("sale.yaml:2");
+        sale.run(&[]).exits(2).says(expected).says("sale.yaml:2");
     }
     let unknown = campaign().top("variants: { a: { share: 100%, vars: { x: y } } }").through(&gateway);
     let text = "  - sms: { signature: OlenaCo, message: \"{{ z }} {{ variant }}\" }";
@@ -169,7 +170,7 @@ fn shares_and_names_that_cannot_be_are_refused_where_they_stand() {
 #[test]
 fn resumed_run_keeps_its_variants_and_reports_changes() {
     let gateway = Gateway::accepting();
-    let sale = divided().through(&gateway).write();
+    let sale = draft_with_variants().through(&gateway).write();
     sale.run(&["--limit", "50"]).exits(0);
     sale.replace("sale.yaml", "share: 50%", "share: 30%");
     sale.replace("sale.yaml", "share: 40%", "share: 60%");
@@ -182,8 +183,9 @@ fn resumed_run_keeps_its_variants_and_reports_changes() {
 fn mistake_in_variant_channels_is_reported_at_the_variant() {
     let variant = "{ share: 50%, channels: [ { viber: { signature: OlenaCo, message: Hello } }, { sms: { signature: OlenaCo, message: Hello } } ] }";
     let sale = campaign().to(4).top(&format!("variants: {{ a: {{ share: 50% }}, b: {variant} }}")).write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`viber` has no `lifetime`, so sms might be tried up to two days later")
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    output
+        .says("`viber` has no `lifetime`, so sms might be tried up to two days later")
         .says("sale.yaml:2:")
         .says("    sms       1, 1 part each\n    viber     3\n    sms       3 at most, 1 part each\n");
 }

@@ -1,13 +1,13 @@
-//! Results as a workbook, read back by a library that knows nothing of how they were written.
+//! Results as an Excel workbook, read back with another library.
 
 use calamine::{Data, Reader as _, Xlsx, open_workbook};
 
 use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, phone, rejected};
 
-/// People with a number, a code that is none, and a date beside their own.
+/// The columns of a list with numbers, codes of digits, and dates.
 const COLUMNS: &str = "phone,name,points,code,joined";
 
-fn sale(gateway: &Gateway) -> Folder {
+fn campaign_with_types(gateway: &Gateway) -> Folder {
     let rows = [("Olena", "120", "007", "2026-10-01"), ("=1+1", "", "380671112233", "soon")];
     let rows = rows.iter().zip(2..);
     let rows =
@@ -16,25 +16,25 @@ fn sale(gateway: &Gateway) -> Folder {
     campaign().with_list(&list).top("results: results/sale.xlsx").through(gateway).write()
 }
 
-/// The rows of a workbook, the header first.
-fn sheet(folder: &Folder, file: &str) -> Vec<Vec<Data>> {
+/// The rows of a workbook, including the header.
+fn read_sheet(folder: &Folder, file: &str) -> Vec<Vec<Data>> {
     let mut book: Xlsx<_> = open_workbook(folder.path(file)).expect("a workbook");
-    let range = book.worksheet_range_at(0).expect("a sheet").expect("which can be read");
+    let range = book.worksheet_range_at(0).expect("a sheet").expect("a readable sheet");
     range.rows().map(<[Data]>::to_vec).collect()
 }
 
-/// What stands in a row under a header.
+/// The cell of a row under this header.
 fn cell<'s>(sheet: &'s [Vec<Data>], row: usize, header: &str) -> &'s Data {
-    let column = sheet[0].iter().position(|cell| cell == &Data::String(header.into())).expect("that column");
+    let column = sheet[0].iter().position(|cell| cell == &Data::String(header.into())).expect("the column");
     &sheet[row][column]
 }
 
 #[test]
 fn workbook_of_results_keeps_column_types() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0).says("results/sale.xlsx");
-    let book = sheet(&sale, "results/sale.xlsx");
+    let book = read_sheet(&sale, "results/sale.xlsx");
     assert_eq!(book.len(), 3);
     assert_eq!(cell(&book, 1, "row"), &Data::Float(2.0));
     assert_eq!(cell(&book, 1, "to"), &Data::String(phone(2).to_string()));
@@ -43,22 +43,22 @@ fn workbook_of_results_keeps_column_types() {
     assert_eq!(cell(&book, 1, "points"), &Data::Float(120.0));
     assert_eq!(cell(&book, 1, "code"), &Data::String("007".into()));
     assert!(matches!(cell(&book, 1, "joined"), Data::DateTime(day) if day.as_f64() == 46_296.0));
-    // Nothing is run, and nothing is changed so that it is not.
+    // A formula is kept as text, without an escape.
     assert_eq!(cell(&book, 2, "name"), &Data::String("=1+1".into()));
     assert_eq!(cell(&book, 2, "points"), &Data::Empty);
     assert_eq!(cell(&book, 2, "code"), &Data::String("380671112233".into()));
     assert_eq!(cell(&book, 2, "joined"), &Data::String("soon".into()));
 }
 
-/// The cells of the summary, as they are shown.
-fn summary(folder: &Folder, file: &str) -> Vec<Vec<String>> {
+/// The cells of the sheet `Summary` as text.
+fn read_summary(folder: &Folder, file: &str) -> Vec<Vec<String>> {
     let mut book: Xlsx<_> = open_workbook(folder.path(file)).expect("a workbook");
     let range = book.worksheet_range("Summary").expect("a summary");
     range.rows().map(|row| row.iter().map(ToString::to_string).collect()).collect()
 }
 
-/// What stands beside a name in the summary.
-fn beside(summary: &[Vec<String>], name: &str) -> String {
+/// The value of a line in the summary.
+fn summary_value(summary: &[Vec<String>], name: &str) -> String {
     let line = summary.iter().find(|line| line[0] == name).unwrap_or_else(|| panic!("no `{name}` in {summary:?}"));
     line[1].clone()
 }
@@ -70,21 +70,21 @@ fn results_for_excel_are_a_workbook_with_a_summary() {
     let sale = campaign().with_list(&list).recipients("max_invalid: 100%").through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
     sale.campaign(&["results", "sale", "--excel"]).exits(0).says("results/sale.excel.xlsx");
-    let book = sheet(&sale, "results/sale.excel.xlsx");
+    let book = read_sheet(&sale, "results/sale.excel.xlsx");
     assert_eq!((book.len(), cell(&book, 1, "name")), (4, &Data::String("=1+1".into())));
     assert_eq!(cell(&book, 1, "to"), &Data::String(phone(2).to_string()));
-    let summary = summary(&sale, "results/sale.excel.xlsx");
+    let summary = read_summary(&sale, "results/sale.excel.xlsx");
     for (name, shown) in
         [("Run", "sale@1"), ("Recipients", "3"), ("Delivered", "0"), ("rejected", "1"), ("invalid", "1")]
     {
-        assert_eq!(beside(&summary, name), shown, "{summary:?}");
+        assert_eq!(summary_value(&summary, name), shown, "{summary:?}");
     }
     let line = |words: [&str; 3]| summary.iter().any(|line| line == &words.map(str::to_owned));
     assert!(line(["rejected", "1", "=No route"]), "{summary:?}");
     assert!(line(["invalid", "1", "too short for a phone number"]), "{summary:?}");
     sale.campaign(&["results", "sale", "--people", "--excel"]).exits(0).says("results/sale.people.excel.xlsx");
-    assert_eq!(beside(&self::summary(&sale, "results/sale.people.excel.xlsx"), "rejected"), "1");
-    // It is a list again.
+    assert_eq!(summary_value(&read_summary(&sale, "results/sale.people.excel.xlsx"), "rejected"), "1");
+    // The workbook can be used as a list.
     sale.replace("sale.yaml", "file: sale.csv", "file: results/sale.excel.xlsx");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("sheet `Results`, one of 3");
 }
@@ -96,7 +96,7 @@ fn ending_of_the_file_decides_the_form_of_results() {
     sale.run(&[]).exits(0);
     for options in [&["--excel", "--out", "a.xlsx"][..], &["--out", "a.xlsx"], &["--excel", "--out", "A.XLSX"]] {
         sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
-        assert_eq!(sheet(&sale, options[options.len() - 1]).len(), 4);
+        assert_eq!(read_sheet(&sale, options[options.len() - 1]).len(), 4);
     }
     let csv = |options: &[&str], file: &str| {
         sale.campaign(&[&["results", "sale"], options].concat()).exits(0);
@@ -128,12 +128,12 @@ fn results_for_excel_have_the_separator_of_a_workbook_list() {
 #[test]
 fn any_run_is_written_as_a_workbook_that_replaces_only_results() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0);
     sale.campaign(&["results", "sale", "--out", "again.xlsx", "--state", "accepted"]).exits(0);
-    assert_eq!(sheet(&sale, "again.xlsx").len(), 3);
+    assert_eq!(read_sheet(&sale, "again.xlsx").len(), 3);
     sale.campaign(&["results", "sale", "--out", "again.xlsx", "--state", "rejected"]).exits(0);
-    assert_eq!(sheet(&sale, "again.xlsx").len(), 1, "the header alone");
+    assert_eq!(read_sheet(&sale, "again.xlsx").len(), 1, "only the header");
     sale.write("mine.xlsx", "my work\n");
     sale.campaign(&["results", "sale", "--out", "mine.xlsx"]).exits(2).says("is not a results file");
     sale.campaign(&["results", "sale", "--out", "old.xls"]).exits(2).says("use `.xlsx` or `.csv`");
@@ -153,8 +153,8 @@ fn workbook_without_disk_space_leaves_nothing_behind() {
     let sale = campaign().to(3_000).through(&gateway).write();
     sale.run(&[]).exits(0);
     let out = ["results", "sale", "--out", "books/sale.xlsx"];
-    let told = Process::start(sale.command_after("ulimit -f 1500", &out)).finish().exits(74);
-    assert!(told.stderr.contains("books/sale.xlsx") && !told.stderr.contains("panicked"), "{}", told.told());
+    let output = Process::start(sale.command_after("ulimit -f 1500", &out)).finish().exits(74);
+    assert!(output.stderr.contains("books/sale.xlsx") && !output.stderr.contains("panicked"), "{}", output.told());
     let left: Vec<_> = std::fs::read_dir(sale.path("books")).expect("a folder").collect();
     assert!(left.is_empty(), "{left:?}");
 }
@@ -162,10 +162,10 @@ fn workbook_without_disk_space_leaves_nothing_behind() {
 #[test]
 fn forgotten_recipient_is_removed_from_a_workbook() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(2)), "--yes"]).exits(0);
-    let book = sheet(&sale, "results/sale.xlsx");
+    let book = read_sheet(&sale, "results/sale.xlsx");
     assert_eq!((cell(&book, 1, "to"), cell(&book, 1, "name")), (&Data::Empty, &Data::Empty));
     assert_eq!(cell(&book, 2, "to"), &Data::String(phone(3).to_string()));
 }
@@ -174,7 +174,7 @@ fn forgotten_recipient_is_removed_from_a_workbook() {
 fn workbook_shows_messages_that_a_ledger_lost() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = campaign_with_types(&gateway);
     sale.run(&[]).exits(0);
     std::fs::remove_dir_all(sale.path("state")).expect("a state folder");
     sale.run(&[]).exits(74).says("results/sale.xlsx");

@@ -1,22 +1,22 @@
-//! What a benchmark was called with.
+//! Command-line arguments of a benchmark.
 
-/// The words behind the name of the benchmark.
+/// Positional arguments.
 pub(crate) struct Arguments(Vec<String>);
 
 impl Arguments {
-    /// Those of this process, but for what cargo adds.
-    pub(crate) fn of_process() -> Self {
+    /// The arguments of this process, without the `--bench` that cargo adds.
+    pub(crate) fn from_env() -> Self {
         Self(std::env::args().skip(1).filter(|argument| argument != "--bench").collect())
     }
 
-    /// The word at a place.
+    /// The argument at an index.
     pub(crate) fn word(&self, index: usize) -> Option<&str> {
         self.0.get(index).map(String::as_str)
     }
 
-    /// The number at a place, or what it usually is.
-    pub(crate) fn number(&self, index: usize, usually: u64) -> u64 {
-        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("`{text}` is no number"));
-        self.word(index).map_or(usually, number)
+    /// The number at an index, or the default.
+    pub(crate) fn number(&self, index: usize, default: u64) -> u64 {
+        let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("`{text}` is not a number"));
+        self.word(index).map_or(default, number)
     }
 }

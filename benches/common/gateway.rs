@@ -1,20 +1,20 @@
-//! A gateway that answers at once: it names each operation's id, gives it a msg_id, and does nothing else.
+//! A loopback gateway that accepts every operation immediately: each gets an answer with its id and a `msg_id`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
-/// Who is shown the body of each request.
+/// A callback that receives the body of each request.
 pub(crate) type Watcher = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// Starts the server for the rest of the process.
 pub(crate) fn start(watcher: Watcher) -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
-    let address = listener.local_addr().expect("a listener has an address");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
+    let address = listener.local_addr().expect("the address of the listener");
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let watcher = Arc::clone(&watcher);
-            // A client that goes away ends its own connection only.
+            // If a client disconnects, only its own connection ends.
             std::thread::spawn(move || serve(stream, &watcher));
         }
     });
@@ -26,12 +26,12 @@ fn serve(stream: TcpStream, watcher: &Watcher) -> std::io::Result<()> {
     let mut writer = stream.try_clone()?;
     let mut reader = BufReader::with_capacity(1 << 16, stream);
     let (mut body, mut answer) = (Vec::new(), Vec::new());
-    while let Some(length) = content_length(&mut reader)? {
+    while let Some(length) = read_content_length(&mut reader)? {
         body.resize(length, 0);
         reader.read_exact(&mut body)?;
         watcher(&body);
         answer.clear();
-        items(&body, &mut answer);
+        write_items(&body, &mut answer);
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", answer.len());
         writer.write_all(&[head.as_bytes(), &answer].concat())?;
@@ -39,8 +39,8 @@ fn serve(stream: TcpStream, watcher: &Watcher) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a request's head; nothing at the end of the connection.
-fn content_length(reader: &mut impl BufRead) -> std::io::Result<Option<usize>> {
+/// Reads the head of a request. Returns `None` at the end of the connection.
+fn read_content_length(reader: &mut impl BufRead) -> std::io::Result<Option<usize>> {
     let (mut line, mut length) = (String::new(), 0);
     loop {
         line.clear();
@@ -57,8 +57,8 @@ fn content_length(reader: &mut impl BufRead) -> std::io::Result<Option<usize>> {
     }
 }
 
-/// An item of the answer for each operation of the request, found by its `"id":`.
-fn items(body: &[u8], answer: &mut Vec<u8>) {
+/// Writes an answer with one item for each operation. Operations are found by their `"id":`.
+fn write_items(body: &[u8], answer: &mut Vec<u8>) {
     const ID: &[u8] = b"\"id\":";
     answer.extend_from_slice(br#"{"success":true,"data":["#);
     let mut rest = body;
@@ -72,7 +72,7 @@ fn items(body: &[u8], answer: &mut Vec<u8>) {
             br#",{"success":true,"data":{"id":"#
         });
         answer.extend_from_slice(&rest[..digits]);
-        // A leading 1, because JSON knows no number that begins with 0.
+        // The leading 1 is needed because JSON numbers cannot begin with 0.
         answer.extend_from_slice(br#","msg_id":1"#);
         answer.extend_from_slice(&rest[digits.saturating_sub(9)..digits]);
         answer.extend_from_slice(br#","parts":1,"data":1}}"#);

@@ -1,13 +1,13 @@
-//! A list of recipients of whom no two have the same number.
+//! A list of recipients with unique phone numbers.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Numbers of one network, each of which a step of seven meets once.
+/// Ten million numbers of one network divided by the step of 7 between rows.
 const SPREAD: u64 = 1_428_571;
 
-/// Writes a list of so many recipients, eleven million at most.
+/// Writes a list with this number of recipients, at most eleven million.
 pub(crate) fn write(path: &Path, rows: u64) -> io::Result<()> {
     let mut list = BufWriter::new(File::create(path)?);
     writeln!(list, "phone,first_name,last_name,until,code")?;

@@ -1,4 +1,4 @@
-//! A campaign, its list and a profile in a folder that goes away.
+//! A temporary folder with a campaign, its list and a gateway profile.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -20,13 +20,13 @@ channels:
 delivery: { batch: 100, in_flight: 16 }
 "#;
 
-/// A folder with everything that a run needs.
+/// A temporary folder with all the files that a run needs.
 pub(crate) struct Scene(tempfile::TempDir);
 
 impl Scene {
-    /// A campaign to so many recipients through the gateway at that address, whose account is allowed this rate.
+    /// Creates a campaign with this number of recipients, the gateway at this address and this rate limit.
     pub(crate) fn new(rows: u64, server: SocketAddr, rate: &str) -> Self {
-        let folder = tempfile::tempdir().expect("there is room for a temporary folder");
+        let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path();
         fs::write(path.join("bench.yaml"), CAMPAIGN).expect("the campaign is written");
         let profile = format!(
@@ -37,7 +37,7 @@ impl Scene {
         Self(folder)
     }
 
-    /// The program in this folder.
+    /// A `campaign` command in this folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.current_dir(self.path()).env("BENCH_KEY", "key").args(arguments).args(["--state-dir", "state"]);
@@ -49,9 +49,9 @@ impl Scene {
         self.0.path()
     }
 
-    /// A figure counts only if every recipient got a message.
+    /// Checks that every recipient got a message. Otherwise, the figures are meaningless.
     pub(crate) fn assert_all_accepted(&self, rows: u64) {
-        let results = File::open(self.path().join("results/bench.csv")).expect("there are results");
+        let results = File::open(self.path().join("results/bench.csv")).expect("the results");
         let accepted = BufReader::new(results).lines().map_while(Result::ok).filter(|line| line.contains(",accepted,"));
         assert_eq!(accepted.count() as u64, rows, "every row is accepted");
     }

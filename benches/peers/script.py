@@ -1,8 +1,8 @@
-"""The script that somebody writes who has no tool for it: csv, jinja2 and aiohttp.
+"""A hand-written campaign script for comparison, with csv, jinja2 and aiohttp.
 
     script.py LIST URL RESULTS
 
-It checks no number, keeps no record of what it is about to send, and begins anew when it is run again.
+It does not check phone numbers or record intents. A second run starts from the beginning.
 """
 
 import asyncio

@@ -1,15 +1,15 @@
-//! The gateway's side of the receipts' door.
+//! HTTP client of the webhook endpoint, as the gateway uses it.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use crate::scene::id_of;
+use crate::scene::message_id;
 
-/// How long an answer may take before the benchmark is broken.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// If an answer takes longer, the benchmark fails.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection that webhooks are sent over, one after another.
+/// A connection that sends one webhook after another.
 pub(crate) struct Connection {
     stream: TcpStream,
     host: SocketAddr,
@@ -17,18 +17,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the door.
-    pub(crate) fn open(door: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect(door)?;
+    /// Connects to the webhook endpoint.
+    pub(crate) fn open(endpoint: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(endpoint)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream, host: door, request: Vec::new() })
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        Ok(Self { stream, host: endpoint, request: Vec::new() })
     }
 
-    /// Posts to a path that its message was delivered; the status of the answer.
-    pub(crate) fn delivered(&mut self, path: &str, at: &str) -> io::Result<u16> {
-        let id = id_of(path);
-        // The identifier that the gateway gave: see the answers of `gateway`.
+    /// Posts a receipt with status "delivered" to the path of a message. Returns the HTTP status of the answer.
+    pub(crate) fn post_delivered(&mut self, path: &str, at: &str) -> io::Result<u16> {
+        let id = message_id(path);
+        // The `msg_id` that the answers in `gateway` contain.
         let msg_id = &id[id.len().saturating_sub(9)..];
         let body = format!(
             r#"{{"success":true,"id":"{id}","msg_id":"1{msg_id}","type":"sms","status":"DELIVERED","updated":"{at}"}}"#
@@ -41,11 +41,11 @@ impl Connection {
             body.len()
         )?;
         self.stream.write_all(&self.request)?;
-        self.answer()
+        self.read_status()
     }
 
-    /// The status of an answer, whose body is a word at most.
-    fn answer(&mut self) -> io::Result<u16> {
+    /// Reads the HTTP status of an answer. Its body has one word at most.
+    fn read_status(&mut self) -> io::Result<u16> {
         let mut answer = [0; 512];
         let length = self.stream.read(&mut answer)?;
         let status = std::str::from_utf8(&answer[..length]).ok().and_then(|text| text.get(9..12)?.parse().ok());

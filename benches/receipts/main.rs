@@ -1,8 +1,8 @@
-//! What receipts cost: how many are taken in a second and survive, what forged ones take from a campaign, what they weigh.
+//! Benchmarks of receipts: throughput and durability, the effect of forged receipts, and storage.
 //!
-//! `cargo bench --bench receipts` does the three parts; `-- kept [RATE] [SECONDS]`, `-- forged [RATE] [SECONDS] [ROUNDS]`
-//! and `-- weight [RECEIPTS]` do one with other numbers. Everything runs on this machine: the gateway that sends the
-//! webhooks, `campaign serve` that takes them, `campaign run` beside it. Linux only: figures come from /proc.
+//! `cargo bench --bench receipts` runs all three. `-- kept [RATE] [SECONDS]`, `-- forged [RATE] [SECONDS] [ROUNDS]` or
+//! `-- weight [RECEIPTS]` runs one with other numbers. Everything runs on this machine: a gateway that sends webhooks,
+//! `campaign serve`, which receives them, and `campaign run`. Linux only: the figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -24,8 +24,8 @@ mod weight;
 use arguments::Arguments;
 
 fn main() {
-    let arguments = Arguments::of_process();
-    let number = |index, usually| arguments.number(index, usually);
+    let arguments = Arguments::from_env();
+    let number = |index, default| arguments.number(index, default);
     match arguments.word(0) {
         None => {
             kept::run(10_000, 60);
@@ -35,6 +35,6 @@ fn main() {
         Some("kept") => kept::run(number(1, 10_000), number(2, 60)),
         Some("forged") => forged::run(number(1, 10_000), number(2, 15), number(3, 3)),
         Some("weight") => weight::run(number(1, 1_000_000)),
-        Some(other) => panic!("there is no part `{other}`: kept, forged, weight"),
+        Some(other) => panic!("unknown benchmark `{other}`; use kept, forged or weight"),
     }
 }

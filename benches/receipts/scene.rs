@@ -1,4 +1,4 @@
-//! A campaign whose messages have addresses for webhooks, in a folder that goes away.
+//! A temporary folder with a campaign whose messages have webhook URLs.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -11,32 +11,32 @@ use crate::gateway;
 use crate::list;
 use crate::process::{Figures, measure};
 
-/// Messages that are told about in no order, as phones answer when they do.
-const SCATTER: usize = 4_096;
+/// Receipts are shuffled within blocks of this size, because phones do not answer in order.
+const SHUFFLE_BLOCK: usize = 4_096;
 const HOOK: &[u8] = b"\"hook\":\"http://";
 
-/// A campaign, its ledger, and the paths that its messages have at the receipts' door.
+/// A campaign, its ledger, and the webhook paths of its messages.
 pub(crate) struct Scene {
     folder: tempfile::TempDir,
     rows: u64,
-    /// Where receipts come to.
-    pub(crate) door: SocketAddr,
+    /// The webhook endpoint.
+    pub(crate) endpoint: SocketAddr,
     paths: Arc<Mutex<Vec<Box<str>>>>,
 }
 
 impl Scene {
-    /// A campaign to so many recipients, at so many messages a second if it is to be slow.
+    /// Creates a campaign with this number of recipients, and optionally a rate limit in messages per second.
     pub(crate) fn new(rows: u64, rate: Option<u64>) -> Self {
-        let folder = tempfile::tempdir().expect("there is room for a temporary folder");
-        let door = free_port();
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let endpoint = find_free_port();
         let paths: Arc<Mutex<Vec<Box<str>>>> = Arc::default();
-        let noted = Arc::clone(&paths);
+        let recorded = Arc::clone(&paths);
         let server = gateway::start(Arc::new(move |body: &[u8]| {
-            noted.lock().expect("nobody panics with it").extend(hooks(body));
+            recorded.lock().expect("no panic while it is locked").extend(find_hook_paths(body));
         }));
         let rate = rate.map_or("unlimited".to_owned(), |rate| format!("{rate}/s"));
         let at = |name: &str| folder.path().join(name);
-        let write = |name: &str, text: String| fs::write(at(name), text).expect("there is room");
+        let write = |name: &str, text: String| fs::write(at(name), text).expect("the file is written");
         write(
             "bench.yaml",
             format!(
@@ -46,16 +46,16 @@ impl Scene {
         write(
             "gateways.yaml",
             format!(
-                "bench:\n  base_url: http://{server}\n  async_url: http://{server}\n  api_key: {{ env: BENCH_KEY }}\n  rate: unlimited\n  hook: {{ public_url: \"http://{door}\", secret: {{ file: hook.secret }} }}\n"
+                "bench:\n  base_url: http://{server}\n  async_url: http://{server}\n  api_key: {{ env: BENCH_KEY }}\n  rate: unlimited\n  hook: {{ public_url: \"http://{endpoint}\", secret: {{ file: hook.secret }} }}\n"
             ),
         );
         write("hook.secret", "s".repeat(40));
-        fs::set_permissions(at("hook.secret"), fs::Permissions::from_mode(0o600)).expect("a mode");
+        fs::set_permissions(at("hook.secret"), fs::Permissions::from_mode(0o600)).expect("the permissions");
         list::write(&at("bench.csv"), rows).expect("the list is written");
-        Self { folder, rows, door, paths }
+        Self { folder, rows, endpoint, paths }
     }
 
-    /// The program, told where everything is.
+    /// A `campaign` command in this folder.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.current_dir(self.folder.path()).env("BENCH_KEY", "key").args(arguments).args(["--state-dir", "state"]);
@@ -67,43 +67,43 @@ impl Scene {
         measure(self.command(&["run", "bench.yaml", "--json"]), self.rows)
     }
 
-    /// The paths of the addresses of all messages, from the first sent to the last, but mixed among neighbours.
+    /// The webhook paths of all messages in sending order, shuffled within blocks.
     pub(crate) fn paths(&self) -> Vec<Box<str>> {
-        let mut paths = std::mem::take(&mut *self.paths.lock().expect("nobody panics with it"));
-        assert_eq!(paths.len() as u64, self.rows, "every message has an address");
-        paths.chunks_mut(SCATTER).for_each(scatter);
+        let mut paths = std::mem::take(&mut *self.paths.lock().expect("no panic while it is locked"));
+        assert_eq!(paths.len() as u64, self.rows, "every message has a webhook URL");
+        paths.chunks_mut(SHUFFLE_BLOCK).for_each(shuffle);
         paths
     }
 
-    /// Our identifiers of the messages whose results are in this state.
+    /// The `id`s of the messages that are in this state in the results.
     pub(crate) fn ids_in(&self, state: &str) -> Vec<u64> {
         let out = self.path("of-state.csv");
         let name = out.display().to_string();
         measure(self.command(&["results", "bench", "--state", state, "--out", &name]), self.rows);
-        let mut results = csv::Reader::from_path(out).expect("there are results");
-        let id = results.headers().expect("a head").iter().position(|name| name == "id").expect("identifiers");
+        let mut results = csv::Reader::from_path(out).expect("the results");
+        let id = results.headers().expect("a header").iter().position(|name| name == "id").expect("the column `id`");
         results.records().map(|row| row.expect("a row")[id].parse().expect("a number")).collect()
     }
 
-    /// A file or folder of it.
+    /// The path of a file or subfolder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// What the ledger takes on the disk, in bytes.
+    /// The size of the ledger on disk, in bytes.
     pub(crate) fn ledger_bytes(&self) -> u64 {
         let size = |name: &str| fs::metadata(self.path("state").join(name)).map_or(0, |file| file.len());
         size("ledger.sqlite") + size("ledger.sqlite-wal")
     }
 }
 
-/// The identifier in the path of a message's address.
-pub(crate) fn id_of(path: &str) -> &str {
+/// The `id` in the webhook path of a message.
+pub(crate) fn message_id(path: &str) -> &str {
     path.rsplit('/').nth(1).expect("/h/RUN/ID/MAC")
 }
 
-/// The paths of the hooks in the body of a request.
-fn hooks(body: &[u8]) -> Vec<Box<str>> {
+/// The webhook paths in the body of a request.
+fn find_hook_paths(body: &[u8]) -> Vec<Box<str>> {
     let mut found = Vec::new();
     let mut rest = body;
     while let Some(at) = rest.windows(HOOK.len()).position(|window| window == HOOK) {
@@ -115,13 +115,13 @@ fn hooks(body: &[u8]) -> Vec<Box<str>> {
     found
 }
 
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a loopback port is free");
-    listener.local_addr().expect("a listener has an address")
+fn find_free_port() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
+    listener.local_addr().expect("the address of the listener")
 }
 
-/// Mixes the paths of a stretch, the same way each time.
-fn scatter(paths: &mut [Box<str>]) {
+/// Shuffles paths in the same way each time.
+fn shuffle(paths: &mut [Box<str>]) {
     for index in 0..paths.len() {
         paths.swap(index, index * 2_731 % paths.len());
     }

@@ -1,21 +1,22 @@
-//! What receipts weigh on the disk, and what their results cost in memory.
+//! Storage benchmark of receipts: disk space in the ledger, and memory for the results.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::door::Connection;
 use crate::process::measure;
-use crate::scene::{Scene, id_of};
+use crate::scene::{Scene, message_id};
 use crate::server::Server;
 
-/// Connections that the gateway has open.
+/// Open connections of the gateway.
 const CONNECTIONS: usize = 128;
-/// Sends so many receipts as fast as they are taken, and weighs the ledger.
+
+/// Sends receipts at full speed, and measures the ledger.
 pub(crate) fn run(receipts: u64) {
     let scene = Scene::new(receipts, None);
     scene.send();
     let paths = scene.paths();
-    let identifiers: usize = paths.iter().map(|path| id_of(path).len().min(9) + 1).sum();
+    let identifiers: usize = paths.iter().map(|path| message_id(path).len().min(9) + 1).sum();
     let paths: Arc<[Box<str>]> = paths.into();
     let before = scene.ledger_bytes();
     let server = Server::start(&scene);
@@ -23,24 +24,24 @@ pub(crate) fn run(receipts: u64) {
     let at = jiff::Timestamp::now().to_string();
     std::thread::scope(|scope| {
         for first in 0..CONNECTIONS {
-            let (paths, at, door) = (&paths, &at, scene.door);
+            let (paths, at, endpoint) = (&paths, &at, scene.endpoint);
             scope.spawn(move || {
-                let mut connection = Connection::open(door).expect("the door is open");
+                let mut connection = Connection::open(endpoint).expect("a connection");
                 for path in paths.iter().skip(first).step_by(CONNECTIONS) {
-                    assert_eq!(connection.delivered(path, at).expect("an answer"), 200, "a receipt is not taken");
+                    assert_eq!(connection.post_delivered(path, at).expect("an answer"), 200, "a receipt is rejected");
                 }
             });
         }
     });
     let seconds = began.elapsed().as_secs_f64();
     let peak = server.peak();
-    server.end();
+    server.stop();
     let each = (scene.ledger_bytes() - before) as f64 / receipts as f64;
     let identifier = identifiers as f64 / receipts as f64;
-    println!("{receipts} receipts, as fast as they are taken over {CONNECTIONS} connections:");
-    println!("  {:.0}/s, the server with {} MiB at most", receipts as f64 / seconds, peak);
-    println!("  {:.1} bytes each on the disk, {:.1} besides the gateway's identifier", each, each - identifier);
+    println!("{receipts} receipts at full speed over {CONNECTIONS} connections:");
+    println!("  {:.0}/s, peak memory of the server {} MiB", receipts as f64 / seconds, peak);
+    println!("  {:.1} bytes each on disk, {:.1} without the gateway's `msg_id`", each, each - identifier);
     let results = measure(scene.command(&["results", "bench"]), receipts);
-    println!("  results of them: {:.0} rows/s, {} MiB at most", results.rate(), results.peak_kib / 1024);
+    println!("  exporting the results: {:.0} rows/s, peak memory {} MiB", results.rate(), results.peak_kib / 1024);
     assert_eq!(scene.ids_in("delivered").len() as u64, receipts, "every receipt is in the results");
 }

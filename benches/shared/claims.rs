@@ -1,4 +1,4 @@
-//! How many shares of a run are drawn in a second.
+//! Benchmark of shard claims per second.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use campaign::ledger::{
 
 use crate::database::Database;
 
-/// Processes that draw at once, and how many seats they have together.
-const WAYS: [(usize, usize); 3] = [(1, 1), (6, 6), (1, 16)];
+/// Numbers of processes, and of workers in all of them.
+const SETUPS: [(usize, usize); 3] = [(1, 1), (6, 6), (1, 16)];
 
-/// Draws for so many seconds from a ledger in a file and from one in a database, and prints how many shares that were.
-pub(crate) fn draw(database: &Database, seconds: u64) {
-    println!("shares of one row, drawn for {seconds} s\n");
-    println!("{:<10} {:>10} {:>8} {:>12}", "ledger", "processes", "seats", "shares/s");
+/// Claims shards from a ledger in a file and from one in a database, and prints the rates.
+pub(crate) fn measure_claims(database: &Database, seconds: u64) {
+    println!("shards of one row, claimed for {seconds} s\n");
+    println!("{:<10} {:>10} {:>8} {:>12}", "ledger", "processes", "workers", "shards/s");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    for (processes, seats) in WAYS {
-        let drawn = runtime.block_on(async {
+    for (processes, workers) in SETUPS {
+        let rate = runtime.block_on(async {
             let folder = tempfile::tempdir().expect("a folder");
             let open = async || open_file(folder.path()).await;
-            from(&ledgers(processes, open).await, seats, seconds).await
+            measure_rate(&open_ledgers(processes, open).await, workers, seconds).await
         });
-        print("file", (processes, seats), drawn);
-        let drawn = runtime.block_on(async {
-            let (folder, url) = (tempfile::tempdir().expect("a folder"), database.ledger());
+        print_row("file", (processes, workers), rate);
+        let rate = runtime.block_on(async {
+            let (folder, url) = (tempfile::tempdir().expect("a folder"), database.create_ledger());
             let address = PostgresAddress::parse(&url).expect("an address");
             let open = async || open_database(&address, folder.path()).await;
-            let drawn = from(&ledgers(processes, open).await, seats, seconds).await;
-            database.remove(&url);
-            drawn
+            let rate = measure_rate(&open_ledgers(processes, open).await, workers, seconds).await;
+            database.remove_ledger(&url);
+            rate
         });
-        print("database", (processes, seats), drawn);
+        print_row("database", (processes, workers), rate);
     }
     println!();
 }
 
-fn print(name: &str, (processes, seats): (usize, usize), drawn: f64) {
-    println!("{name:<10} {processes:>10} {seats:>8} {drawn:>12.0}");
+fn print_row(name: &str, (processes, workers): (usize, usize), rate: f64) {
+    println!("{name:<10} {processes:>10} {workers:>8} {rate:>12.0}");
 }
 
 async fn open_file(folder: &Path) -> Arc<dyn Ledger> {
@@ -53,7 +53,7 @@ async fn open_database(address: &PostgresAddress, folder: &Path) -> Arc<dyn Ledg
     Arc::new(PostgresLedger::open(address, folder).await.expect("a ledger"))
 }
 
-async fn ledgers(processes: usize, open: impl AsyncFn() -> Arc<dyn Ledger>) -> Vec<Arc<dyn Ledger>> {
+async fn open_ledgers(processes: usize, open: impl AsyncFn() -> Arc<dyn Ledger>) -> Vec<Arc<dyn Ledger>> {
     let mut ledgers = Vec::new();
     for _ in 0..processes {
         ledgers.push(open().await);
@@ -61,24 +61,25 @@ async fn ledgers(processes: usize, open: impl AsyncFn() -> Arc<dyn Ledger>) -> V
     ledgers
 }
 
-/// How many shares a second are drawn in so many seats, by these processes in turn.
-async fn from(ledgers: &[Arc<dyn Ledger>], seats: usize, seconds: u64) -> f64 {
-    let run = shared_out(ledgers[0].as_ref()).await;
+/// The number of shards that these workers claim per second. They are distributed over the ledgers of the processes.
+async fn measure_rate(ledgers: &[Arc<dyn Ledger>], workers: usize, seconds: u64) -> f64 {
+    let run = create_shared_run(ledgers[0].as_ref()).await;
     let (drawn, began) = (Arc::new(AtomicU64::new(0)), Instant::now());
     let mut tasks = tokio::task::JoinSet::new();
-    for seat in 0..seats {
-        let (ledger, run, drawn) = (Arc::clone(&ledgers[seat % ledgers.len()]), run.clone(), Arc::clone(&drawn));
+    for worker in 0..workers {
+        let (ledger, run, drawn) = (Arc::clone(&ledgers[worker % ledgers.len()]), run.clone(), Arc::clone(&drawn));
         tasks.spawn(async move {
-            let seat = ledger.register_worker(&run, format!("seat {seat}")).await.expect("the ledger").expect("a seat");
+            let worker =
+                ledger.register_worker(&run, format!("worker {worker}")).await.expect("the ledger").expect("a worker");
             while began.elapsed() < Duration::from_secs(seconds) {
-                let share = ledger.draw_shard(&seat, 1, false).await.expect("the ledger");
-                assert!(matches!(share, ShardDraw::NewRows(_)), "{share:?}");
+                let shard = ledger.draw_shard(&worker, 1, false).await.expect("the ledger");
+                assert!(matches!(shard, ShardDraw::NewRows(_)), "{shard:?}");
                 drawn.fetch_add(1, Ordering::Relaxed);
             }
         });
     }
     while let Some(ended) = tasks.join_next().await {
-        ended.expect("it draws");
+        ended.expect("the task ends");
     }
     let rate = drawn.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
     for ledger in ledgers {
@@ -87,8 +88,8 @@ async fn from(ledgers: &[Arc<dyn Ledger>], seats: usize, seconds: u64) -> f64 {
     rate
 }
 
-/// A run that everybody may draw from.
-async fn shared_out(ledger: &dyn Ledger) -> Run {
+/// Creates a run that several processes can claim shards from.
+async fn create_shared_run(ledger: &dyn Ledger) -> Run {
     let rows = 10_000_000;
     let new = NewRun {
         campaign: "bench".into(),
@@ -108,10 +109,10 @@ async fn shared_out(ledger: &dyn Ledger) -> Run {
         random: 1,
     };
     let run = ledger.create_run(&new).await.expect("a run");
-    ledger.open_run(run.key, None).await.expect("it opens");
-    let hold =
-        ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("the ledger").expect("nobody has it");
-    let lease = ledger.claim_run(&hold, run.key).await.expect("it is taken").lease;
-    ledger.shard_run(lease, String::new(), true).await.expect("it is shared out");
+    ledger.open_run(run.key, None).await.expect("the run opens");
+    let lock =
+        ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("the ledger").expect("the lock is free");
+    let lease = ledger.claim_run(&lock, run.key).await.expect("the run is free").lease;
+    ledger.shard_run(lease, String::new(), true).await.expect("the run is shared");
     ledger.list_runs(RunFilter::with_key(run.key)).await.expect("the ledger").pop().expect("the run")
 }

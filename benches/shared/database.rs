@@ -1,43 +1,43 @@
-//! A database server of one's own, and what it costs.
+//! A temporary PostgreSQL server and its CPU time.
 
 use std::fs;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
-use crate::process::ticks;
+use crate::process::read_cpu;
 
-/// A server that ends with this.
+/// A PostgreSQL server, which is stopped on drop.
 pub(crate) struct Database(Cluster);
 
 impl Database {
-    /// Starts one whose commits survive whatever becomes of it; nothing where none is installed, which is said.
+    /// Starts a server with durable commits. If PostgreSQL is not installed, prints a message and returns `None`.
     pub(crate) fn start() -> Option<Self> {
         let settings = ["fsync=on", "full_page_writes=on", "max_connections=100", "max_wal_size=4GB"];
         Cluster::start(&settings).map(Self)
     }
 
-    /// The address of a new ledger.
-    pub(crate) fn ledger(&self) -> String {
+    /// Creates a database for a ledger and returns its address.
+    pub(crate) fn create_ledger(&self) -> String {
         self.0.database()
     }
 
-    /// What a statement comes to.
-    pub(crate) fn say(&self, ledger: &str, statement: &str) -> String {
+    /// Executes a statement and returns its result.
+    pub(crate) fn query(&self, ledger: &str, statement: &str) -> String {
         self.0.say(ledger, statement)
     }
 
     /// Removes a ledger.
-    pub(crate) fn remove(&self, ledger: &str) {
+    pub(crate) fn remove_ledger(&self, ledger: &str) {
         self.0.remove(ledger);
     }
 
-    /// CPU of all of its processes so far, user and system.
+    /// User and system CPU time of all server processes so far.
     pub(crate) fn cpu(&self) -> Duration {
-        let known = fs::read_to_string(self.0.folder().join("data/postmaster.pid")).expect("the server is there");
-        let server = known.lines().next().expect("its number");
-        // Its own with that of its processes which ended, and of those that are there.
-        let of = |process: &str, field| ticks(&format!("/proc/{process}/stat"), field);
+        let pid_file = fs::read_to_string(self.0.folder().join("data/postmaster.pid")).expect("the server runs");
+        let server = pid_file.lines().next().expect("a process id");
+        // The time of the server includes its exited children; the running children are added.
+        let cpu = |process: &str, field| read_cpu(&format!("/proc/{process}/stat"), field);
         let children = fs::read_to_string(format!("/proc/{server}/task/{server}/children")).unwrap_or_default();
-        of(server, 11) + of(server, 13) + children.split_whitespace().map(|child| of(child, 11)).sum::<Duration>()
+        cpu(server, 11) + cpu(server, 13) + children.split_whitespace().map(|child| cpu(child, 11)).sum::<Duration>()
     }
 }

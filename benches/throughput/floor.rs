@@ -1,7 +1,7 @@
-//! The floor: the bare ingredients in one loop on one thread, with nothing around them.
+//! Baseline for the throughput benchmark: the same libraries in one loop on one thread.
 //!
-//! csv → tera → JSON → an intent with fsync → POST → rows in SQLite → CSV. It checks nothing,
-//! resumes nothing and reports nothing; it shows what the libraries cost.
+//! csv → tera → JSON → an intent with fsync → POST → rows in SQLite → CSV. The loop has no checks, no resume and no
+//! reports. It shows the cost of the libraries alone.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -49,12 +49,12 @@ struct Sent {
 /// Sends the list to the server.
 pub(crate) fn run(list: &str, server: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(send(list, server));
+    runtime.block_on(send_list(list, server));
 }
 
-async fn send(list: &str, server: &str) {
+async fn send_list(list: &str, server: &str) {
     let mut tera = tera::Tera::new();
-    tera.add_raw_template("sms.txt", TEXT).expect("the template is right");
+    tera.add_raw_template("sms.txt", TEXT).expect("a valid template");
     let mut context = tera::Context::new();
     context.insert("shop", "Olena & Co");
     let mut rows = csv::Reader::from_path(list).expect("the list opens");
@@ -64,10 +64,10 @@ async fn send(list: &str, server: &str) {
     stream.set_nodelay(true).expect("a socket option");
     let mut writer = stream.try_clone().expect("a socket");
     let mut reader = BufReader::with_capacity(1 << 16, stream);
-    let mut ledger = ledger().await;
+    let mut ledger = open_ledger().await;
     let (mut batch, mut record, mut id) = (Vec::with_capacity(BATCH), csv::StringRecord::new(), 1_u64);
     loop {
-        let more = rows.read_record(&mut record).expect("the list reads");
+        let more = rows.read_record(&mut record).expect("a row of the list");
         if more {
             for (column, name) in ["first_name", "last_name", "until", "code"].into_iter().enumerate() {
                 context.insert_value(name, tera::Value::from(&record[column + 1]));
@@ -84,7 +84,7 @@ async fn send(list: &str, server: &str) {
             writeln!(intents, "{} {}", batch[0].id, batch.len()).expect("an intent");
             intents.sync_data().expect("an fsync");
             let answer = post(&mut writer, &mut reader, &body);
-            store(&mut ledger, &batch, &answer).await;
+            store_rows(&mut ledger, &batch, &answer).await;
             for (operation, item) in batch.iter().zip(&answer.data) {
                 let state = if item.success { "accepted" } else { "rejected" };
                 results
@@ -101,7 +101,7 @@ async fn send(list: &str, server: &str) {
     ledger.close().await.expect("the ledger closes");
 }
 
-async fn ledger() -> SqliteConnection {
+async fn open_ledger() -> SqliteConnection {
     let mut connection = SqliteConnectOptions::new()
         .filename("floor.sqlite")
         .create_if_missing(true)
@@ -117,7 +117,7 @@ async fn ledger() -> SqliteConnection {
     connection
 }
 
-async fn store(ledger: &mut SqliteConnection, batch: &[Operation], answer: &Answer) {
+async fn store_rows(ledger: &mut SqliteConnection, batch: &[Operation], answer: &Answer) {
     let mut query = QueryBuilder::new("INSERT INTO rows (id, phone, msg_id, parts) ");
     query.push_values(batch.iter().zip(&answer.data), |mut row, (operation, item)| {
         row.push_bind(operation.id as i64)
@@ -147,5 +147,5 @@ fn post(writer: &mut TcpStream, reader: &mut impl BufRead, body: &[u8]) -> Answe
     }
     let mut answer = vec![0; length];
     reader.read_exact(&mut answer).expect("the server answers");
-    serde_json::from_slice(&answer).expect("the contract's JSON")
+    serde_json::from_slice(&answer).expect("an answer of the gateway")
 }

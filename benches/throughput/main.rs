@@ -1,11 +1,11 @@
-//! The whole way of a campaign, measured beside its floor.
+//! Throughput benchmark of a campaign, compared with a baseline.
 //!
-//! `cargo bench` runs the product (`campaign run`, a process of its own) and the floor (the bare
-//! ingredients in one loop on one thread, also a process of its own) in turn against a loopback
-//! server that answers at once, and prints throughput, CPU per message and peak memory of both.
+//! `cargo bench` runs the product (`campaign run`) and the floor (the same libraries in one loop on one thread) in
+//! alternation, as separate processes, against a loopback server that answers immediately. It prints the throughput,
+//! CPU per message and peak memory of both.
 //!
-//! `cargo bench --bench throughput -- ROWS ROUNDS product` chooses the recipients (default 200,000), how often
-//! (default 3), and leaves the floor out. Linux only: figures come from /proc.
+//! `cargo bench --bench throughput -- ROWS ROUNDS product` sets the number of recipients (default 200,000) and of
+//! rounds (default 3), and omits the floor. Linux only: the figures come from /proc.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
@@ -31,23 +31,23 @@ use process::{Figures, measure};
 use scene::Scene;
 
 fn main() {
-    let arguments = Arguments::of_process();
+    let arguments = Arguments::from_env();
     if let (Some("floor"), Some(list), Some(server)) = (arguments.word(0), arguments.word(1), arguments.word(2)) {
         return floor::run(list, server);
     }
     let (rows, rounds) = (arguments.number(0, 200_000), arguments.number(1, 3));
-    let alone = arguments.word(2) == Some("product");
+    let product_only = arguments.word(2) == Some("product");
     let server = gateway::start(Arc::new(|_| {}));
     println!("{rows} recipients, SMS with five variables, envelopes of 100, {rounds} rounds\n");
-    if alone {
-        pairs::head();
-        (0..rounds).for_each(|_| pairs::print("product", &product(rows, server)));
+    if product_only {
+        pairs::print_header();
+        (0..rounds).for_each(|_| pairs::print_row("product", &run_product(rows, server)));
     } else {
-        pairs::compare(rounds, ("product", || product(rows, server)), ("floor", || the_floor(rows, server)));
+        pairs::compare(rounds, ("product", || run_product(rows, server)), ("floor", || run_floor(rows, server)));
     }
 }
 
-fn product(rows: u64, server: std::net::SocketAddr) -> Figures {
+fn run_product(rows: u64, server: std::net::SocketAddr) -> Figures {
     let scene = Scene::new(rows, server, "unlimited");
     let command = scene.command(&["run", "bench.yaml", "--json"]);
     let figures = measure(command, rows);
@@ -55,9 +55,9 @@ fn product(rows: u64, server: std::net::SocketAddr) -> Figures {
     figures
 }
 
-fn the_floor(rows: u64, server: std::net::SocketAddr) -> Figures {
+fn run_floor(rows: u64, server: std::net::SocketAddr) -> Figures {
     let scene = Scene::new(rows, server, "unlimited");
-    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.current_dir(scene.path()).args(["floor", "bench.csv", &server.to_string()]);
     measure(command, rows)
 }

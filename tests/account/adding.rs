@@ -1,26 +1,26 @@
-//! A gateway is added by a command: tried first, written behind what there is, its key in no other place.
+//! `campaign gateway add`: tests the account, appends the profile, and stores the key safely.
 
 use std::fs::{self, File};
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{account, folder};
+use super::{account_gateway, folder};
 use crate::support::{
     Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, SandboxProcess, Terminal, telling,
     until,
 };
 
 /// An account with 2.00 UAH and one sender name.
-fn rich(operation: &Value) -> Value {
+fn rich_account(operation: &Value) -> Value {
     match operation["type"].as_str() {
         Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
         _ => json!([{ "name": "OlenaCo", "status": "Checked" }]),
     }
 }
 
-/// Runs the binary with this on its standard input.
-fn fed(folder: &Folder, arguments: &[&str], input: &str) -> Finished {
+/// Runs the binary with this standard input.
+fn run_with_input(folder: &Folder, arguments: &[&str], input: &str) -> Finished {
     folder.write("input", input);
     let out = |name: &str| File::create(folder.path(name)).expect("a file");
     let input = File::open(folder.path("input")).expect("a file");
@@ -31,15 +31,15 @@ fn fed(folder: &Folder, arguments: &[&str], input: &str) -> Finished {
     finished
 }
 
-fn text(folder: &Folder, name: &str) -> String {
+fn read_text(folder: &Folder, name: &str) -> String {
     fs::read_to_string(folder.path(name)).unwrap_or_default()
 }
 
 #[test]
 fn gateway_is_tested_and_appended_to_the_profiles() {
-    let gateway = account(rich);
+    let gateway = account_gateway(rich_account);
     let folder = folder(&gateway);
-    let before = text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
+    let before = read_text(&folder, "gateways.yaml") + "# the test account; ask Ihor\n";
     folder.write("gateways.yaml", &before);
     let base_url = gateway.base_url();
     let add = ["gateway", "add", "second", "--base-url", &base_url, "--key-env", KEY_VARIABLE, "--rate", "7/min"];
@@ -47,7 +47,7 @@ fn gateway_is_tested_and_appended_to_the_profiles() {
     added.says("accepts the key").says("2.00 UAH").says("OlenaCo (Checked)").says("profile: gateways.yaml");
     assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "balance" }), json!({ "type": "sender" })]);
     let written = format!("\nsecond:\n  base_url: {base_url}\n  api_key:\n    env: {KEY_VARIABLE}\n  rate: 7/min\n");
-    assert_eq!(text(&folder, "gateways.yaml"), before + &written);
+    assert_eq!(read_text(&folder, "gateways.yaml"), before + &written);
     folder.campaign(&["gateway", "balance", "--gateway", "second"]).exits(0).says("second: 2.00 UAH");
     let again = folder.campaign(&add).exits(2);
     again.says("`gateways.yaml` already has a profile named `second`");
@@ -58,22 +58,23 @@ fn gateway_is_tested_and_appended_to_the_profiles() {
 fn key_from_standard_input_is_stored_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let gateway = account(rich);
+    let gateway = account_gateway(rich_account);
     let folder = Folder::new(true);
     let base_url = gateway.base_url();
-    let added = fed(&folder, &["gateway", "add", "main", "--base-url", &base_url], &format!("{KEY}\n"));
+    let added = run_with_input(&folder, &["gateway", "add", "main", "--base-url", &base_url], &format!("{KEY}\n"));
     let added = added.exits(0).says("secrets/main.key");
     assert!(added.stdout.ends_with("next: campaign gateway senders --gateway main\n"));
     assert!(
-        !format!("{}{}", added.stdout, added.stderr).contains(KEY) && !text(&folder, "gateways.yaml").contains(KEY)
+        !format!("{}{}", added.stdout, added.stderr).contains(KEY)
+            && !read_text(&folder, "gateways.yaml").contains(KEY)
     );
     let mode = fs::metadata(folder.path("secrets/main.key")).expect("the key").permissions().mode();
-    assert_eq!((mode & 0o777, text(&folder, "secrets/main.key")), (0o600, format!("{KEY}\n")));
+    assert_eq!((mode & 0o777, read_text(&folder, "secrets/main.key")), (0o600, format!("{KEY}\n")));
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
     folder.campaign(&["gateway", "senders", "--gateway", "main"]).exits(0).says("OlenaCo");
     let other = ["gateway", "add", "other", "--base-url", &base_url, "--key-file", "secrets/main.key"];
     folder.campaign(&other).exits(0).says("key: secrets/main.key (unchanged)");
-    assert!(text(&folder, "gateways.yaml").contains("other:\n"));
+    assert!(read_text(&folder, "gateways.yaml").contains("other:\n"));
 }
 
 #[test]
@@ -84,19 +85,19 @@ fn untested_profile_is_written_only_on_request() {
         let folder = Folder::new(true);
         let base_url = gateway.base_url();
         let add = ["gateway", "add", "main", "--base-url", &base_url];
-        let refused = fed(&folder, &add, KEY).exits(code);
+        let refused = run_with_input(&folder, &add, KEY).exits(code);
         refused.says(words).says("nothing was written").says("`--offline`");
         assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets").exists());
-        let asked = gateway.requests().len();
-        fed(&folder, &[&add[..], &["--offline"]].concat(), KEY).exits(0).says("without testing the key");
-        assert_eq!((gateway.requests().len(), text(&folder, "secrets/main.key")), (asked, format!("{KEY}\n")));
+        let requests = gateway.requests().len();
+        run_with_input(&folder, &[&add[..], &["--offline"]].concat(), KEY).exits(0).says("without testing the key");
+        assert_eq!((gateway.requests().len(), read_text(&folder, "secrets/main.key")), (requests, format!("{KEY}\n")));
     }
 }
 
 #[test]
 fn wrong_answer_is_reported_before_anything_is_asked_or_written() {
     let https = "https://gateway.invalid";
-    for (arguments, said) in [
+    for (arguments, words) in [
         (&["Main", "--base-url", https][..], "`Main` is not a valid profile name"),
         (&["main"], "add `--base-url URL`"),
         (&["main", "--base-url", "http://gateway.invalid"], "use `https://`"),
@@ -110,7 +111,7 @@ fn wrong_answer_is_reported_before_anything_is_asked_or_written() {
     ] {
         let _case = telling(format!("case: {arguments:?}"));
         let folder = Folder::new(true);
-        folder.campaign(&[&["gateway", "add"], arguments].concat()).exits(2).says(said);
+        folder.campaign(&[&["gateway", "add"], arguments].concat()).exits(2).says(words);
         assert!(!folder.path("gateways.yaml").exists() && !folder.path("secrets/main.key").exists());
     }
 }
@@ -119,18 +120,18 @@ fn wrong_answer_is_reported_before_anything_is_asked_or_written() {
 fn key_is_asked_for_and_not_shown() {
     let sandbox = SandboxProcess::start();
     let folder = Folder::new(true);
-    let asked = Terminal::start(folder.command(&["gateway", "add", "main"]));
-    asked.shows("URL of the gateway, such as ").types("http://gateway.example");
-    asked.shows("use `https://`").types(&sandbox.base_url());
-    asked.shows("or press Enter for sync mode: ").types("");
-    asked.shows("API key (hidden while you type)").types("wrong");
-    asked.shows("the gateway refused the API key");
-    until("it asks again", || asked.shown().matches("press Enter to cancel: ").count() == 2);
-    asked.types(KEY);
-    asked.shows("accepts the key").shows("next: campaign gateway senders --gateway main");
-    assert!(!asked.shown().contains(KEY), "{}", asked.shown());
-    asked.finish().exits(0);
-    assert_eq!(text(&folder, "secrets/main.key"), format!("{KEY}\n"));
+    let terminal = Terminal::start(folder.command(&["gateway", "add", "main"]));
+    terminal.shows("URL of the gateway, such as ").types("http://gateway.example");
+    terminal.shows("use `https://`").types(&sandbox.base_url());
+    terminal.shows("or press Enter for sync mode: ").types("");
+    terminal.shows("API key (hidden while you type)").types("wrong");
+    terminal.shows("the gateway refused the API key");
+    until("it asks again", || terminal.shown().matches("press Enter to cancel: ").count() == 2);
+    terminal.types(KEY);
+    terminal.shows("accepts the key").shows("next: campaign gateway senders --gateway main");
+    assert!(!terminal.shown().contains(KEY), "{}", terminal.shown());
+    terminal.finish().exits(0);
+    assert_eq!(read_text(&folder, "secrets/main.key"), format!("{KEY}\n"));
 }
 
 #[test]
@@ -140,32 +141,32 @@ fn new_gateway_is_written_into_the_only_campaign_if_wanted() {
         let _case = telling(format!("case: {answer:?}"));
         let folder = Folder::new(true);
         folder.campaign(&["init", "spring"]).exits(0);
-        let before = text(&folder, "spring.yaml");
+        let before = read_text(&folder, "spring.yaml");
         let base_url = sandbox.base_url();
         let add = ["gateway", "add", "main", "--base-url", &base_url, "--key-env", KEY_VARIABLE];
-        let asked = Terminal::start(folder.command(&add));
-        asked.shows("or press Enter for sync mode: ").types("");
-        asked.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
-        asked.shows("accepts the key").shows("next: campaign run spring.yaml");
+        let terminal = Terminal::start(folder.command(&add));
+        terminal.shows("or press Enter for sync mode: ").types("");
+        terminal.shows("Use main for spring.yaml?").shows("press Enter to leave the file as it is: ").types(answer);
+        terminal.shows("accepts the key").shows("next: campaign run spring.yaml");
         let through = if names_gateway { "" } else { " --gateway main" };
-        asked.shows(&format!("campaign test spring.yaml --to NUMBER{through}\r\n"));
-        asked.shows(&format!("next: campaign run spring.yaml{through}\r\n"));
-        asked.finish().exits(0);
-        let after = text(&folder, "spring.yaml");
+        terminal.shows(&format!("campaign test spring.yaml --to NUMBER{through}\r\n"));
+        terminal.shows(&format!("next: campaign run spring.yaml{through}\r\n"));
+        terminal.finish().exits(0);
+        let after = read_text(&folder, "spring.yaml");
         assert_eq!(after != before, names_gateway);
         assert_eq!(after.replace("\ngateway: main\n", "\n"), before, "one line is inserted, and the rest stays");
         folder.campaign(&["check", "spring.yaml"]).exits(0);
     }
 }
 
-/// From a spreadsheet's export to the first live message by the commands that are printed, `--yes` and the key alone.
+/// Runs only the suggested commands, with `--yes` and the key, from a spreadsheet export to the first live message.
 #[test]
 fn commands_lead_from_a_list_to_the_first_live_message() {
     let (sandbox, folder) = (SandboxProcess::start(), Folder::new(true));
     let list = "\u{feff}sep=;\r\nТелефон;Ім'я\r\n+380501000002;Олена\r\n0501000003;Іван\r\n";
     folder.write("Клієнти.csv", list);
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_campaign"));
-    let pasted = |line: &str| {
+    let run_line = |line: &str| {
         let mut command = Command::new("/bin/sh");
         command.current_dir(folder.path(".")).env_clear().env("HOME", folder.path("home")).env(KEY_VARIABLE, KEY);
         command.env("PATH", binary.parent().expect("a folder")).args(["-c", line]);
@@ -174,23 +175,23 @@ fn commands_lead_from_a_list_to_the_first_live_message() {
         let next = last.and_then(|line| line.find("campaign ").map(|start| &line[start..]));
         (next.unwrap_or_else(|| panic!("{}", finished.told())).to_owned(), finished)
     };
-    let (mut line, mut said) = ("campaign init spring --from Клієнти.csv".to_owned(), Vec::new());
+    let (mut line, mut commands) = ("campaign init spring --from Клієнти.csv".to_owned(), Vec::new());
     for _ in 0..6 {
-        // What nobody but the person knows.
+        // Values that only the user knows.
         if line.contains("gateway add") {
             line += &format!(" --base-url {} --key-env {KEY_VARIABLE}", sandbox.base_url());
         }
-        let (next, finished) = pasted(&line);
-        said.push(line.split(' ').nth(1).expect("a command").to_owned());
+        let (next, finished) = run_line(&line);
+        commands.push(line.split(' ').nth(1).expect("a command").to_owned());
         finished.exits(0);
         line = next;
     }
-    assert_eq!(said, ["init", "check", "preview", "run", "gateway", "run"]);
+    assert_eq!(commands, ["init", "check", "preview", "run", "gateway", "run"]);
     assert_eq!(sandbox.messages().into_keys().collect::<Vec<_>>(), [380_501_000_002, 380_501_000_003]);
     assert_eq!(line, "campaign status spring@2");
 }
 
-/// A list as it is, with numbers that are wrong, is no dead end: its rehearsal tells of them first, and of the way on too.
+/// A rehearsal of a list with wrong numbers reports them first, then suggests how to continue.
 #[test]
 fn rehearsal_with_wrong_numbers_suggests_a_correction() {
     let folder = Folder::new(true);
@@ -204,12 +205,12 @@ fn rehearsal_with_wrong_numbers_suggests_a_correction() {
 fn host_of_an_added_gateway_is_trusted() {
     let folder = Folder::new(true);
     for host in ["https://first.invalid", "https://second.invalid"] {
-        // Nothing is there at first.
+        // The first case has no profiles yet.
         let _ = fs::remove_file(folder.path("gateways.yaml"));
         let add =
             ["gateway", "add", "main", "--base-url", host, "--rate", "1/s", "--key-env", KEY_VARIABLE, "--offline"];
         folder.campaign(&add).exits(0);
-        // Nobody is there, which is not known before the host is trusted.
+        // The host is unreachable, but the program must trust it before it can find out.
         folder.campaign(&["gateway", "balance"]).exits(5);
     }
     folder.replace("gateways.yaml", "second.invalid", "third.invalid");

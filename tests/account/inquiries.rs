@@ -1,23 +1,23 @@
-//! Balance, sender names and statuses: shown for people and for programs, and every failure in words.
+//! Balance, sender names and message statuses: output for people and programs, and a reason for every failure.
 
 use serde_json::json;
 
-use super::{account, answer, folder, live, profile};
+use super::{account_gateway, answer, folder, live_folder, profile};
 use crate::support::{
     Answer, Folder, Gateway, KEY, Process, Request, SandboxProcess, campaign, nobody, rejected, telling,
 };
 
 #[test]
 fn balance_keeps_its_digits_and_is_readable() {
-    // The number is written into the body as it stands: a float would have other digits.
+    // The body has the number as digits, because a float would change them.
     let body = r#"{"success":true,"data":[{"success":true,"data":{"amount":1234567.10000000001,"currency":"UAH"}}]}"#;
     let page = || Answer::Http { status: 200, headers: Vec::new(), body: body.as_bytes().to_vec() };
     let gateway = Gateway::answering([page(), page()]);
     let house = folder(&gateway);
     let shown = house.campaign(&["gateway", "balance"]).exits(0);
     assert_eq!(shown.stdout, "local: 1 234 567.10000000001 UAH\n");
-    let told = house.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
-    assert_eq!(told, "{\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n");
+    let output = house.campaign(&["gateway", "balance", "--json"]).exits(0).stdout;
+    assert_eq!(output, "{\"gateway\":\"local\",\"amount\":1234567.10000000001,\"currency\":\"UAH\",\"exit\":0}\n");
     let request = &gateway.requests()[0];
     assert_eq!(request.path(), "/api/json.php");
     assert_eq!(request.header("content-type"), ["application/json"]);
@@ -27,14 +27,14 @@ fn balance_keeps_its_digits_and_is_readable() {
 #[test]
 fn sender_names_are_shown_with_their_states() {
     let senders = json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh\u{1b}[2J" }]);
-    let gateway = account(move |_| senders.clone());
+    let gateway = account_gateway(move |_| senders.clone());
     let house = folder(&gateway);
     let shown = house.campaign(&["gateway", "senders", "--gateway", "local"]).exits(0);
     assert!(shown.stdout.contains("OlenaCo") && shown.stdout.contains("Checked"), "{}", shown.told());
     assert!(!shown.stdout.contains('\u{1b}'), "{}", shown.told());
-    let told = house.campaign(&["gateway", "senders", "--json"]).exits(0).json();
-    assert_eq!(told["senders"][0], json!({ "name": "OlenaCo", "status": "Checked" }));
-    assert_eq!((&told["exit"], &told["senders"][1]["status"]), (&json!(0), &json!("")));
+    let output = house.campaign(&["gateway", "senders", "--json"]).exits(0).json();
+    assert_eq!(output["senders"][0], json!({ "name": "OlenaCo", "status": "Checked" }));
+    assert_eq!((&output["exit"], &output["senders"][1]["status"]), (&json!(0), &json!("")));
     assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "sender" })]);
 }
 
@@ -49,26 +49,26 @@ fn statuses_are_asked_for_by_either_identifier_in_one_request() {
     let mut command = house.command(&["gateway", "status", "7"]);
     command.env("TZ", "Asia/Tokyo");
     Process::start(command).finish().exits(0).says("READ").says("2026-11-21 17:00:00\n");
-    let told = house.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
-    assert_eq!(told["statuses"][0]["updated"], "2026-11-21T10:00:00+02:00", "programs get the gateway's text");
-    assert_eq!((&told["statuses"][0]["type"], &told["statuses"][0]["status"]), (&json!("viber"), &json!("READ")));
-    assert_eq!((&told["statuses"][1]["id"], &told["exit"]), (&json!(8), &json!(3)));
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("no such message")), "{told}");
+    let output = house.campaign(&["gateway", "status", "7", "8", "--json"]).exits(3).json();
+    assert_eq!(output["statuses"][0]["updated"], "2026-11-21T10:00:00+02:00", "JSON has the gateway's text");
+    assert_eq!((&output["statuses"][0]["type"], &output["statuses"][0]["status"]), (&json!("viber"), &json!("READ")));
+    assert_eq!((&output["statuses"][1]["id"], &output["exit"]), (&json!(8), &json!(3)));
+    assert!(output["error"].as_str().is_some_and(|error| error.contains("no such message")), "{output}");
     house.campaign(&["gateway", "status", "--msg-id", "99", "00a"]).exits(0);
-    let asked: Vec<_> = gateway.requests().iter().map(Request::operations).collect();
+    let requests: Vec<_> = gateway.requests().iter().map(Request::operations).collect();
     let status = |member: &str, id: serde_json::Value| json!({ "type": "status", member: id });
-    assert_eq!(asked[1], [status("id", json!(7)), status("id", json!(8))]);
-    assert_eq!(asked[2], [status("msg_id", json!(99)), status("msg_id", json!("00a"))]);
+    assert_eq!(requests[1], [status("id", json!(7)), status("id", json!(8))]);
+    assert_eq!(requests[2], [status("msg_id", json!(99)), status("msg_id", json!("00a"))]);
     house.campaign(&["gateway", "status", "a-1"]).exits(2).says("--msg-id");
 }
 
-/// A failure: its name, the gateway's answer, the exit code, words that are said.
-type Failing = (&'static str, fn() -> Answer, i32, &'static str);
+/// A failure: its name, the gateway's answer, the exit code, and words of the output.
+type Failure = (&'static str, fn() -> Answer, i32, &'static str);
 
 #[test]
 fn each_failure_has_its_code_says_why_and_shows_no_key() {
     let page = |status| Answer::status_with(status, &["Retry-After: 120"]);
-    let cases: [Failing; 7] = [
+    let cases: [Failure; 7] = [
         ("the key", || Answer::refused("Access denied"), 7, "the profile `local` reads the key from"),
         ("the envelope", || Answer::refused("Invalid message type"), 3, "`Invalid message type`"),
         ("the item", || Answer::items(|operation| rejected(operation, KEY)), 3, "[key]"),
@@ -83,10 +83,10 @@ fn each_failure_has_its_code_says_why_and_shows_no_key() {
         let house = folder(&gateway);
         let shown = house.campaign(&["gateway", "balance", "-vv"]).exits(code).says(words);
         assert!(!shown.stderr.contains(KEY) && shown.stdout.is_empty(), "{}", shown.told());
-        let told = house.campaign(&["gateway", "balance", "--json"]).exits(code).json();
-        assert_eq!(told["exit"], code);
-        assert!(told["error"].as_str().is_some_and(|error| error.contains(words)), "{told}");
-        assert_eq!(gateway.requests().len(), 2, "asked once each time");
+        let output = house.campaign(&["gateway", "balance", "--json"]).exits(code).json();
+        assert_eq!(output["exit"], code);
+        assert!(output["error"].as_str().is_some_and(|error| error.contains(words)), "{output}");
+        assert_eq!(gateway.requests().len(), 2, "each command asks once");
     }
     let gateway = Gateway::always(page(429));
     let house = folder(&gateway);
@@ -107,7 +107,7 @@ fn unreachable_gateway_exits_5_and_asks_nothing() {
 
 #[test]
 fn gateway_is_the_named_or_the_only_one() {
-    let gateway = account(|_| json!({ "amount": 5, "currency": "UAH" }));
+    let gateway = account_gateway(|_| json!({ "amount": 5, "currency": "UAH" }));
     let house = folder(&gateway);
     house.campaign(&["gateway", "balance"]).exits(0).says("local: 5.00 UAH");
     house.campaign(&["gateway", "balance", "--gateway", "locl"]).exits(2).says("did you mean `local`?");
@@ -122,7 +122,7 @@ fn gateway_is_the_named_or_the_only_one() {
 #[test]
 fn changed_host_is_refused_before_it_gets_the_key() {
     let gateway = Gateway::always(Answer::CloseRead);
-    let house = live(&gateway);
+    let house = live_folder(&gateway);
     house.campaign(&["gateway", "balance"]).exits(5);
     let before = gateway.requests().len();
     house.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
@@ -139,7 +139,7 @@ fn separate_sandbox_has_an_account_and_knows_its_messages() {
     let balance = sale.campaign(&["gateway", "balance", "--json"]).exits(0).json();
     assert!(balance["amount"].is_number() && balance["currency"] == "UAH", "{balance}");
     let senders = sale.campaign(&["gateway", "senders", "--json"]).exits(0).json();
-    assert_eq!(senders["senders"], json!([]), "it knows every name");
+    assert_eq!(senders["senders"], json!([]), "the sandbox accepts every sender name");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: another\n");
     sale.replace("sale.yaml", "OlenaCo", "Another");
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0);
@@ -163,12 +163,12 @@ fn statuses_that_came_are_kept_when_a_later_request_fails() {
         }));
     let house = folder(&gateway);
     house.replace("gateways.yaml", "local:\n", "local:\n  batch_limit: 1\n");
-    let told = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
-    assert_eq!(told["statuses"][0]["status"], "DELIVERED");
+    let output = house.campaign(&["gateway", "status", "7", "8", "9", "--json"]).exits(5).json();
+    assert_eq!(output["statuses"][0]["status"], "DELIVERED");
     for (place, id) in [(1, 8), (2, 9)] {
-        let open = &told["statuses"][place];
-        assert_eq!(open["id"], id, "{told}");
-        assert!(open["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{told}");
+        let open = &output["statuses"][place];
+        assert_eq!(open["id"], id, "{output}");
+        assert!(open["error"].as_str().is_some_and(|error| error.contains("Too many requests")), "{output}");
     }
-    assert_eq!(gateway.requests().len(), 2, "nothing is asked after a failure");
+    assert_eq!(gateway.requests().len(), 2, "a failure stops the requests");
 }

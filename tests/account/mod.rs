@@ -1,4 +1,4 @@
-//! The account of a gateway: asked, changed, and asked about a campaign before it is sent.
+//! Gateway accounts: profiles, balance, sender names, templates, and the check of a campaign before it is sent.
 
 mod adding;
 mod inquiries;
@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, KEY_VARIABLE, Reachable as _};
 
-/// A gateway that answers each operation by its `type` as `payload` says.
-fn account(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway {
+/// A gateway whose answer to each operation has the payload for its `type`.
+fn account_gateway(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Gateway {
     Gateway::always(answer(payload))
 }
 
-/// The answer with a payload for each operation.
+/// An answer with a payload for each operation.
 fn answer(payload: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Answer {
     Answer::items(move |operation| json!({ "success": true, "data": payload(operation) }))
 }
 
-/// A folder with a profile of this gateway, and nothing else.
+/// A folder that contains only a profile of this gateway.
 fn folder(gateway: &Gateway) -> Folder {
     let folder = Folder::new(true);
     folder.write("gateways.yaml", &profile("local", &gateway.base_url(), ""));
     folder
 }
 
-/// A folder with a profile on the internet, whose proxy is this gateway: whatever leaves is seen.
-fn live(gateway: &Gateway) -> Folder {
+/// A folder with a profile on the internet whose proxy is this gateway, so that every request is recorded.
+fn live_folder(gateway: &Gateway) -> Folder {
     let folder = Folder::new(true);
     let more = format!("  rate: 100/s\n  proxy: {}\n", gateway.base_url());
     folder.write("gateways.yaml", &profile("production", "https://gateway.invalid", &more));

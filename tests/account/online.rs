@@ -1,19 +1,19 @@
-//! A campaign and the account that it is for: key, sender names, money, asked before anybody gets a message.
+//! `campaign check --online`: the key, sender names and balance are checked before a campaign is sent.
 
 use serde_json::{Value, json};
 
-use super::account;
+use super::account_gateway;
 use crate::support::{Answer, Folder, Gateway, campaign, live, telling};
 
 /// An account with 2.00 UAH and two sender names.
-fn poor(operation: &Value) -> Value {
+fn poor_account(operation: &Value) -> Value {
     match operation["type"].as_str() {
         Some("balance") => json!({ "amount": 2, "currency": "UAH" }),
         _ => json!([{ "name": "OlenaCo", "status": "Checked" }, { "name": "Fresh", "status": "New" }]),
     }
 }
 
-/// Three people get an SMS of one part.
+/// A campaign with three SMS of one part each.
 fn sale(gateway: &Gateway, signature: &str, prices: &str) -> Folder {
     let sms = format!("  - sms: {{ signature: \"{signature}\", message: \"Hello, {{{{ name }}}}\" }}");
     let draft = campaign().channels(&sms).through(gateway);
@@ -30,24 +30,24 @@ fn online_check_asks_once_and_reports_obstacles() {
         ("Fresh", "", 2, Some("sender-unknown"), "not verified yet"),
     ] {
         let _case = telling(format!("case: {signature} {prices}"));
-        let gateway = account(poor);
+        let gateway = account_gateway(poor_account);
         let sale = sale(&gateway, signature, prices);
         sale.campaign(&["check", "sale.yaml", "--online"]).exits(code).says(words);
         assert_eq!(gateway.requests().len(), 1);
         assert_eq!(gateway.requests()[0].operations(), [json!({ "type": "balance" }), json!({ "type": "sender" })]);
-        let told = sale.campaign(&["check", "sale.yaml", "--online", "--json"]).exits(code).json();
+        let report = sale.campaign(&["check", "sale.yaml", "--online", "--json"]).exits(code).json();
         let rules: Vec<&str> =
-            told["findings"].as_array().expect("findings").iter().filter_map(|f| f["rule"].as_str()).collect();
+            report["findings"].as_array().expect("findings").iter().filter_map(|f| f["rule"].as_str()).collect();
         assert_eq!(rules, rule.into_iter().collect::<Vec<_>>());
         let cost = (!prices.is_empty()).then(|| if prices.contains("0.60") { 1.8 } else { 2.4 });
-        assert_eq!((&told["online"]["balance"], &told["online"]["currency"]), (&json!(2), &json!("UAH")));
-        assert_eq!(told["online"]["cost"].as_f64(), cost);
+        assert_eq!((&report["online"]["balance"], &report["online"]["currency"]), (&json!(2), &json!("UAH")));
+        assert_eq!(report["online"]["cost"].as_f64(), cost);
     }
 }
 
 #[test]
 fn check_without_online_asks_nobody() {
-    let gateway = account(poor);
+    let gateway = account_gateway(poor_account);
     let sale = sale(&gateway, "olenaco", "");
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     assert!(gateway.requests().is_empty());
@@ -70,7 +70,7 @@ fn vague_answer_refuses_nothing_and_a_refused_key_does() {
 
 #[test]
 fn online_check_of_sandbox_campaign_needs_a_gateway() {
-    let gateway = account(poor);
+    let gateway = account_gateway(poor_account);
     let sale = sale(&gateway, "OlenaCo", "");
     sale.replace("sale.yaml", "gateway: local\n", "");
     sale.campaign(&["check", "sale.yaml", "--online"]).exits(0).says("--online --gateway NAME");

@@ -1,12 +1,12 @@
-//! Templates: listed, created and deleted as the contract says, and never twice by itself.
+//! Message templates: listed, created and deleted as in the contract, and never created or deleted twice automatically.
 
 use serde_json::{Value, json};
 
-use super::{account, folder, live};
+use super::{account_gateway, folder, live_folder};
 use crate::support::{Answer, Gateway, KEY, Request, rejected, telling};
 
-/// What a gateway with one template of each kind answers.
-fn payload(operation: &Value) -> Value {
+/// The answer payloads of a gateway with one template of each kind.
+fn template_payload(operation: &Value) -> Value {
     match operation["type"].as_str().unwrap_or_default() {
         "template/list" => json!([{ "id": 5, "name": "Sale", "template": "Hi,\n%name%", "count": "8 / 1",
             "datetime": "2026-11-21T10:00:00+02:00" }]),
@@ -27,19 +27,19 @@ fn operations(gateway: &Gateway) -> Vec<Value> {
 
 #[test]
 fn templates_are_listed_for_people_and_programs() {
-    let gateway = account(payload);
+    let gateway = account_gateway(template_payload);
     let house = folder(&gateway);
     house.campaign(&["gateway", "templates", "list"]).exits(0).says("Sale").says("%name%").says("8 / 1");
-    let told = house.campaign(&["gateway", "templates", "list", "--json"]).exits(0).json();
-    assert_eq!(told["templates"], payload(&json!({ "type": "template/list" })));
+    let templates = house.campaign(&["gateway", "templates", "list", "--json"]).exits(0).json();
+    assert_eq!(templates["templates"], template_payload(&json!({ "type": "template/list" })));
     house.campaign(&["gateway", "viber-templates", "list"]).exits(0).says("Вітаємо, %name%").says("approved");
-    let told = house.campaign(&["gateway", "viber-templates", "list", "--json"]).exits(0).json();
-    assert_eq!(told["templates"], payload(&json!({ "type": "template/viber/list" })));
+    let templates = house.campaign(&["gateway", "viber-templates", "list", "--json"]).exits(0).json();
+    assert_eq!(templates["templates"], template_payload(&json!({ "type": "template/viber/list" })));
 }
 
 #[test]
 fn template_is_created_and_deleted_with_contract_fields() {
-    let gateway = account(payload);
+    let gateway = account_gateway(template_payload);
     let house = folder(&gateway);
     house.write("text.txt", "\u{feff}Hi,\r\n%name%\n");
     house.campaign(&["gateway", "templates", "create", "Sale", "--file", "text.txt"]).exits(0).says("id 6");
@@ -60,7 +60,7 @@ fn template_is_created_and_deleted_with_contract_fields() {
     ];
     assert_eq!(operations(&gateway), expected);
     house.campaign(&["gateway", "viber-templates", "delete", "8"]).exits(2).says("no Viber template 8");
-    assert_eq!(operations(&gateway).len(), expected.len() + 1, "only the list was asked for");
+    assert_eq!(operations(&gateway).len(), expected.len() + 1, "only the list is requested");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn change_without_an_answer_is_not_repeated() {
 #[test]
 fn live_account_is_changed_only_after_confirmation() {
     let gateway = Gateway::always(Answer::CloseRead);
-    let house = live(&gateway);
+    let house = live_folder(&gateway);
     let commands = [
         &["gateway", "templates", "create", "Sale", "--text", "Hi"][..],
         &["gateway", "templates", "delete", "5"],
@@ -110,12 +110,12 @@ fn live_account_is_changed_only_after_confirmation() {
     }
     assert!(gateway.requests().is_empty());
     house.campaign(&[commands[0], &["--yes"]].concat()).exits(5);
-    assert!(!gateway.requests().is_empty(), "a yes lets it go");
+    assert!(!gateway.requests().is_empty(), "confirmed, the request is sent");
 }
 
 #[test]
 fn template_without_text_or_name_is_refused_before_any_request() {
-    let gateway = account(payload);
+    let gateway = account_gateway(template_payload);
     let house = folder(&gateway);
     house.write("blank.txt", " \n");
     for arguments in [

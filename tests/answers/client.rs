@@ -1,29 +1,31 @@
-//! What the HTTP client promises, a story each, so that the library beneath it can be raised without fear.
+//! HTTP client behavior, one story per guarantee, so that the HTTP library can be upgraded safely.
 //!
-//! Its other promises are told elsewhere: no redirects and no proxies in `connections`, `https` off loopback in `inputs`.
+//! Other guarantees have stories elsewhere: no redirects or proxies in `connections`, `https` except on loopback in
+//! `inputs`.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::support::{Reachable, campaign};
 
-use super::line::{Line, act, answer, body, polite};
+use super::line::{Line, accept_all, act, answer, body};
 use super::{in_envelopes_of_four, states};
 
 const OK: &str = "HTTP/1.1 200 OK";
 
 #[test]
 fn request_is_never_repeated_on_any_connection() {
-    // The first connection is kept; the second request on it is read, and the connection closed without an answer.
-    let kept = act(|wire| {
+    // The first connection stays open after one answer. Its second request is read, and the connection closes without
+    // an answer.
+    let keep_alive = act(|wire| {
         let request = wire.read()?;
         wire.write(&answer(OK, &[], &body(&request)))?;
         wire.read().map(drop)
     });
-    let line = Line::playing(vec![kept, polite()]);
+    let line = Line::playing(vec![keep_alive, accept_all()]);
     let sale = in_envelopes_of_four().to(5).through(&line).write();
     sale.run(&[]).exits(4);
-    // A repetition on the second connection would have been taken.
+    // A repeated request on the second connection would have been accepted.
     assert_eq!(states(&sale), "adddd");
     assert_eq!(line.executed().len(), 5);
     let line = Line::playing(vec![act(|wire| wire.read().map(drop))]);
@@ -36,13 +38,13 @@ fn request_is_never_repeated_on_any_connection() {
 fn connection_closed_before_the_request_loses_nothing() {
     let once = act(|wire| {
         let request = wire.read()?;
-        // It promises to keep the connection, and closes it.
+        // The answer promises to keep the connection open, but it closes.
         wire.write(&answer(OK, &["Connection: keep-alive"], &body(&request)))
     });
     let line = Line::playing(vec![once]);
     let sale = campaign().to(3).batches_of(1).one_at_a_time().delivery("rate: 10/s").through(&line).write();
     let code = sale.run(&[]).code();
-    // Whoever raced with the end of the connection is in doubt; nobody is lost, and nobody was sent to twice.
+    // A request that races with the close is in doubt; no row is lost or sent twice.
     assert!(matches!(code, Some(0 | 4)), "{code:?}");
     let accepted = states(&sale).chars().filter(|&state| state == 'a').count();
     assert_eq!((accepted, line.executed().len()), (accepted, accepted));
@@ -68,7 +70,7 @@ fn idle_connection_is_not_reused_after_a_second() {
 
 #[test]
 fn request_is_plain_http_1_1() {
-    let line = Line::playing(vec![polite()]);
+    let line = Line::playing(vec![accept_all()]);
     let sale = campaign().to(1).through(&line).write();
     sale.run(&[]).exits(0);
     let request = &line.requests()[0];
@@ -86,7 +88,7 @@ fn answer_can_have_8_mib_and_no_byte_more() {
             let mut body = body(&wire.read()?);
             body.resize((8 << 20) + over, b' ');
             wire.write(&answer(OK, &["Connection: close"], &body))?;
-            wire.end()
+            wire.end_and_wait()
         });
         let line = Line::playing(vec![padded]);
         let sale = campaign().to(1).through(&line).write();
@@ -95,7 +97,7 @@ fn answer_can_have_8_mib_and_no_byte_more() {
     }
 }
 
-/// A listener that accepts nobody and has no room for anybody else to wait.
+/// A listener that accepts no connections and whose backlog is full.
 struct Blackhole {
     listener: TcpListener,
     _waiting: Vec<TcpStream>,
@@ -113,7 +115,7 @@ impl Blackhole {
             std::iter::from_fn(|| TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok())
                 .take(64)
                 .collect();
-        assert!(waiting.len() < 64, "the backlog is never full");
+        assert!(waiting.len() < 64, "the backlog does not fill up");
         Self { listener, _waiting: waiting }
     }
 }
@@ -135,7 +137,7 @@ fn connection_timeout_proves_that_nothing_was_sent() {
         campaign().delivery("timeout: 3s").delivery("stop_after: { unreachable: 1s }").through(&blackhole).write();
     let began = Instant::now();
     sale.run(&[]).exits(5).says("cannot connect").says("the gateway accepted no requests for ");
-    assert!(began.elapsed() >= Duration::from_secs(1), "it was waited for: {:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_secs(1), "the timeout was too short: {:?}", began.elapsed());
     assert_eq!(states(&sale), "ppp");
 }
 
@@ -146,5 +148,5 @@ fn listener_that_never_accepts_leaves_doubt() {
     let sale = campaign().to(1).delivery("timeout: 1s").through(&deaf).write();
     sale.run(&[]).exits(4).says("no answer within 1 s");
     assert_eq!(states(&sale), "d");
-    deaf.listener.accept().expect("the connection had been made");
+    deaf.listener.accept().expect("a pending connection");
 }

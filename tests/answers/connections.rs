@@ -1,12 +1,12 @@
-//! Connections that end before the answer does, redirects, proxies.
+//! Broken connections, redirects and proxies.
 
 use crate::support::{Answer, Gateway, Process, Reachable as _, campaign, phone};
 
-use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
 fn broken_connection_leaves_doubt_and_the_run_continues() {
-    judge([
+    check_cases([
         ("closed before it was read", Answer::CloseUnread, 4, "addddaaaaa"),
         ("read, then closed", Answer::CloseRead, 4, "addddaaaaa"),
         ("closed within the head", Answer::CutHead, 4, "addddaaaaa"),
@@ -21,7 +21,7 @@ fn three_doubtful_envelopes_in_a_row_stop_the_run() {
     let sale = in_envelopes_of_four().to(40).through(&gateway).write();
     sale.run(&[]).exits(5).says("3 requests in a row");
     assert_eq!(states(&sale), format!("a{}{}", "d".repeat(12), "p".repeat(27)));
-    what_is_done_is_never_sent_again(&gateway, &sale);
+    assert_outcomes_are_final(&gateway, &sale);
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn redirect_is_never_followed_and_stops_the_run() {
         let sale = in_envelopes_of_four().through(&gateway).write();
         sale.run(&[]).exits(5).says("redirect");
         assert_eq!(states(&sale), "dppppppppp");
-        what_is_done_is_never_sent_again(&gateway, &sale);
+        assert_outcomes_are_final(&gateway, &sale);
         assert!(elsewhere.requests().is_empty(), "the key went to another host");
     }
 }

@@ -1,13 +1,13 @@
-//! Answers that speak of the whole envelope.
+//! Answers about the whole envelope.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway, Request, accepted, campaign, phone};
 
-use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
-/// Whatever the request, each operation's item, and this `success` on top.
-fn topped(success: Value) -> Answer {
+/// Answers any request with an item for each operation, and this `success` at the top.
+fn items_with_success(success: Value) -> Answer {
     Answer::with(move |request| json!({ "success": success, "data": items(request) }))
 }
 
@@ -33,7 +33,7 @@ fn key_refused_later_stops_the_run_too() {
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(7);
     assert_eq!(states(&sale), "appppppppp");
-    what_is_done_is_never_sent_again(&gateway, &sale);
+    assert_outcomes_are_final(&gateway, &sale);
 }
 
 #[test]
@@ -43,17 +43,17 @@ fn rejected_envelope_stops_the_run_with_the_reason() {
         let sale = in_envelopes_of_four().through(&gateway).write();
         sale.run(&[]).exits(5).says(error);
         assert_eq!(states(&sale), "appppppppp", "{error}");
-        what_is_done_is_never_sent_again(&gateway, &sale);
+        assert_outcomes_are_final(&gateway, &sale);
     }
 }
 
 #[test]
 fn answer_with_success_neither_true_nor_false_proves_nothing() {
     let missing = Answer::with(|request| json!({ "data": items(request) }));
-    judge([
-        ("1", topped(json!(1)), 4, "addddaaaaa"),
-        ("\"true\"", topped(json!("true")), 4, "addddaaaaa"),
-        ("null", topped(json!(null)), 4, "addddaaaaa"),
+    check_cases([
+        ("1", items_with_success(json!(1)), 4, "addddaaaaa"),
+        ("\"true\"", items_with_success(json!("true")), 4, "addddaaaaa"),
+        ("null", items_with_success(json!(null)), 4, "addddaaaaa"),
         ("missing", missing, 4, "addddaaaaa"),
     ]);
 }
@@ -61,7 +61,7 @@ fn answer_with_success_neither_true_nor_false_proves_nothing() {
 #[test]
 fn contradictory_answer_stops_the_run() {
     let failed_with_ids = Answer::with(|request| json!({ "success": false, "error": "No", "data": items(request) }));
-    judge([
+    check_cases([
         ("failed, with msg_ids", failed_with_ids, 5, "addddppppp"),
         ("failed, without an error", Answer::json(json!({ "success": false })), 5, "addddppppp"),
         ("succeeded, without data", Answer::json(json!({ "success": true })), 5, "addddppppp"),
@@ -76,7 +76,7 @@ fn asynchronous_answer_without_a_request_id_proves_nothing() {
         let sale = in_envelopes_of_four().asynchronous().through(&gateway).write();
         sale.run(&[]).exits(4);
         assert_eq!(states(&sale), "qddddqqqqq");
-        what_is_done_is_never_sent_again(&gateway, &sale);
+        assert_outcomes_are_final(&gateway, &sale);
     }
 }
 
@@ -101,7 +101,10 @@ fn trusted_rejection_is_retried_as_long_as_the_campaign_says() {
         .write();
     sale.run(&[]).exits(5).says("the gateway accepted no requests for ");
     assert_eq!(states(&sale), "pppppppppp");
-    assert!(gateway.requests().iter().all(|request| request.phones() == [phone(2)]), "nothing proven, nothing larger");
+    assert!(
+        gateway.requests().iter().all(|request| request.phones() == [phone(2)]),
+        "without proof, envelopes do not grow"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Answers item by item: to whom each belongs, and what it proves.
+//! Answer items: how they match operations and prove outcomes.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway, accepted, phone, rejected};
 
-use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
-/// All items as the contract has them, but for a change.
-fn but(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> Answer {
+/// All items as in the contract, with a change.
+fn changed_items(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> Answer {
     Answer::with(move |request| {
         let mut items = request.operations().iter().map(accepted).collect();
         change(&mut items);
@@ -17,9 +17,9 @@ fn but(change: impl Fn(&mut Vec<Value>) + Send + Sync + 'static) -> Answer {
     })
 }
 
-/// All items, but for the payload of the second, that of row 4.
-fn but_the_second(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Answer {
-    but(move |items| change(&mut items[1]))
+/// All items, with a change in the payload of the second one, for row 4.
+fn changed_second_item(change: impl Fn(&mut Value) + Send + Sync + 'static) -> Answer {
+    changed_items(move |items| change(&mut items[1]))
 }
 
 fn drop_member(item: &mut Value, member: &str) {
@@ -28,18 +28,23 @@ fn drop_member(item: &mut Value, member: &str) {
 
 #[test]
 fn wrong_number_of_items_proves_named_ones_and_stops_the_run() {
-    let nameless = but(|items| {
+    let nameless = changed_items(|items| {
         items.pop();
         items.iter_mut().for_each(|item| drop_member(item, "id"));
     });
-    let failed = but(|items| {
+    let failed = changed_items(|items| {
         items.pop();
         items[0] = json!({ "success": false, "error": "No route" });
     });
-    judge([
-        ("one too few", but(|items| drop(items.remove(1))), 5, "aadaappppp"),
-        ("one too many", but(|items| items.push(accepted(&json!({ "type": "sms", "id": 5 })))), 5, "aaaaappppp"),
-        ("none", but(Vec::clear), 5, "addddppppp"),
+    check_cases([
+        ("one too few", changed_items(|items| drop(items.remove(1))), 5, "aadaappppp"),
+        (
+            "one too many",
+            changed_items(|items| items.push(accepted(&json!({ "type": "sms", "id": 5 })))),
+            5,
+            "aaaaappppp",
+        ),
+        ("none", changed_items(Vec::clear), 5, "addddppppp"),
         ("too few, without ids", nameless, 5, "addddppppp"),
         ("too few, one failed", failed, 5, "adaadppppp"),
     ]);
@@ -47,15 +52,15 @@ fn wrong_number_of_items_proves_named_ones_and_stops_the_run() {
 
 #[test]
 fn unknown_or_repeated_id_in_an_answer_stops_the_run() {
-    judge([
-        ("a foreign id", but_the_second(|item| item["data"]["id"] = json!(5)), 5, "aadaappppp"),
-        ("one id twice", but(|items| items[1] = items[0].clone()), 5, "addaappppp"),
+    check_cases([
+        ("a foreign id", changed_second_item(|item| item["data"]["id"] = json!(5)), 5, "aadaappppp"),
+        ("one id twice", changed_items(|items| items[1] = items[0].clone()), 5, "addaappppp"),
     ]);
 }
 
 #[test]
 fn items_in_another_order_are_matched_by_their_ids() {
-    let gateway = Gateway::answering([Answer::Accept, but(|items| items.reverse())]);
+    let gateway = Gateway::answering([Answer::Accept, changed_items(|items| items.reverse())]);
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(0).says("in a different order");
     assert_eq!(states(&sale), "aaaaaaaaaa");
@@ -65,38 +70,42 @@ fn items_in_another_order_are_matched_by_their_ids() {
 
 #[test]
 fn ids_may_come_as_texts_whole_floats_or_not_at_all() {
-    judge([
+    check_cases([
         (
             "texts",
-            but(|items| items.iter_mut().for_each(|item| item["data"]["id"] = json!(item["data"]["id"].to_string()))),
+            changed_items(|items| {
+                items.iter_mut().for_each(|item| item["data"]["id"] = json!(item["data"]["id"].to_string()))
+            }),
             0,
             "aaaaaaaaaa",
         ),
         (
             "floats",
-            but(|items| items.iter_mut().for_each(|item| item["data"]["id"] = json!(item["data"]["id"].as_f64()))),
+            changed_items(|items| {
+                items.iter_mut().for_each(|item| item["data"]["id"] = json!(item["data"]["id"].as_f64()))
+            }),
             0,
             "aaaaaaaaaa",
         ),
-        ("none", but(|items| items.iter_mut().for_each(|item| drop_member(item, "id"))), 0, "aaaaaaaaaa"),
+        ("none", changed_items(|items| items.iter_mut().for_each(|item| drop_member(item, "id"))), 0, "aaaaaaaaaa"),
     ]);
 }
 
 #[test]
 fn unclear_item_is_in_doubt_alone() {
-    judge([
-        ("no msg_id", but_the_second(|item| drop_member(item, "msg_id")), 4, "aadaaaaaaa"),
-        ("success 1", but_the_second(|item| item["success"] = json!(1)), 4, "aadaaaaaaa"),
-        ("success missing", but_the_second(|item| *item = json!({ "data": item["data"] })), 4, "aadaaaaaaa"),
-        ("failed, with a msg_id", but_the_second(|item| item["success"] = json!(false)), 4, "aadaaaaaaa"),
-        ("no object", but_the_second(|item| *item = json!("ok")), 4, "aadaaaaaaa"),
+    check_cases([
+        ("no msg_id", changed_second_item(|item| drop_member(item, "msg_id")), 4, "aadaaaaaaa"),
+        ("success 1", changed_second_item(|item| item["success"] = json!(1)), 4, "aadaaaaaaa"),
+        ("success missing", changed_second_item(|item| *item = json!({ "data": item["data"] })), 4, "aadaaaaaaa"),
+        ("failed, with a msg_id", changed_second_item(|item| item["success"] = json!(false)), 4, "aadaaaaaaa"),
+        ("no object", changed_second_item(|item| *item = json!("ok")), 4, "aadaaaaaaa"),
     ]);
 }
 
 #[test]
 fn rejected_message_is_rejected_alone() {
-    let without_data = but_the_second(|item| *item = json!({ "success": false, "error": "No route" }));
-    let with_data = but_the_second(|item| *item = rejected(&item["data"].clone(), "No route"));
+    let without_data = changed_second_item(|item| *item = json!({ "success": false, "error": "No route" }));
+    let with_data = changed_second_item(|item| *item = rejected(&item["data"].clone(), "No route"));
     for answer in [without_data, with_data] {
         let gateway = Gateway::answering([Answer::Accept, answer]);
         let sale = in_envelopes_of_four().through(&gateway).write();
@@ -108,7 +117,7 @@ fn rejected_message_is_rejected_alone() {
 
 #[test]
 fn empty_account_stops_the_run_after_the_envelope_is_settled() {
-    let poor = but(|items| {
+    let poor = changed_items(|items| {
         for item in &mut items[2..] {
             *item = json!({ "success": false, "error": "Not enough money" });
         }
@@ -117,7 +126,7 @@ fn empty_account_stops_the_run_after_the_envelope_is_settled() {
     let sale = in_envelopes_of_four().through(&gateway).write();
     sale.run(&[]).exits(5).says("Not enough money");
     assert_eq!(states(&sale), "aaarrppppp");
-    what_is_done_is_never_sent_again(&gateway, &sale);
+    assert_outcomes_are_final(&gateway, &sale);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! A gateway that plays with bytes: each connection is one act, which does with the socket what it likes.
+//! A scripted TCP gateway that controls every byte: each connection runs one script, which owns the socket.
 //!
-//! It keeps what it executed apart from what it answered, so that a claim can be compared with the truth.
+//! It records executed messages separately from its answers, so that results can be compared with the truth.
 
 use std::io::{self, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,23 +13,23 @@ use serde_json::json;
 
 use crate::support::{Reachable, Request, accepted};
 
-/// What happens on one connection.
+/// The script of one connection.
 type Act = dyn Fn(&Wire<'_>) -> io::Result<()> + Send + Sync;
 
-/// An act for a script.
+/// Makes a script.
 pub(crate) fn act(play: impl Fn(&Wire<'_>) -> io::Result<()> + Send + Sync + 'static) -> Arc<Act> {
     Arc::new(play)
 }
 
-/// One that takes every message and closes the connection after each answer.
-pub(crate) fn polite() -> Arc<Act> {
+/// A script that accepts every message and closes the connection after each answer.
+pub(crate) fn accept_all() -> Arc<Act> {
     act(|wire| {
         let request = wire.read()?;
-        wire.write(&whole(&request))
+        wire.write(&complete_answer(&request))
     })
 }
 
-/// The acts of the connections in turn; the last goes on for ever.
+/// The scripts of the connections in order; the last one repeats.
 pub(crate) struct Line {
     address: SocketAddr,
     stage: Arc<Stage>,
@@ -43,7 +43,7 @@ struct Stage {
     closed: AtomicBool,
 }
 
-/// One connection, as its act sees it.
+/// One connection, as its script sees it.
 pub(crate) struct Wire<'l> {
     pub(crate) stream: &'l TcpStream,
     stage: &'l Stage,
@@ -65,7 +65,7 @@ impl Line {
                 let stage = Arc::clone(&shared);
                 std::thread::spawn(move || {
                     let stream = stream.expect("a connection");
-                    // The client going away in the middle is part of many stories.
+                    // Clients that disconnect early are part of many stories.
                     let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
                     let _ = act(&Wire { stream: &stream, stage: &stage });
                 });
@@ -74,17 +74,17 @@ impl Line {
         Self { address, stage, listening: Some(listening) }
     }
 
-    /// How many connections were made.
+    /// The number of connections made.
     pub(crate) fn connections(&self) -> usize {
         self.stage.connections.load(Ordering::SeqCst)
     }
 
-    /// Every request that reached it whole.
+    /// Every complete request received.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.stage.read.lock().expect("the requests").clone()
     }
 
-    /// The numbers of all messages that reached it, whatever it answered: all of them were executed.
+    /// The numbers of all messages received. All of them count as executed, regardless of the answer.
     pub(crate) fn executed(&self) -> Vec<u64> {
         self.requests().iter().filter(|request| !request.asks()).flat_map(Request::phones).collect()
     }
@@ -103,7 +103,7 @@ impl Reachable for Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.stage.closed.store(true, Ordering::SeqCst);
-        // Wakes the listener, which then sees that it is over.
+        // Wakes the listener, which then stops.
         let _ = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();
@@ -112,19 +112,19 @@ impl Drop for Line {
 }
 
 impl Wire<'_> {
-    /// Reads a whole request; its messages count as executed.
+    /// Reads a complete request; its messages count as executed.
     pub(crate) fn read(&self) -> io::Result<Request> {
-        self.keep(Request::read(&mut BufReader::new(self.stream))?)
+        self.record(Request::read(&mut BufReader::new(self.stream))?)
     }
 
-    /// Looks at a whole request without taking it from the socket, which is reset when it closes then.
+    /// Peeks at a complete request. Its bytes stay in the socket, so closing resets the connection.
     pub(crate) fn peek(&self) -> io::Result<Request> {
         let mut seen = vec![0; 1 << 16];
         loop {
             let length = self.stream.peek(&mut seen)?;
-            // It fails for as long as the body is not whole.
+            // Parsing fails until the body is complete.
             if let Ok(Some(request)) = Request::read(&mut &seen[..length]) {
-                return self.keep(Some(request));
+                return self.record(Some(request));
             }
             if length == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -133,7 +133,7 @@ impl Wire<'_> {
         }
     }
 
-    fn keep(&self, request: Option<Request>) -> io::Result<Request> {
+    fn record(&self, request: Option<Request>) -> io::Result<Request> {
         let request = request.ok_or(io::ErrorKind::UnexpectedEof)?;
         self.stage.read.lock().expect("the requests").push(request.clone());
         Ok(request)
@@ -144,19 +144,19 @@ impl Wire<'_> {
         stream.write_all(bytes)
     }
 
-    /// Says that nothing more comes, and waits until the client goes away.
-    pub(crate) fn end(&self) -> io::Result<()> {
+    /// Closes the sending side, and waits until the client disconnects.
+    pub(crate) fn end_and_wait(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
-        self.wait_for_the_end()
+        self.wait_for_disconnect()
     }
 
-    /// Says nothing until the client goes away.
-    pub(crate) fn wait_for_the_end(&self) -> io::Result<()> {
+    /// Waits without an answer until the client disconnects.
+    pub(crate) fn wait_for_disconnect(&self) -> io::Result<()> {
         let mut stream = self.stream;
         stream.read_to_end(&mut Vec::new()).map(drop)
     }
 
-    /// Lets one tenth of a second pass, unless the client goes away.
+    /// Waits one tenth of a second, unless the client disconnects.
     pub(crate) fn pause(&self) -> io::Result<()> {
         self.stream.set_read_timeout(Some(Duration::from_millis(100)))?;
         let mut stream = self.stream;
@@ -169,7 +169,7 @@ impl Wire<'_> {
     }
 }
 
-/// The body that says that all of a request was taken.
+/// An answer body that accepts every operation of a request.
 pub(crate) fn body(request: &Request) -> Vec<u8> {
     let items: Vec<_> = request.operations().iter().map(accepted).collect();
     let body = match request.path() {
@@ -179,18 +179,18 @@ pub(crate) fn body(request: &Request) -> Vec<u8> {
     body.to_string().into_bytes()
 }
 
-/// A whole answer that says that all of a request was taken, and that the connection ends.
-pub(crate) fn whole(request: &Request) -> Vec<u8> {
+/// A complete answer that accepts every operation and closes the connection.
+pub(crate) fn complete_answer(request: &Request) -> Vec<u8> {
     answer("HTTP/1.1 200 OK", &["Connection: close"], &body(request))
 }
 
-/// An answer with the length of its body.
+/// An answer with a `Content-Length` header.
 pub(crate) fn answer(line: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let length = format!("Content-Length: {}", body.len());
     raw(line, &[headers, &[&length]].concat(), body)
 }
 
-/// An answer with these headers and no others.
+/// An answer with exactly these headers.
 pub(crate) fn raw(line: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let head: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     [format!("{line}\r\n{head}\r\n").as_bytes(), body].concat()

@@ -1,4 +1,4 @@
-//! Answers that count although something is odd about them: their words are kept short, and a person is warned once.
+//! Odd but valid answers: their texts are truncated, and one warning reports them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a socket can do to an answer: resets, drips, wrong lengths, old and new ways of HTTP.
+//! Socket-level faults of an answer: resets, slow bytes, wrong lengths, and old and new forms of HTTP.
 
 use std::io;
 use std::sync::Arc;
@@ -6,47 +6,47 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::support::{Folder, telling};
 
-use super::line::{Line, Wire, act, answer, body, polite, raw, whole};
+use super::line::{Line, Wire, accept_all, act, answer, body, complete_answer, raw};
 use super::{in_envelopes_of_four, phone, states};
 
-/// The name of the case, what happens to the second envelope, the exit code, the states.
+/// The name of the case, the script for the second envelope, the expected exit code, and the expected states.
 type Case = (&'static str, fn(&Wire<'_>) -> io::Result<()>, i32, &'static str);
 
-/// Plays each case to the second envelope, then compares what is claimed with what was executed.
-fn judge(cases: &[Case]) {
+/// Plays each case on the second envelope, then compares the results with the executed messages.
+fn check_cases(cases: &[Case]) {
     for (name, play, code, expected) in cases {
         let _case = telling(format!("case: {name}"));
-        let line = Line::playing(vec![polite(), act(*play), polite()]);
+        let line = Line::playing(vec![accept_all(), act(*play), accept_all()]);
         let sale = in_envelopes_of_four().delivery("timeout: 1s").through(&line).write();
         sale.run(&[]).exits(*code);
         assert_eq!(states(&sale), *expected, "{name}");
         assert!(line.executed().len() >= 5, "{name}: the fault never fired");
-        what_is_claimed_is_true(&line, &sale);
+        assert_results_are_true(&line, &sale);
         sale.run(&[]);
-        what_is_claimed_is_true(&line, &sale);
-        assert!(!states(&sale).contains('p'), "{name}: the rest went out");
+        assert_results_are_true(&line, &sale);
+        assert!(!states(&sale).contains('p'), "{name}: rows are left");
     }
 }
 
-/// Nobody got two messages; who is accepted got one; who is planned got none.
-fn what_is_claimed_is_true(line: &Line, sale: &Folder) {
+/// Checks that accepted rows got one message, planned and rejected rows none, and nobody two.
+fn assert_results_are_true(line: &Line, sale: &Folder) {
     let executed = line.executed();
     let mut once = executed.clone();
     once.sort_unstable();
     once.dedup();
-    assert_eq!(once.len(), executed.len(), "somebody was sent to twice: {executed:?}");
+    assert_eq!(once.len(), executed.len(), "duplicate messages: {executed:?}");
     for (row, state) in (2..).zip(states(sale).chars()) {
         let got = executed.contains(&phone(row));
-        assert!(state != 'a' || got, "row {row} is accepted and was never executed");
-        assert!(state != 'p' && state != 'r' || !got, "row {row} is claimed not sent and was executed");
+        assert!(state != 'a' || got, "row {row} is accepted but was not executed");
+        assert!(state != 'p' && state != 'r' || !got, "row {row} is shown as unsent but was executed");
     }
 }
 
-/// Takes all, and answers with these bytes around the body; then says that nothing more comes.
-fn played(wire: &Wire<'_>, bytes: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
+/// Accepts all messages, answers with these bytes made from the body, and ends the answer.
+fn play_answer(wire: &Wire<'_>, bytes: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let request = wire.read()?;
     wire.write(&bytes(&body(&request)))?;
-    wire.end()
+    wire.end_and_wait()
 }
 
 const OK: &str = "HTTP/1.1 200 OK";
@@ -59,13 +59,13 @@ fn chunks(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn connection_broken_at_any_point_leaves_doubt() {
-    judge(&[
+    check_cases(&[
         ("read, then reset", |wire| wire.peek().map(drop), 4, "addddaaaaa"),
         (
             "reset within the answer",
             |wire| {
                 let request = wire.peek()?;
-                let bytes = whole(&request);
+                let bytes = complete_answer(&request);
                 wire.write(&bytes[..bytes.len() - 5])
             },
             4,
@@ -75,8 +75,8 @@ fn connection_broken_at_any_point_leaves_doubt() {
             "an answer after the time is over",
             |wire| {
                 let request = wire.read()?;
-                wire.wait_for_the_end()?;
-                wire.write(&whole(&request))
+                wire.wait_for_disconnect()?;
+                wire.write(&complete_answer(&request))
             },
             4,
             "addddaaaaa",
@@ -85,7 +85,7 @@ fn connection_broken_at_any_point_leaves_doubt() {
             "a byte now and then",
             |wire| {
                 let request = wire.read()?;
-                for byte in whole(&request) {
+                for byte in complete_answer(&request) {
                     wire.write(&[byte])?;
                     wire.pause()?;
                 }
@@ -112,11 +112,11 @@ fn connection_broken_at_any_point_leaves_doubt() {
 
 #[test]
 fn answer_with_a_wrong_length_proves_nothing() {
-    judge(&[
+    check_cases(&[
         (
             "shorter than its length",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     let length = format!("Content-Length: {}", body.len() + 1);
                     raw(OK, &[&length], body)
                 })
@@ -127,7 +127,7 @@ fn answer_with_a_wrong_length_proves_nothing() {
         (
             "longer than its length",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     let length = format!("Content-Length: {}", body.len() - 1);
                     raw(OK, &[&length, "Connection: close"], body)
                 })
@@ -138,7 +138,7 @@ fn answer_with_a_wrong_length_proves_nothing() {
         (
             "two lengths",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     let length = format!("Content-Length: {}", body.len());
                     raw(OK, &[&length, "Content-Length: 3"], body)
                 })
@@ -148,14 +148,14 @@ fn answer_with_a_wrong_length_proves_nothing() {
         ),
         (
             "chunks without the last",
-            |wire| played(wire, |body| raw(OK, &["Transfer-Encoding: chunked"], &chunks(body))),
+            |wire| play_answer(wire, |body| raw(OK, &["Transfer-Encoding: chunked"], &chunks(body))),
             4,
             "addddaaaaa",
         ),
         (
             "chunks of nonsense",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     raw(OK, &["Transfer-Encoding: chunked"], &[b"zz\r\n", body, b"\r\n0\r\n\r\n"].concat())
                 })
             },
@@ -164,14 +164,14 @@ fn answer_with_a_wrong_length_proves_nothing() {
         ),
         (
             "until the end, cut",
-            |wire| played(wire, |body| raw("HTTP/1.0 200 OK", &[], &body[..body.len() - 1])),
+            |wire| play_answer(wire, |body| raw("HTTP/1.0 200 OK", &[], &body[..body.len() - 1])),
             4,
             "addddaaaaa",
         ),
         (
             "compressed without being asked",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     let stored = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1][..], body].concat();
                     answer(OK, &["Content-Encoding: gzip"], &stored)
                 })
@@ -179,11 +179,13 @@ fn answer_with_a_wrong_length_proves_nothing() {
             4,
             "addddaaaaa",
         ),
-        ("a body without a head", |wire| played(wire, <[u8]>::to_vec), 4, "addddaaaaa"),
-        ("no HTTP at all", |wire| played(wire, |_| b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), 4, "addddaaaaa"),
+        ("a body without a head", |wire| play_answer(wire, <[u8]>::to_vec), 4, "addddaaaaa"),
+        ("no HTTP at all", |wire| play_answer(wire, |_| b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()), 4, "addddaaaaa"),
         (
             "a page in the gateway's place",
-            |wire| played(wire, |_| answer("HTTP/1.1 502 Bad Gateway", &["Connection: close"], b"<html>nginx</html>")),
+            |wire| {
+                play_answer(wire, |_| answer("HTTP/1.1 502 Bad Gateway", &["Connection: close"], b"<html>nginx</html>"))
+            },
             4,
             "addddaaaaa",
         ),
@@ -192,11 +194,11 @@ fn answer_with_a_wrong_length_proves_nothing() {
 
 #[test]
 fn answer_in_another_valid_form_is_understood() {
-    judge(&[
+    check_cases(&[
         (
             "continue first",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     [b"HTTP/1.1 100 Continue\r\n\r\n", &answer(OK, &["Connection: close"], body)[..]].concat()
                 })
             },
@@ -206,7 +208,7 @@ fn answer_in_another_valid_form_is_understood() {
         (
             "in chunks",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     raw(
                         OK,
                         &["Transfer-Encoding: chunked", "Connection: close"],
@@ -217,11 +219,16 @@ fn answer_in_another_valid_form_is_understood() {
             0,
             "aaaaaaaaaa",
         ),
-        ("HTTP/1.0, until the end", |wire| played(wire, |body| raw("HTTP/1.0 200 OK", &[], body)), 0, "aaaaaaaaaa"),
+        (
+            "HTTP/1.0, until the end",
+            |wire| play_answer(wire, |body| raw("HTTP/1.0 200 OK", &[], body)),
+            0,
+            "aaaaaaaaaa",
+        ),
         (
             "headers of any case, and another type",
             |wire| {
-                played(wire, |body| {
+                play_answer(wire, |body| {
                     let length = format!("cOnTeNt-LeNgTh: {}", body.len());
                     raw(OK, &[&length, "content-type: text/html", "connection: Close"], body)
                 })
@@ -234,46 +241,46 @@ fn answer_in_another_valid_form_is_understood() {
 
 #[test]
 fn second_answer_in_a_packet_is_not_used_for_the_next_envelope() {
-    // The second answer refuses: taken for that of the next envelope, it would be a proof that nothing was sent.
+    // The second answer is a refusal. Used for the next envelope, it would wrongly prove that nothing was sent.
     let twice: fn(&Wire<'_>) -> io::Result<()> = |wire| {
         let request = wire.read()?;
         let refused = answer(OK, &[], br#"{"success":false,"error":"Access denied"}"#);
         wire.write(&[&answer(OK, &[], &body(&request))[..], &refused].concat())?;
-        // Whatever comes on this connection is executed, and never answered.
+        // Further requests on this connection are executed but not answered.
         while wire.read().is_ok() {}
         Ok(())
     };
-    judge(&[("two answers", twice, 0, "aaaaaaaaaa")]);
+    check_cases(&[("two answers", twice, 0, "aaaaaaaaaa")]);
 }
 
 #[test]
 fn answer_before_the_body_was_read_counts() {
     let early = act(|wire: &Wire<'_>| {
-        // The head is on its way, and nobody reads on.
+        // The head has arrived, and the rest is not read.
         wire.stream.peek(&mut [0])?;
         wire.write(&answer(OK, &["Connection: close"], br#"{"success":false,"error":"Invalid message type"}"#))?;
-        wire.wait_for_the_end()
+        wire.wait_for_disconnect()
     });
-    let line = Line::playing(vec![polite(), early, polite()]);
+    let line = Line::playing(vec![accept_all(), early, accept_all()]);
     let sale = in_envelopes_of_four().through(&line).write();
     sale.run(&[]).exits(5).says("Invalid message type");
     assert_eq!((states(&sale).as_str(), line.connections()), ("appppppppp", 2));
-    what_is_claimed_is_true(&line, &sale);
+    assert_results_are_true(&line, &sale);
 }
 
-/// Cuts the answer to the second envelope behind so many of its bytes; tells whether it has no more.
-fn cut(bytes: usize, asynchronous: bool) -> bool {
+/// Cuts the answer to the second envelope after this many bytes, and returns whether that was all of it.
+fn run_with_cut_answer(bytes: usize, asynchronous: bool) -> bool {
     let complete = Arc::new(AtomicBool::new(false));
     let (seen, sends) = (Arc::clone(&complete), AtomicUsize::new(0));
     let play = act(move |wire: &Wire<'_>| {
         let request = wire.read()?;
-        let whole = whole(&request);
-        // An asynchronous start asks about its first message, which is no envelope of its own.
+        let full_answer = complete_answer(&request);
+        // An asynchronous run also asks about its first message, which is not an envelope.
         let second = !request.asks() && sends.fetch_add(1, Ordering::SeqCst) == 1;
-        let end = if second { bytes.min(whole.len()) } else { whole.len() };
-        seen.fetch_or(second && end == whole.len(), Ordering::SeqCst);
-        wire.write(&whole[..end])?;
-        wire.end()
+        let end = if second { bytes.min(full_answer.len()) } else { full_answer.len() };
+        seen.fetch_or(second && end == full_answer.len(), Ordering::SeqCst);
+        wire.write(&full_answer[..end])?;
+        wire.end_and_wait()
     });
     let line = Line::playing(vec![play]);
     let sale = in_envelopes_of_four().to(2).through(&line);
@@ -287,23 +294,23 @@ fn cut(bytes: usize, asynchronous: bool) -> bool {
         return true;
     }
     run.exits(4);
-    assert_eq!(states(&sale), format!("{}d", &good[..1]), "cut behind {bytes} bytes");
+    assert_eq!(states(&sale), format!("{}d", &good[..1]), "cut after {bytes} bytes");
     false
 }
 
 #[test]
 fn answer_cut_on_the_wire_proves_nothing() {
     for bytes in [0, 1, 12, 17, 40, 57, 58, 59, 90, 120] {
-        assert!(!cut(bytes, false));
+        assert!(!run_with_cut_answer(bytes, false));
     }
-    assert!(cut(usize::MAX, false));
+    assert!(run_with_cut_answer(usize::MAX, false));
 }
 
 #[test]
 #[ignore = "a run of the program for every byte of two answers takes half a minute"]
 fn answer_cut_at_any_byte_proves_nothing() {
     for asynchronous in [false, true] {
-        let last = (0..1_000).find(|&bytes| cut(bytes, asynchronous));
+        let last = (0..1_000).find(|&bytes| run_with_cut_answer(bytes, asynchronous));
         assert!(last.is_some_and(|last| last > 80), "{last:?} bytes");
     }
 }

@@ -1,17 +1,17 @@
-//! HTTP statuses that the contract does not know.
+//! HTTP statuses outside the contract.
 
 use std::time::{Duration, Instant};
 
 use crate::support::{Answer, Gateway};
 
-use super::{in_envelopes_of_four, judge, states, what_is_done_is_never_sent_again};
+use super::{assert_outcomes_are_final, check_cases, in_envelopes_of_four, states};
 
 #[test]
 fn strange_status_or_body_leaves_doubt_and_the_run_continues() {
     let page = || Answer::Http { status: 200, headers: vec![], body: b"<html>Welcome</html>".to_vec() };
     let empty = || Answer::Http { status: 200, headers: vec![], body: vec![] };
     let huge = || Answer::Http { status: 200, headers: vec![], body: vec![b' '; (8 << 20) + 1] };
-    judge([
+    check_cases([
         ("500", Answer::status(500), 4, "addddaaaaa"),
         ("502", Answer::status(502), 4, "addddaaaaa"),
         ("404", Answer::status(404), 4, "addddaaaaa"),
@@ -29,7 +29,7 @@ fn foreign_first_answer_stops_the_run() {
         let sale = in_envelopes_of_four().through(&gateway).write();
         sale.run(&[]).exits(5);
         assert_eq!(states(&sale), "dppppppppp");
-        what_is_done_is_never_sent_again(&gateway, &sale);
+        assert_outcomes_are_final(&gateway, &sale);
     }
 }
 
@@ -39,14 +39,14 @@ fn too_many_requests_slow_the_run_and_leave_doubt() {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(status, &["Retry-After: 2"])]);
         let sale = in_envelopes_of_four().through(&gateway).write();
         let began = Instant::now();
-        let told = sale.run(&[]).exits(4);
+        let run = sale.run(&[]).exits(4);
         assert!(began.elapsed() >= Duration::from_secs(2), "the gateway asked for two seconds");
-        told.says("are in doubt and not retried")
+        run.says("are in doubt and not retried")
             .says(&format!("before the next request: HTTP {status}; 4 messages are in doubt and not retried"))
             .says(&format!("after HTTP {status}, 4 messages are in doubt and not retried"))
             .says(&format!("add `trust_status: [{status}]`"));
         assert_eq!(states(&sale), "addddaaaaa");
-        what_is_done_is_never_sent_again(&gateway, &sale);
+        assert_outcomes_are_final(&gateway, &sale);
     }
 }
 
@@ -54,10 +54,10 @@ fn too_many_requests_slow_the_run_and_leave_doubt() {
 fn trusted_provider_status_proves_that_nothing_was_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
     let sale = in_envelopes_of_four().through(&gateway).profile("trust_status: [429]").write();
-    let told = sale.run(&[]).exits(0).says("before the next attempt: HTTP 429");
-    assert!(!told.stderr.contains("in doubt") && !told.stdout.contains("in doubt"), "{}", told.stderr);
+    let run = sale.run(&[]).exits(0).says("before the next attempt: HTTP 429");
+    assert!(!run.stderr.contains("in doubt") && !run.stdout.contains("in doubt"), "{}", run.stderr);
     assert_eq!(states(&sale), "aaaaaaaaaa");
-    assert_eq!(gateway.phones().len(), 14, "four were refused and went out again");
+    assert_eq!(gateway.phones().len(), 14, "four were rejected and resent");
 }
 
 #[test]
@@ -65,10 +65,10 @@ fn wait_event_says_whether_its_messages_are_retried() {
     for (trusted, retry, in_doubt) in [("[]", false, 4), ("[429]", true, 0)] {
         let gateway = Gateway::answering([Answer::Accept, Answer::status_with(429, &["Retry-After: 1"])]);
         let sale = in_envelopes_of_four().through(&gateway).profile(&format!("trust_status: {trusted}")).write();
-        let told = sale.run(&["--progress", "json"]);
-        let events = told.stderr.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+        let run = sale.run(&["--progress", "json"]);
+        let events = run.stderr.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let waits: Vec<_> = events.filter(|event| event["event"] == "waiting").collect();
-        assert_eq!(waits.len(), 1, "{}", told.stderr);
+        assert_eq!(waits.len(), 1, "{}", run.stderr);
         assert_eq!((&waits[0]["retry"], &waits[0]["in_doubt"]), (&retry.into(), &in_doubt.into()));
     }
 }

@@ -1,19 +1,19 @@
-//! `limits`: what all runs of an edition may cost, and how many messages they may send.
+//! `limits`: the highest cost and number of messages for all runs of an edition.
 
 use serde_json::json;
 
-use super::{stopped, why};
+use super::{stop_reason, stop_summary};
 use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling};
 
 const PRICES: &str = "prices: { sms: 0.80 }";
 
-/// To ten people, each message a part of 0.80.
-fn ten(gateway: &Gateway, limits: &str) -> Draft {
+/// A campaign to ten recipients, each message one part for 0.80.
+fn ten_recipients(gateway: &Gateway, limits: &str) -> Draft {
     campaign().to(10).through(gateway).profile(PRICES).top(&format!("limits: {{ {limits} }}"))
 }
 
-/// A second profile of another account, by which the same campaign can be sent.
-fn with_a_second_account(sale: &Folder) {
+/// Adds a second profile of another account that can send the same campaign.
+fn add_second_account(sale: &Folder) {
     let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).expect("profiles");
     let second = profiles.replace("local:", "second:") + "  account: second\n";
     sale.write("gateways.yaml", &format!("{profiles}{second}"));
@@ -27,19 +27,23 @@ fn run_stops_at_its_limit_and_resumes_when_more_is_allowed() {
     ] {
         let _case = telling(format!("case: {limits}"));
         let gateway = Gateway::accepting();
-        let sale = ten(&gateway, limits).write();
+        let sale = ten_recipients(&gateway, limits).write();
         let first = sale.run(&["--json"]).exits(5);
-        assert_eq!(stopped(&first), ("budget".to_owned(), 4, 6));
-        assert!(why(&first).contains(word), "{}", why(&first));
+        assert_eq!(stop_summary(&first), ("budget".to_owned(), 4, 6));
+        assert!(stop_reason(&first).contains(word), "{}", stop_reason(&first));
         let again = sale.run(&["--json"]).exits(5);
-        assert_eq!(stopped(&again), ("budget".to_owned(), 0, 6), "it stays used up");
+        assert_eq!(stop_summary(&again), ("budget".to_owned(), 0, 6), "the budget stays used up");
         let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
         assert_eq!(status["counts"], json!({ "accepted": 4, "planned": 6 }));
         sale.replace("sale.yaml", limits, more);
-        assert_eq!(stopped(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 3));
+        assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 3));
         sale.replace("sale.yaml", &format!("limits: {{ {more} }}\n"), "");
         sale.run(&[]).exits(0);
-        assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>(), "each once, in the order of the file");
+        assert_eq!(
+            gateway.phones(),
+            (2..12).map(phone).collect::<Vec<_>>(),
+            "each recipient gets one message, in list order"
+        );
     }
 }
 
@@ -51,8 +55,8 @@ fn message_costs_its_dearest_channel_and_an_sms_its_parts() {
     let both = "  - viber: { signature: OlenaCo, message: \"{{ text }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ text }}\" }";
     let draft = campaign().channels(both).with_list(&list).through(&gateway);
     let sale = draft.profile("prices: { sms: 0.80, viber: 1 }").top("limits: { cost: 3.6 }").write();
-    // 1.00 by Viber, 1.60 by two parts, 1.00 by Viber.
-    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
+    // 1.00 for Viber, 1.60 for two SMS parts, 1.00 for Viber.
+    assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)), ("budget".to_owned(), 3, 1));
     assert_eq!(gateway.phones(), [2, 3, 4].map(phone));
 }
 
@@ -65,8 +69,8 @@ fn rejected_message_frees_its_place_for_others() {
         })
     };
     let gateway = Gateway::answering([Answer::Accept, mixed(), mixed()]);
-    let sale = ten(&gateway, "recipients: 5, cost: 4").write();
-    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)).0, "budget");
+    let sale = ten_recipients(&gateway, "recipients: 5, cost: 4").write();
+    assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)).0, "budget");
     let counts = sale.results().counts();
     assert_eq!(counts["accepted"], 5, "{counts:?}");
     let refused = counts["rejected"];
@@ -81,7 +85,7 @@ fn crash_refunds_nothing_that_may_have_been_sent() {
     for point in ["intent.kept:2", "answer.came:2", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
-        let sale = ten(&gateway, "recipients: 4").one_at_a_time().batches_of(2).write();
+        let sale = ten_recipients(&gateway, "recipients: 4").one_at_a_time().batches_of(2).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         let died = Process::start(command).finish();
@@ -97,10 +101,10 @@ fn crash_refunds_nothing_that_may_have_been_sent() {
 #[test]
 fn two_processes_through_two_accounts_keep_one_budget() {
     let gateway = Gateway::accepting();
-    let sale = ten(&gateway, "recipients: 7").write();
-    with_a_second_account(&sale);
+    let sale = ten_recipients(&gateway, "recipients: 7").write();
+    add_second_account(&sale);
     let both = [sale.start(&["--json"]), sale.start(&["--json", "--gateway", "second"])];
-    let sent: u64 = both.into_iter().map(|run| stopped(&run.finish().exits(5)).1).sum();
+    let sent: u64 = both.into_iter().map(|run| stop_summary(&run.finish().exits(5)).1).sum();
     assert_eq!((sent, gateway.phones().len()), (7, 7));
 }
 
@@ -109,13 +113,14 @@ fn missing_price_is_a_finding_if_the_cost_is_limited() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("prices: { viber: 1 }").top("limits: { cost: 10 }").write();
     for command in ["run", "check"] {
-        let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
-        told.says("missing-price")
+        let output = sale.campaign(&[command, "sale.yaml"]).exits(2);
+        output
+            .says("missing-price")
             .says("`limits.cost` needs a price for `sms`, which the profile `local` does not have")
             .says("sale.yaml:3:");
     }
     assert!(gateway.sends().is_empty());
-    // Without a limit, and in a rehearsal, which costs nothing, nobody needs prices.
+    // Prices are not needed without a cost limit or in a rehearsal, which costs nothing.
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.replace("sale.yaml", "cost: 10", "recipients: 10");
     sale.run(&[]).exits(0);
@@ -124,23 +129,23 @@ fn missing_price_is_a_finding_if_the_cost_is_limited() {
 #[test]
 fn list_over_a_limit_is_a_warning_and_stops_a_rehearsal() {
     let gateway = Gateway::accepting();
-    let sale = ten(&gateway, "recipients: 4, cost: 4.50").write();
+    let sale = ten_recipients(&gateway, "recipients: 4, cost: 4.50").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked.says("10 recipients would get a message, but `limits.recipients` is 4").says("can cost up to 8.00");
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(5);
-    assert_eq!(stopped(&rehearsal), ("budget".to_owned(), 4, 6));
-    // Each rehearsal uses only its own.
-    assert_eq!(stopped(&sale.run(&["--gateway", "sandbox", "--json"]).exits(5)).1, 4);
-    assert_eq!(stopped(&sale.run(&["--json"]).exits(5)).1, 4);
+    assert_eq!(stop_summary(&rehearsal), ("budget".to_owned(), 4, 6));
+    // Each rehearsal has a separate budget.
+    assert_eq!(stop_summary(&sale.run(&["--gateway", "sandbox", "--json"]).exits(5)).1, 4);
+    assert_eq!(stop_summary(&sale.run(&["--json"]).exits(5)).1, 4);
 }
 
 #[test]
 fn resending_rejected_messages_keeps_the_budget() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
-    let sale = ten(&gateway, "recipients: 9").one_at_a_time().batches_of(1).write();
-    assert_eq!(stopped(&sale.run(&["--json"]).exits(3)).1, 10);
+    let sale = ten_recipients(&gateway, "recipients: 9").one_at_a_time().batches_of(1).write();
+    assert_eq!(stop_summary(&sale.run(&["--json"]).exits(3)).1, 10);
     sale.campaign(&["retry", "sale", "--json"]).exits(5);
     assert_eq!(sale.results().counts()["accepted"], 9);
     assert_eq!(gateway.phones().len(), 11);

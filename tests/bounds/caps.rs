@@ -1,16 +1,16 @@
-//! `delivery.cap` and a profile's `policy.cap`: how often a number is written to by all campaigns together.
+//! `delivery.cap` and `policy.cap` of a profile: how many messages a number gets from all campaigns together.
 
 use serde_json::json;
 
 use crate::support::{Answer, Draft, Folder, Gateway, Process, accepted, campaign, phone, rejected, telling, until};
 
-/// To ten people, with lines for the profile.
-fn ten(gateway: &Gateway) -> Draft {
+/// A campaign to ten recipients, with a profile.
+fn ten_recipients(gateway: &Gateway) -> Draft {
     campaign().to(10).through(gateway)
 }
 
-/// Writes another campaign beside the sale: the same to the same people, with this line under `delivery`.
-fn another(sale: &Folder, name: &str, delivery: &str) -> String {
+/// Writes another campaign with the same message and list, and with this line under `delivery`.
+fn write_other_campaign(sale: &Folder, name: &str, delivery: &str) -> String {
     let text = std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign");
     let file = format!("{name}.yaml");
     let text = text.replace("name: sale\n", &format!("name: {name}\n"));
@@ -21,41 +21,41 @@ fn another(sale: &Folder, name: &str, delivery: &str) -> String {
 #[test]
 fn capped_recipient_is_skipped_by_every_campaign_and_announced() {
     let gateway = Gateway::accepting();
-    let sale = ten(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
-    let news = another(&sale, "news", "cap: 1/7d");
+    let news = write_other_campaign(&sale, "news", "cap: 1/7d");
     let counts = json!({ "planned": 6, "skipped": 4 });
     assert_eq!(sale.campaign(&["check", &news, "--json"]).exits(0).json()["counts"], counts);
     sale.campaign(&["check", &news]).exits(0).says("−4  skipped: cap");
     sale.campaign(&["preview", &news, "--rows", "3"]).exits(0).says("cap");
     assert_eq!(sale.campaign(&["run", &news, "--dry-run", "--json"]).exits(0).json()["counts"], counts);
     assert_eq!(sale.campaign(&["plan", &news, "--json"]).exits(0).json()["counts"], counts);
-    let told = sale.campaign(&["run", &news, "--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "accepted": 6, "skipped": 4 }));
+    let report = sale.campaign(&["run", &news, "--json"]).exits(0).json();
+    assert_eq!(report["counts"], json!({ "accepted": 6, "skipped": 4 }));
     assert_eq!(gateway.phones()[4..], (6..12).map(phone).collect::<Vec<_>>());
     let results = std::fs::read_to_string(sale.path("results/news.csv")).expect("results");
     assert_eq!(results.matches(",cap,").count(), 4, "{results}");
-    // By now each has one; a higher cap lets one more through, and then no more.
-    let again = another(&sale, "again", "cap: 2/7d");
+    // Each recipient has one message by now. A higher cap allows one more.
+    let again = write_other_campaign(&sale, "again", "cap: 2/7d");
     sale.campaign(&["run", &again]).exits(0);
     assert_eq!(gateway.phones().len(), 20);
-    let more = another(&sale, "more", "cap: 2/1h");
+    let more = write_other_campaign(&sale, "more", "cap: 2/1h");
     assert_eq!(sale.campaign(&["run", &more, "--json"]).exits(0).json()["sent"], 0);
 }
 
 #[test]
 fn campaign_cannot_loosen_a_cap_of_its_profile() {
     let gateway = Gateway::accepting();
-    let sale = ten(&gateway).profile("policy: { cap: 1/7d }").write();
+    let sale = ten_recipients(&gateway).profile("policy: { cap: 1/7d }").write();
     sale.run(&[]).exits(0);
     for delivery in ["in_flight: 1", "cap: 9/1h"] {
-        let news = another(&sale, "news", delivery);
+        let news = write_other_campaign(&sale, "news", delivery);
         assert_eq!(sale.campaign(&["run", &news, "--json"]).exits(0).json()["counts"], json!({ "skipped": 10 }));
     }
     assert_eq!(gateway.phones().len(), 10);
     sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(0).says("profile.policy.cap").says("1/7d");
-    // What is for service goes out, and so does a test.
-    let orders = another(&sale, "orders", "in_flight: 2");
+    // Service messages and tests are exempt.
+    let orders = write_other_campaign(&sale, "orders", "in_flight: 2");
     sale.replace(&orders, "recipients:\n", "purpose: service\nrecipients:\n");
     sale.campaign(&["run", &orders]).exits(0);
     let number = format!("+{}", phone(2));
@@ -66,12 +66,12 @@ fn campaign_cannot_loosen_a_cap_of_its_profile() {
 #[test]
 fn messages_for_service_and_tests_use_up_no_cap() {
     let gateway = Gateway::accepting();
-    let sale = ten(&gateway).top("purpose: service").write();
+    let sale = ten_recipients(&gateway).top("purpose: service").write();
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(2));
     sale.campaign(&["test", "sale.yaml", "--to", &number, "--row", "2"]).exits(0);
     sale.run(&["--gateway", "sandbox"]).exits(0);
-    let news = another(&sale, "news", "cap: 1/7d");
+    let news = write_other_campaign(&sale, "news", "cap: 1/7d");
     sale.replace(&news, "purpose: service\n", "");
     sale.campaign(&["run", &news]).exits(0);
     assert_eq!(gateway.phones().len(), 10 + 1 + 10);
@@ -80,12 +80,12 @@ fn messages_for_service_and_tests_use_up_no_cap() {
 #[test]
 fn cap_is_checked_before_each_message() {
     let gateway = Gateway::answering([Answer::Held]);
-    let sale = ten(&gateway).delivery("cap: 1/7d").one_at_a_time().batches_of(3).write();
+    let sale = ten_recipients(&gateway).delivery("cap: 1/7d").one_at_a_time().batches_of(3).write();
     let run = sale.start(&["--json"]);
-    until("the first message is on its way", || gateway.sends().len() == 1);
-    let news = another(&sale, "news", "timeout: 20s");
+    until("the gateway has the first message", || gateway.sends().len() == 1);
+    let news = write_other_campaign(&sale, "news", "timeout: 20s");
     let news = Process::start(sale.command(&["run", &news, "--no-wait", "--json"]));
-    // The number of row 2 is on its way, so that nobody knows yet that it has no message.
+    // The message to row 2 is still on its way, so its outcome is unknown.
     gateway.release();
     let (first, second) = (run.finish().exits(0).json(), news.finish().json());
     let sent = first["sent"].as_u64().unwrap() + second["sent"].as_u64().unwrap();
@@ -93,7 +93,7 @@ fn cap_is_checked_before_each_message() {
     assert_eq!((sent, phones.len()), (10, 10));
     phones.sort_unstable();
     phones.dedup();
-    assert_eq!(phones.len(), 10, "each number once, whoever came first");
+    assert_eq!(phones.len(), 10, "each number gets one message");
 }
 
 #[test]
@@ -105,16 +105,16 @@ fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
         })
     };
     let gateway = Gateway::answering([Answer::Accept, refuse(), refuse()]);
-    let sale = ten(&gateway).one_at_a_time().batches_of(5).write();
+    let sale = ten_recipients(&gateway).one_at_a_time().batches_of(5).write();
     sale.run(&[]).exits(3);
     let refused = sale.results().counts()["rejected"];
-    let news = another(&sale, "news", "cap: 1/7d");
-    let told = sale.campaign(&["run", &news, "--json"]).exits(0).json();
-    assert_eq!(told["sent"], json!(refused));
-    // A retry of what was refused comes too late: by now everybody has one.
+    let news = write_other_campaign(&sale, "news", "cap: 1/7d");
+    let report = sale.campaign(&["run", &news, "--json"]).exits(0).json();
+    assert_eq!(report["sent"], json!(refused));
+    // A retry of the rejected messages comes too late, because everyone has a message by now.
     sale.replace("sale.yaml", "delivery:\n", "delivery:\n  cap: 1/7d\n");
     sale.campaign(&["retry", "sale"]).exits(3);
-    // A row that was sent keeps its state.
+    // An already sent row keeps its state.
     assert_eq!(
         sale.results().counts(),
         [("accepted".to_owned(), 10 - refused), ("rejected".to_owned(), refused)].into()
@@ -123,13 +123,13 @@ fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
     for point in ["intent.kept:2", "answer.came:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
-        let sale = ten(&gateway).one_at_a_time().batches_of(4).write();
+        let sale = ten_recipients(&gateway).one_at_a_time().batches_of(4).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
         assert!(Process::start(command).finish().stderr.contains("went off"));
-        let news = another(&sale, "news", "cap: 1/7d");
-        let told = sale.campaign(&["run", &news, "--json"]).exits(0).json();
-        assert_eq!(told["counts"], json!({ "accepted": 5, "skipped": 5 }));
+        let news = write_other_campaign(&sale, "news", "cap: 1/7d");
+        let report = sale.campaign(&["run", &news, "--json"]).exits(0).json();
+        assert_eq!(report["counts"], json!({ "accepted": 5, "skipped": 5 }));
     }
 }
 
@@ -137,10 +137,10 @@ fn rejected_messages_count_for_no_cap_and_doubtful_ones_do() {
 fn rehearsal_counts_for_no_cap() {
     let gateway = Gateway::accepting();
     for wrong in ["2", "0/7d", "2/7", "often/7d", "2/900d"] {
-        let sale = ten(&gateway).delivery(&format!("cap: {wrong}")).write();
+        let sale = ten_recipients(&gateway).delivery(&format!("cap: {wrong}")).write();
         sale.run(&[]).exits(2).says("`cap` is").says("2/7d");
     }
-    let sale = ten(&gateway).delivery("cap: 1/7d").write();
+    let sale = ten_recipients(&gateway).delivery("cap: 1/7d").write();
     for _ in 0..2 {
         sale.run(&["--gateway", "sandbox"]).exits(0);
     }

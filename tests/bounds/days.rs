@@ -1,23 +1,23 @@
-//! `delivery.per_day`: how many messages of an edition leave on a day, and what becomes of a run until the next one.
+//! `delivery.per_day`: the daily message limit of an edition, and runs that wait for the next day.
 
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{stopped, why};
+use super::{stop_reason, stop_summary};
 use crate::support::{Clock, Draft, Finished, Folder, Gateway, Process, campaign, in_files, phone, until};
 
-/// To ten people, so many a day in Kyiv, where midnight is at ten in the evening of UTC.
-fn ten(gateway: &Gateway, per_day: &str) -> Draft {
+/// A campaign to ten recipients with this daily limit in Kyiv, where midnight is at 22:00 UTC.
+fn ten_recipients(gateway: &Gateway, per_day: &str) -> Draft {
     campaign().to(10).through(gateway).top("timezone: Europe/Kyiv").delivery(&format!("per_day: {per_day}"))
 }
 
-/// Starts the binary while the clock shows this.
+/// Starts the binary with the clock at this time.
 fn start(sale: &Folder, clock: &Clock, moment: &str, arguments: &[&str]) -> Process {
     let moment: Timestamp = moment.parse().expect("a moment");
     Process::start(sale.command_after(&clock.set_to(moment), arguments))
 }
 
-/// Sends without waiting for another day.
+/// Runs the campaign without waiting for the next day.
 fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
     start(sale, clock, moment, &["run", "sale.yaml", "--no-wait", "--json"]).finish()
 }
@@ -26,16 +26,16 @@ fn run(sale: &Folder, clock: &Clock, moment: &str) -> Finished {
 fn daily_limit_is_reached_and_the_next_day_is_announced() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let sale = ten(&gateway, "4").write();
+    let sale = ten_recipients(&gateway, "4").write();
     let first = run(&sale, &clock, "2027-03-01T08:00:00Z").exits(5);
-    assert_eq!(stopped(&first), ("window".to_owned(), 4, 6));
-    assert!(why(&first).contains("at 2027-03-02 00:00 (Europe/Kyiv)"), "{}", why(&first));
-    // The same day, a minute before it ends there.
+    assert_eq!(stop_summary(&first), ("window".to_owned(), 4, 6));
+    assert!(stop_reason(&first).contains("at 2027-03-02 00:00 (Europe/Kyiv)"), "{}", stop_reason(&first));
+    // One minute before midnight in Kyiv, on the same day.
     let same = run(&sale, &clock, "2027-03-01T21:59:00Z").exits(5);
-    assert_eq!(stopped(&same), ("window".to_owned(), 0, 6));
+    assert_eq!(stop_summary(&same), ("window".to_owned(), 0, 6));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
     assert_eq!(status["counts"], json!({ "accepted": 4, "planned": 6 }));
-    assert_eq!(stopped(&run(&sale, &clock, "2027-03-01T22:00:01Z").exits(5)).1, 4);
+    assert_eq!(stop_summary(&run(&sale, &clock, "2027-03-01T22:00:01Z").exits(5)).1, 4);
     run(&sale, &clock, "2027-03-02T22:00:01Z").exits(0);
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
@@ -44,11 +44,11 @@ fn daily_limit_is_reached_and_the_next_day_is_announced() {
 fn usage_list_grows_by_days_with_messages() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let sale = ten(&gateway, "[1, 2, 3]").write();
-    // On the fourth nobody sent anything.
+    let sale = ten_recipients(&gateway, "[1, 2, 3]").write();
+    // No messages were sent on the fourth.
     for (day, expected) in [("01", 1), ("02", 2), ("03", 3), ("05", 3), ("06", 1)] {
-        let told = run(&sale, &clock, &format!("2027-03-{day}T08:00:00Z"));
-        assert_eq!(stopped(&told).1, expected, "{day}: {}", told.told());
+        let output = run(&sale, &clock, &format!("2027-03-{day}T08:00:00Z"));
+        assert_eq!(stop_summary(&output).1, expected, "{day}: {}", output.told());
     }
     assert_eq!(gateway.phones().len(), 10);
 }
@@ -57,13 +57,13 @@ fn usage_list_grows_by_days_with_messages() {
 fn run_waits_for_the_next_day_until_a_stop_is_requested() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let sale = ten(&gateway, "4").write();
+    let sale = ten_recipients(&gateway, "4").write();
     let waits = start(&sale, &clock, "2027-03-01T08:00:00Z", &["run", "sale.yaml", "--json"]);
-    until("four are out", || gateway.phones().len() == 4);
-    until("it is asked to stop", || sale.campaign(&["stop", "sale"]).code() == Some(0));
+    until("four messages are sent", || gateway.phones().len() == 4);
+    until("the run accepts the stop request", || sale.campaign(&["stop", "sale"]).code() == Some(0));
     assert_eq!(waits.finish().exits(5).json()["stopped"], "stop");
     assert_eq!(gateway.phones().len(), 4);
-    // Some seconds before midnight.
+    // A few seconds before midnight.
     sale.replace("sale.yaml", "per_day: 4", "per_day: 6");
     let over_midnight = start(&sale, &clock, "2027-03-01T21:59:54Z", &["run", "sale.yaml"]);
     over_midnight.finish().exits(0).says("`delivery.per_day` allows 6 messages today");
@@ -76,10 +76,10 @@ fn day_depends_on_the_zone_and_a_rehearsal_waits_for_none() {
     let sale = campaign().to(10).through(&gateway).delivery("per_day: [2, 4]").write();
     sale.run(&[]).exits(2).says("missing-timezone").says("`per_day` needs `timezone`");
     for wrong in ["0", "[]", "[4, many]", "-2", "{ a: 1 }"] {
-        let sale = ten(&gateway, wrong).write();
+        let sale = ten_recipients(&gateway, wrong).write();
         sale.run(&[]).exits(2).says("per_day");
     }
-    let sale = ten(&gateway, "[2, 4]").write();
+    let sale = ten_recipients(&gateway, "[2, 4]").write();
     sale.run(&["--gateway", "sandbox"]).exits(0).says("a live run takes 3 days because of `delivery.per_day`");
     assert!(gateway.sends().is_empty());
 }

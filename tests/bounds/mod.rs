@@ -1,4 +1,4 @@
-//! What a campaign keeps within while it is sent, across starts, processes and profiles.
+//! Sending limits: budgets, frequency caps and daily limits across starts, processes and profiles.
 
 mod budget;
 mod caps;
@@ -7,14 +7,14 @@ mod days;
 
 use crate::support::Finished;
 
-/// How a run stopped: the word for it, how many messages this call sent, and how many rows wait.
-fn stopped(finished: &Finished) -> (String, u64, u64) {
-    let told = finished.json();
-    let planned = told["counts"]["planned"].as_u64().unwrap_or(0);
-    (told["stopped"].as_str().unwrap_or("").to_owned(), told["sent"].as_u64().expect("a number"), planned)
+/// The state word of a stopped run, the messages sent by this call, and the planned rows.
+fn stop_summary(finished: &Finished) -> (String, u64, u64) {
+    let report = finished.json();
+    let planned = report["counts"]["planned"].as_u64().unwrap_or(0);
+    (report["stopped"].as_str().unwrap_or("").to_owned(), report["sent"].as_u64().expect("a number"), planned)
 }
 
-/// The reason in words.
-fn why(finished: &Finished) -> String {
+/// The reason of the stop as text.
+fn stop_reason(finished: &Finished) -> String {
     finished.json()["why"].as_str().unwrap_or("").to_owned()
 }

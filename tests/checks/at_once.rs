@@ -1,9 +1,9 @@
-//! All mistakes are found in one run of `check`, and one mistake makes one finding.
+//! `check` finds all mistakes at once, with one finding for each mistake.
 
 use crate::support::{Folder, phone, telling};
 
-/// The lists that the campaigns here name.
-fn folder() -> Folder {
+/// A folder with the lists of these campaigns.
+fn folder_with_lists() -> Folder {
     let folder = Folder::new(false);
     let international = format!("phone,name\n{},Olena\n{},Ivan\n", phone(2), phone(3));
     folder.write("list.csv", &international);
@@ -14,21 +14,24 @@ fn folder() -> Folder {
     folder
 }
 
-/// The rules that a campaign breaks, in their alphabetical order, without notes and without what rows tell of their numbers.
-fn rules(folder: &Folder, campaign: &str) -> Vec<String> {
+/// The rules that `check` reports for a campaign, sorted, without notes and without `invalid-row`.
+fn find_rules(folder: &Folder, campaign: &str) -> Vec<String> {
     folder.write("sale.yaml", campaign);
-    let told = folder.campaign(&["check", "sale.yaml", "--json"]).json();
-    let findings = told["findings"].as_array().expect("findings");
-    let is_shown = |finding: &&serde_json::Value| finding["severity"] != "note" && finding["rule"] != "invalid-row";
-    let mut rules: Vec<String> =
-        findings.iter().filter(is_shown).map(|finding| finding["rule"].as_str().expect("a rule").to_owned()).collect();
+    let output = folder.campaign(&["check", "sale.yaml", "--json"]).json();
+    let findings = output["findings"].as_array().expect("findings");
+    let is_relevant = |finding: &&serde_json::Value| finding["severity"] != "note" && finding["rule"] != "invalid-row";
+    let mut rules: Vec<String> = findings
+        .iter()
+        .filter(is_relevant)
+        .map(|finding| finding["rule"].as_str().expect("a rule").to_owned())
+        .collect();
     rules.sort();
     rules
 }
 
 #[test]
 fn mistakes_of_all_stages_are_found_in_one_check() {
-    let folder = folder();
+    let folder = folder_with_lists();
     let cases: [(&str, &[&str]); 5] = [
         (
             "recipients: { file: ragged.csv, regin: UA }
@@ -110,25 +113,25 @@ channels:
     ];
     for (campaign, expected) in cases {
         let _case = telling(format!("case: {campaign}"));
-        assert_eq!(rules(&folder, campaign), expected, "{campaign}");
+        assert_eq!(find_rules(&folder, campaign), expected, "{campaign}");
     }
 }
 
 #[test]
 fn mistakes_of_texts_and_rows_are_found_beside_each_other() {
-    let folder = folder();
+    let folder = folder_with_lists();
     let campaign = "recipients: { file: ragged.csv }
 channels:
   - viber: { signature: Olena, message: \"{{ name | titel }}\", lifetime: 1h }
   - sms: { signature: OlenaCo, message: \"TODO http://shop.example {{ nme }}\" }
 ";
     let expected = ["insecure-link", "recipients-ragged-row", "unfinished-text", "unknown-filter", "unknown-variable"];
-    assert_eq!(rules(&folder, campaign), expected);
+    assert_eq!(find_rules(&folder, campaign), expected);
 }
 
 #[test]
 fn one_mistake_makes_one_finding() {
-    let folder = folder();
+    let folder = folder_with_lists();
     let recipients = "recipients: { file: list.csv }\n";
     let sms = "channels:\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n";
     let channel = |keys: &str| format!("{recipients}channels:\n  - sms: {{ {keys} }}\n");
@@ -185,6 +188,6 @@ fn one_mistake_makes_one_finding() {
     ];
     for (campaign, rule) in cases {
         let _case = telling(format!("case: {campaign}"));
-        assert_eq!(rules(&folder, &campaign), [rule], "{campaign}");
+        assert_eq!(find_rules(&folder, &campaign), [rule], "{campaign}");
     }
 }

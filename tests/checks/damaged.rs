@@ -1,20 +1,20 @@
-//! Texts and cells that programs have damaged, each under its own rule, and texts of many languages that are fine.
+//! Texts and cells that other programs have damaged, and undamaged texts in many languages.
 
 use crate::support::{campaign, phone, telling};
 
-/// The rules that a campaign with this SMS to people with these names breaks, without notes.
-fn rules(message: &str, names: &[&str]) -> Vec<String> {
+/// The rules that `check` reports for this SMS to recipients with these names, without notes.
+fn find_rules(message: &str, names: &[&str]) -> Vec<String> {
     let rows = names.iter().enumerate().map(|(row, name)| format!("{},\"{name}\"\n", phone(row + 2)));
     let list = format!("phone,name\n{}", rows.collect::<String>());
     let channel = format!("  - sms:\n      signature: OlenaCo\n      max_parts: 9\n      message: {message}");
     let sale = campaign().with_list(&list).channels(&channel).write();
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
-    let findings = told["findings"].as_array().expect("findings");
-    let shown = findings.iter().filter(|finding| finding["severity"] != "note");
-    for finding in shown.clone() {
-        assert!(finding["help"].is_string(), "no remedy: {finding}");
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    let findings = output["findings"].as_array().expect("findings");
+    let problems = findings.iter().filter(|finding| finding["severity"] != "note");
+    for finding in problems.clone() {
+        assert!(finding["help"].is_string(), "no help: {finding}");
     }
-    shown.map(|finding| finding["rule"].as_str().expect("a rule").to_owned()).collect()
+    problems.map(|finding| finding["rule"].as_str().expect("a rule").to_owned()).collect()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn damaged_cells_are_found_each_under_its_rule() {
         ("'00123", "leading-apostrophe"),
     ] {
         let _case = telling(format!("case: {cell}"));
-        assert_eq!(rules("'Hello, {{ name }}'", &["Olena", cell, cell]), [rule], "{cell}");
+        assert_eq!(find_rules("'Hello, {{ name }}'", &["Olena", cell, cell]), [rule], "{cell}");
     }
 }
 
@@ -48,7 +48,7 @@ fn damaged_texts_are_found_each_under_its_rule() {
         ("'?????? {{ name }}, ?????'", "lost-letters"),
     ] {
         let _case = telling(format!("case: {message}"));
-        assert_eq!(rules(message, &["Olena", "Ivan"]), [rule], "{message}");
+        assert_eq!(find_rules(message, &["Olena", "Ivan"]), [rule], "{message}");
     }
 }
 
@@ -74,7 +74,7 @@ fn texts_and_names_in_many_languages_are_no_damage() {
         "\"{{ name }}, première ligne\\nseconde ligne ?\"",
     ] {
         let _case = telling(format!("case: {message}"));
-        let found = rules(message, &names);
+        let found = find_rules(message, &names);
         let damage: Vec<&String> =
             found.iter().filter(|rule| !["costly-character", "same-link"].contains(&rule.as_str())).collect();
         assert!(damage.is_empty(), "{message}: {damage:?}");

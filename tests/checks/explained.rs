@@ -1,4 +1,4 @@
-//! The examples of `campaign explain`: `check` finds the rule in a campaign with the lines of its example.
+//! Examples of `campaign explain`: `check` reports each rule for its own example.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -7,8 +7,9 @@ use serde_json::Value;
 
 use crate::support::{Folder, KEY_VARIABLE};
 
-/// Rules whose example needs more than files: another command, the gateway, the ledger, an assistant or a large file.
-const NOT_SHOWN_BY_FILES: &[&str] = &[
+/// Rules that `check` cannot report from example files alone. They need another command, the gateway, the ledger, an
+/// assistant or a large file.
+const NOT_IN_FILES: &[&str] = &[
     "account-key",
     "address",
     "balance-too-low",
@@ -56,8 +57,8 @@ const LIST: &str = "phone,first_name,code\n380501234567,Olena,NEW-126\n380671234
 const TABLE: &str = "city,address\nKyiv,Shop Street 1\n";
 const PROFILE: &str = "production: { }";
 
-/// The lines of an example: keys of the campaign, and files after their names.
-fn split(example: &str) -> (Vec<&str>, BTreeMap<&str, String>) {
+/// Splits an example into the keys of the campaign and its files by name.
+fn split_example(example: &str) -> (Vec<&str>, BTreeMap<&str, String>) {
     let (mut keys, mut files): (Vec<&str>, BTreeMap<&str, String>) = Default::default();
     let mut file: Option<(&str, usize)> = None;
     for line in example.lines() {
@@ -77,8 +78,8 @@ fn split(example: &str) -> (Vec<&str>, BTreeMap<&str, String>) {
     (keys, files)
 }
 
-/// A campaign with the keys of an example. `message` belongs to an SMS.
-fn campaign(keys: &[&str], text_file: Option<&str>) -> String {
+/// A campaign file with the keys of an example. A key `message` is put into an SMS.
+fn campaign_yaml(keys: &[&str], text_file: Option<&str>) -> String {
     let has = |key: &str| keys.iter().any(|line| line.starts_with(key));
     let mut yaml = String::new();
     if !has("gateway:") {
@@ -98,8 +99,8 @@ fn campaign(keys: &[&str], text_file: Option<&str>) -> String {
     yaml
 }
 
-/// The gateway profile of an example with the required keys.
-fn profile(example: &str) -> String {
+/// The gateway profile of an example, completed with the required keys.
+fn profile_yaml(example: &str) -> String {
     let mut profile = example.to_owned();
     for (key, value) in
         [("rate", "100/s"), ("api_key", "{ env: NO_SUCH_KEY }"), ("base_url", "\"https://gateway.example\"")]
@@ -112,25 +113,25 @@ fn profile(example: &str) -> String {
     profile + "\n"
 }
 
-/// The findings of `check` for an example, each as `rule: message`.
-fn findings(example: &str) -> (String, Vec<String>) {
-    let (keys, files) = split(example);
+/// The campaign file of an example, and the findings of `check`, each as `rule: message`.
+fn check_example(example: &str) -> (String, Vec<String>) {
+    let (keys, files) = split_example(example);
     let folder = Folder::new(false);
     folder.write("list.csv", LIST);
     folder.write("stores.csv", TABLE);
     for (name, text) in &files {
         folder.write(name, text);
     }
-    folder.write("gateways.yaml", &profile(files.get("gateways.yaml").map_or(PROFILE, |text| text.trim_end())));
-    let yaml = campaign(&keys, files.keys().find(|name| name.ends_with(".txt") && **name == "sale.txt").copied());
+    folder.write("gateways.yaml", &profile_yaml(files.get("gateways.yaml").map_or(PROFILE, |text| text.trim_end())));
+    let yaml = campaign_yaml(&keys, files.keys().find(|name| name.ends_with(".txt") && **name == "sale.txt").copied());
     folder.write("sale.yaml", &yaml);
     let mut command = folder.command(&["check", "sale.yaml", "--json"]);
     command.env_remove(KEY_VARIABLE);
     let checked = crate::support::Process::start(command).finish();
     let found: Value = serde_json::from_str(&checked.stdout).unwrap_or_default();
     let findings = found["findings"].as_array().into_iter().flatten();
-    let shown = |finding: &Value| format!("{}: {}", finding["rule"].as_str().unwrap_or_default(), finding["message"]);
-    (yaml, findings.map(shown).collect())
+    let line = |finding: &Value| format!("{}: {}", finding["rule"].as_str().unwrap_or_default(), finding["message"]);
+    (yaml, findings.map(line).collect())
 }
 
 #[test]
@@ -139,17 +140,17 @@ fn check_finds_the_rule_in_its_own_example() {
     let rules = explained["rules"].as_array().expect("rules");
     let text = |rule: &Value, key: &str| rule[key].as_str().expect("a text").to_owned();
     let rules: Vec<(String, String)> = rules.iter().map(|rule| (text(rule, "rule"), text(rule, "example"))).collect();
-    for id in NOT_SHOWN_BY_FILES {
-        assert!(rules.iter().any(|(rule, _)| rule == id), "there is no rule `{id}`");
+    for id in NOT_IN_FILES {
+        assert!(rules.iter().any(|(rule, _)| rule == id), "unknown rule `{id}`");
     }
-    let shown: Vec<_> = rules.iter().filter(|(id, _)| !NOT_SHOWN_BY_FILES.contains(&id.as_str())).collect();
+    let checked: Vec<_> = rules.iter().filter(|(id, _)| !NOT_IN_FILES.contains(&id.as_str())).collect();
     let wrong: Vec<String> = thread::scope(|scope| {
-        let parts: Vec<_> = shown
-            .chunks(shown.len().div_ceil(4))
+        let parts: Vec<_> = checked
+            .chunks(checked.len().div_ceil(4))
             .map(|part| {
                 scope.spawn(move || {
                     let missed = part.iter().filter_map(|(id, example)| {
-                        let (yaml, found) = findings(example);
+                        let (yaml, found) = check_example(example);
                         let is_found = found.iter().any(|finding| finding.starts_with(&format!("{id}: ")));
                         (!is_found).then(|| format!("{id} is not found in:\n{yaml}but:\n{}\n", found.join("\n")))
                     });

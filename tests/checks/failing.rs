@@ -1,8 +1,8 @@
-//! Texts that fail with the cells of rows: which column, which rows, where in the author's file, and what to write.
+//! Texts that cannot be filled with the cells of some rows.
 
 use crate::support::{Gateway, campaign, phone};
 
-/// A list with text under `discount`, two rows of which are empty or no number.
+/// A list with four cells under `discount`. One is empty, and one is not a number.
 fn list() -> String {
     let cells = ["5", "10", "", "x"];
     let rows = cells.iter().enumerate().map(|(row, cell)| format!("{},Olena,{cell}\n", phone(row + 2)));
@@ -14,10 +14,10 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
     let message = "{{ name }}{% if discount > 0 %}, -{{ discount }}%{% endif %}";
     let channel = format!("  - viber:\n      signature: Olena\n      message: \"{message}\"");
     let sale = campaign().with_list(&list()).channels(&channel).write();
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
-    let findings = told["findings"].as_array().expect("findings");
-    let of_rows: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "note").collect();
-    let [finding] = of_rows.as_slice() else { panic!("one cause, one finding: {told:#}") };
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+    let findings = output["findings"].as_array().expect("findings");
+    let problems: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "note").collect();
+    let [finding] = problems.as_slice() else { panic!("expected one finding: {output:#}") };
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
     assert_eq!(finding["message"], "`discount` is text but is compared with a number");
     let help = "write `discount | int > 0`, or `discount != '' and discount | int > 0` if some cells are empty";
@@ -27,8 +27,8 @@ fn comparison_of_text_names_column_rows_place_and_remedy() {
     assert_eq!(finding["line"], at + 1);
     assert_eq!(finding["column"], text.find("discount > 0").expect("the place") + 1);
     let place = format!("sale.yaml:{}:{}", at + 1, text.find("discount > 0").expect("the place") + 1);
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(2).told();
-    assert!(told.contains(&place), "no {place} in {told}");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(2).told();
+    assert!(output.contains(&place), "no {place} in {output}");
 }
 
 #[test]
@@ -36,14 +36,17 @@ fn text_that_fails_with_every_row_is_an_error_and_sends_nothing() {
     let list = format!("phone,name,sum\n{},Olena,\"1 250,50\"\n{},Taras,\"90,00\"\n", phone(2), phone(3));
     let channel = "  - sms: { signature: OlenaCo, message: \"{% if sum | float > 5 %}{{ name }}{% endif %}!\" }";
     let sale = campaign().with_list(&list).channels(channel).write();
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
-    let finding = &told["findings"][0];
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+    let finding = &output["findings"][0];
     assert_eq!((&finding["rule"], &finding["severity"]), (&"text-fails".into(), &"error".into()));
     let expected = "rows 2 and 3 are invalid: the cell in `sum` contains a number with a comma or spaces";
     assert_eq!(finding["message"], expected);
-    assert!(finding["help"].as_str().is_some_and(|help| help.contains("`1250.50` instead of `1 250,50`")), "{told:#}");
+    assert!(
+        finding["help"].as_str().is_some_and(|help| help.contains("`1250.50` instead of `1 250,50`")),
+        "{output:#}"
+    );
     sale.campaign(&["run", "sale.yaml", "--no-wait"]).exits(2);
-    // One row that the text can be filled with is enough.
+    // One row for which the text can be filled is enough.
     sale.write("sale.csv", &format!("{list}{},Maria,2000\n", phone(4)));
     sale.campaign(&["check", "sale.yaml"]).exits(0);
 }
@@ -60,8 +63,8 @@ fn number_that_a_text_sets_or_counts_may_be_compared() {
         let channel =
             format!("  - sms: {{ signature: OlenaCo, message: \"{condition}{{{{ name }}}}{{% endif %}}!\" }}");
         let sale = campaign().with_list(&list).channels(&channel).write();
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(told.stdout.contains("Olena!"), "{condition}: {}", told.told());
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(output.stdout.contains("Olena!"), "{condition}: {}", output.told());
     }
 }
 
@@ -95,8 +98,8 @@ fn unmatched_cell_is_not_blamed_for_invalid_numbers() {
     let sale = campaign().with_list(&list).channels(channel).recipients("max_invalid: 90%").write();
     sale.write("uk.txt", "Hi");
     sale.write("en.txt", "Hi");
-    let told = sale.campaign(&["check", "sale.yaml"]);
-    assert!(!told.stderr.contains("no-text-chosen"), "{}", told.told());
+    let output = sale.campaign(&["check", "sale.yaml"]);
+    assert!(!output.stderr.contains("no-text-chosen"), "{}", output.told());
 }
 
 #[test]
@@ -104,16 +107,16 @@ fn failure_in_a_text_file_is_reported_at_its_line() {
     let channel = "  - sms: { signature: OlenaCo, message: { file: sale.txt } }";
     let sale = campaign().with_list(&list()).channels(channel).write();
     sale.write("sale.txt", "{{ name }},\nyour {{ discount | int }}%\n");
-    let told = sale.campaign(&["check", "sale.yaml"]);
+    let output = sale.campaign(&["check", "sale.yaml"]);
     let expected = [
         "sale.txt:2:9",
         "row 5 is invalid: the cell in `discount` is not a number",
         "is empty and cannot be converted to a number",
     ];
     for part in expected {
-        assert!(told.stderr.contains(part), "no {part}: {}", told.told());
+        assert!(output.stderr.contains(part), "no {part}: {}", output.told());
     }
-    assert!(!told.stderr.contains("i64") && !told.stderr.contains("`string`"), "{}", told.told());
+    assert!(!output.stderr.contains("i64") && !output.stderr.contains("`string`"), "{}", output.told());
 }
 
 #[test]
@@ -126,10 +129,10 @@ fn filters_format_amounts_and_dates_in_the_campaign_language() {
         ("language: de", "4.392,66 | 5. Dezember 2026 | 4393"),
     ] {
         let sale = campaign().with_list(&list).channels(channel).top(language).write();
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(told.stdout.contains(expected), "no {expected}: {}", told.told());
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(output.stdout.contains(expected), "no {expected}: {}", output.told());
     }
     let sale = campaign().with_list(&list).channels(channel).recipients("region: UA").write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(told.stdout.contains("4 392,66 | 5 грудня 2026"), "{}", told.told());
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(output.stdout.contains("4 392,66 | 5 грудня 2026"), "{}", output.told());
 }

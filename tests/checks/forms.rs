@@ -1,11 +1,11 @@
-//! What was found, for people, programs, workflows and editors; what it means, and which values are in force.
+//! Output formats of `check`, explanations of rules, and effective settings.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, campaign, phone};
 
-/// A campaign with a warning in its list, a Cyrillic text before the place of its error, and another campaign that is fine.
-fn slipped() -> Folder {
+/// Three campaigns: one with an error after Cyrillic text, one with a warning about its list, and one without findings.
+fn folder_with_findings() -> Folder {
     let sale = campaign().channels("  - sms: { signature: OlenaCo, message: \"Привіт 😀, {{ nme }}\" }").write();
     sale.write("fine.yaml", "recipients: { file: sale.csv }\nchannels: [hlr]\n");
     sale.write(
@@ -16,7 +16,7 @@ fn slipped() -> Folder {
     sale
 }
 
-/// What SARIF 2.1.0 requires of a log, of the members that we write.
+/// A JSON schema for the part of SARIF 2.1.0 that we write.
 fn sarif_schema() -> Value {
     let text = json!({ "type": "object", "required": ["text"], "properties": { "text": { "type": "string", "minLength": 1 } } });
     let level = json!({ "enum": ["none", "note", "warning", "error"] });
@@ -73,7 +73,7 @@ fn sarif_schema() -> Value {
 
 #[test]
 fn sarif_log_is_valid_and_has_findings_of_all_files() {
-    let sale = slipped();
+    let sale = folder_with_findings();
     let check =
         |form: &str| sale.campaign(&["check", "fine.yaml", "sale.yaml", "holes.yaml", "--format", form]).exits(2);
     let log = check("sarif").json();
@@ -83,49 +83,49 @@ fn sarif_log_is_valid_and_has_findings_of_all_files() {
         "{:?}\n{log:#}",
         schema.iter_errors(&log).map(|error| error.to_string()).collect::<Vec<_>>()
     );
-    let (run, listed) = (&log["runs"][0], check("json").json());
+    let (run, report) = (&log["runs"][0], check("json").json());
     let results = run["results"].as_array().expect("results");
-    assert_eq!(results.len(), listed["findings"].as_array().expect("findings").len());
-    let told: Vec<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
-    assert_eq!(told, ["unknown-variable", "empty-cell"]);
+    assert_eq!(results.len(), report["findings"].as_array().expect("findings").len());
+    let rules: Vec<&str> = results.iter().filter_map(|result| result["ruleId"].as_str()).collect();
+    assert_eq!(rules, ["unknown-variable", "empty-cell"]);
     for result in results {
         let index = result["ruleIndex"].as_u64().expect("an index");
         assert_eq!(run["tool"]["driver"]["rules"][index as usize]["id"], result["ruleId"]);
     }
     let place = &results[0]["locations"][0]["physicalLocation"];
-    let (line, column) = (&listed["findings"][0]["line"], &listed["findings"][0]["column"]);
+    let (line, column) = (&report["findings"][0]["line"], &report["findings"][0]["column"]);
     assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&json!("sale.yaml"), line));
     let utf16 = column.as_u64().map(|column| column + 1);
-    assert_eq!(place["region"]["startColumn"].as_u64(), utf16, "the emoji before it has two units");
+    assert_eq!(place["region"]["startColumn"].as_u64(), utf16, "the emoji before it has two UTF-16 units");
     assert_eq!(results[1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "holes.yaml");
 }
 
 #[test]
 fn workflow_log_is_one_command_per_finding() {
-    let sale = slipped();
-    let told = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
-    let lines: Vec<&str> = told.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{}", told.told());
+    let sale = folder_with_findings();
+    let output = sale.campaign(&["check", "sale.yaml", "holes.yaml", "--format", "github"]).exits(2);
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", output.told());
     assert!(lines[0].starts_with("::error file=sale.yaml,line=5,col=55,title=unknown-variable::"), "{}", lines[0]);
     assert!(lines[1].starts_with("::warning file=holes.yaml,line=3,col=49,title=empty-cell::"), "{}", lines[1]);
-    assert!(told.stderr.is_empty(), "{}", told.told());
+    assert!(output.stderr.is_empty(), "{}", output.told());
 }
 
 #[test]
 fn warnings_refuse_where_they_are_taken_for_errors() {
-    let sale = slipped();
+    let sale = folder_with_findings();
     sale.campaign(&["check", "holes.yaml"]).exits(0).says("warning[empty-cell]");
     sale.campaign(&["check", "holes.yaml", "--strict"]).exits(2).says("error[empty-cell]").says("fails `--strict`");
     sale.campaign(&["check", "fine.yaml", "--strict"]).exits(0);
-    let told = sale.campaign(&["check", "fine.yaml", "holes.yaml", "--strict", "--json"]).exits(2).json();
-    assert_eq!((&told["findings"][0]["severity"], &told["exit"]), (&json!("error"), &json!(2)));
+    let output = sale.campaign(&["check", "fine.yaml", "holes.yaml", "--strict", "--json"]).exits(2).json();
+    assert_eq!((&output["findings"][0]["severity"], &output["exit"]), (&json!("error"), &json!(2)));
 }
 
 #[test]
 fn rule_is_explained_by_its_id_and_a_near_id_is_suggested() {
     let folder = Folder::new(false);
-    let told = folder.campaign(&["explain", "empty-cell"]).exits(0);
-    told.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill the cell");
+    let output = folder.campaign(&["explain", "empty-cell"]).exits(0);
+    output.says("empty-cell · warning").says("A cell that the message uses is empty.").says("Fix: fill the cell");
     folder.campaign(&["explain", "warning[empty-cell]:"]).exits(0).says("Fix: fill the cell");
     folder.campaign(&["explain", "empty-sell"]).exits(2).says("did you mean `empty-cell`?");
     let one = folder.campaign(&["explain", "empty-cell", "--json"]).exits(0).json();
@@ -137,10 +137,10 @@ fn rule_is_explained_by_its_id_and_a_near_id_is_suggested() {
             .iter()
             .all(|key| found[key] == one[key] && found[key].is_string())
     );
-    let listed = folder.campaign(&["explain"]).exits(0);
+    let list = folder.campaign(&["explain"]).exits(0);
     for rule in rules {
         let id = rule["rule"].as_str().expect("a name");
-        assert!(listed.stdout.contains(&format!("\n  {id} ")), "{id} is not listed:\n{}", listed.stdout);
+        assert!(list.stdout.contains(&format!("\n  {id} ")), "{id} is not listed:\n{}", list.stdout);
     }
 }
 
@@ -151,7 +151,7 @@ fn every_value_in_force_is_shown_with_where_it_comes_from() {
         campaign().delivery("batch: 7").through(&gateway).profile("rate: 20/s").profile("prices: { sms: 0.80 }");
     let sale = draft.write();
     sale.replace("sale.yaml", "  rate: 100000/s\n", "");
-    let told = sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(0);
+    let output = sale.campaign(&["check", "sale.yaml", "--show-settings"]).exits(0);
     for (key, value, from) in [
         ("name", "sale", "sale.yaml:1:7"),
         ("gateway", "local", "sale.yaml:2:10"),
@@ -166,13 +166,13 @@ fn every_value_in_force_is_shown_with_where_it_comes_from() {
         ("profile.prices.sms", "'0.80'", "profile local"),
     ] {
         let shown =
-            told.stdout.split(&format!("{key}:\n")).nth(1).unwrap_or_else(|| panic!("no {key}: {}", told.told()));
+            output.stdout.split(&format!("{key}:\n")).nth(1).unwrap_or_else(|| panic!("no {key}: {}", output.told()));
         let mut lines = shown.lines();
         assert_eq!(lines.next(), Some(format!("  value: {value}").as_str()), "{key}");
-        let said = lines.next().expect("a line");
-        assert!(said.starts_with(&format!("  from: {from}")), "{key}: {said}");
+        let origin = lines.next().expect("a line");
+        assert!(origin.starts_with(&format!("  from: {from}")), "{key}: {origin}");
     }
-    assert!(!told.stdout.contains("schedule"), "what is not there has no defaults in force: {}", told.stdout);
+    assert!(!output.stdout.contains("schedule"), "absent keys have no defaults: {}", output.stdout);
     let named =
         sale.campaign(&["check", "sale.yaml", "--show-settings", "--gateway", "local", "--json"]).exits(0).json();
     let settings = named["files"][0]["settings"].as_array().expect("settings");

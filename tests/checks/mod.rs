@@ -1,4 +1,4 @@
-//! `campaign check`: what it finds, in which forms, and what it shows of a campaign before a message leaves.
+//! `campaign check`: findings, output formats, and warnings before a campaign is sent.
 
 mod at_once;
 mod damaged;

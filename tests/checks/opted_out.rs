@@ -1,4 +1,4 @@
-//! A list that records opt-outs in a column is not sent to without a warning.
+//! Warnings about lists with a column that records opt-outs.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::support::{Draft, Folder, Terminal, campaign, live, phone};
 
-/// A list of people with these cells under this header.
-fn list(header: &str, cells: &[&str]) -> String {
+/// A list of recipients with these cells under this header.
+fn client_list(header: &str, cells: &[&str]) -> String {
     let mut list = format!("phone,name,{header}\n");
     for (row, cell) in cells.iter().enumerate() {
         writeln!(list, "{},Person {row},{cell}", phone(row + 2)).expect("a string");
@@ -15,13 +15,13 @@ fn list(header: &str, cells: &[&str]) -> String {
     list
 }
 
-/// A campaign to these people.
-fn clients(header: &str, cells: &[&str]) -> Draft {
-    campaign().with_list(&list(header, cells))
+/// A campaign to these recipients.
+fn client_draft(header: &str, cells: &[&str]) -> Draft {
+    campaign().with_list(&client_list(header, cells))
 }
 
-/// The warnings about recipients who opted out, each with its help.
-fn warnings(sale: &Folder) -> Vec<(String, String)> {
+/// The warnings about recipients who opted out, each as message and help.
+fn find_warnings(sale: &Folder) -> Vec<(String, String)> {
     let findings = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["findings"].clone();
     let findings = findings.as_array().expect("a list").iter().filter(|finding| finding["rule"] == "opted-out-rows");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -50,13 +50,13 @@ fn column_with_opt_outs_is_named_with_its_remedy() {
         ("не турбувати", ["ні", "так", "ні", ""], "row 3", "recipient[\"не турбувати\"] != \"так\""),
         ("отписан", ["нет", "да", "нет", ""], "row 3", "recipient[\"отписан\"] != \"да\""),
     ] {
-        let sale = clients(header, &cells).write();
-        let found = warnings(&sale);
+        let sale = client_draft(header, &cells).write();
+        let found = find_warnings(&sale);
         let [(message, help)] = found.as_slice() else { panic!("{header}: {found:?}") };
         assert!(message.contains(&format!("`{header}`")) && message.contains(rows), "{message}");
         assert!(help.contains(&format!("`where: {condition}`")), "{help}");
-        clients(header, &cells).recipients(&format!("where: {condition}")).rewrite(&sale);
-        assert_eq!(warnings(&sale), [], "{header}");
+        client_draft(header, &cells).recipients(&format!("where: {condition}")).rewrite(&sale);
+        assert_eq!(find_warnings(&sale), [], "{header}");
         let counts = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["counts"].clone();
         let opted_out = if rows == "2 rows" { 2 } else { 1 };
         assert_eq!((&counts["planned"], &counts["skipped"]), (&(4 - opted_out).into(), &opted_out.into()), "{header}");
@@ -67,7 +67,7 @@ fn column_with_opt_outs_is_named_with_its_remedy() {
 fn many_dates_are_excluded_by_the_empty_cell() {
     let dates: Vec<String> = (1..10).map(|day| format!("2026-05-0{day}")).collect();
     let cells: Vec<&str> = [""].into_iter().chain(dates.iter().map(String::as_str)).collect();
-    let found = warnings(&clients("unsubscribed_at", &cells).write());
+    let found = find_warnings(&client_draft("unsubscribed_at", &cells).write());
     assert!(found[0].0.contains("9 rows") && found[0].1.contains("`where: unsubscribed_at == \"\"`"), "{found:?}");
 }
 
@@ -81,13 +81,13 @@ fn planned_rows_are_warned_about_although_where_uses_the_column() {
             "enclose the `where` expression in parentheses, and add `and status != \"opted out\"` after it",
         ),
     ] {
-        let sale = clients("status", &cells).recipients(&format!("where: '{present}'")).write();
-        let found = warnings(&sale);
-        let [(message, told)] = found.as_slice() else { panic!("{present}: {found:?}") };
-        assert!(message.contains("row 5") && told.starts_with(help), "{message}: {told}");
+        let sale = client_draft("status", &cells).recipients(&format!("where: '{present}'")).write();
+        let found = find_warnings(&sale);
+        let [(message, advice)] = found.as_slice() else { panic!("{present}: {found:?}") };
+        assert!(message.contains("row 5") && advice.starts_with(help), "{message}: {advice}");
         let remedy = format!("where: '({present}) and status != \"opted out\"'");
-        clients("status", &cells).recipients(&remedy).rewrite(&sale);
-        assert_eq!(warnings(&sale), [], "{present}");
+        client_draft("status", &cells).recipients(&remedy).rewrite(&sale);
+        assert_eq!(find_warnings(&sale), [], "{present}");
     }
 }
 
@@ -95,8 +95,8 @@ fn planned_rows_are_warned_about_although_where_uses_the_column() {
 fn all_words_for_opt_outs_are_in_the_advised_condition() {
     let words = ["unsubscribed", "opted out", "opt out", "dnd", "dnc", "blacklist", "suppressed", "blacklisted"];
     let cells: Vec<&str> = ["paid"].into_iter().chain(words).collect();
-    let sale = clients("status", &cells).write();
-    let help = warnings(&sale)[0].1.clone();
+    let sale = client_draft("status", &cells).write();
+    let help = find_warnings(&sale)[0].1.clone();
     assert!(words.iter().all(|word| help.contains(&format!("\"{word}\""))), "{help}");
 }
 
@@ -110,35 +110,35 @@ fn other_columns_give_no_warning_about_opt_outs() {
         ("email_opt_out", ["yes", "yes", "no", ""]),
         ("order status", ["unsubscribed", "", "", ""]),
     ] {
-        assert_eq!(warnings(&clients(header, &cells).write()), [], "{header}");
+        assert_eq!(find_warnings(&client_draft(header, &cells).write()), [], "{header}");
     }
 }
 
 #[test]
 fn warning_counts_only_rows_that_are_planned() {
     let cells = ["no", "yes", "yes", "yes"];
-    let sale = clients("opt_out", &cells).recipients("suppress: [stop.csv]");
+    let sale = client_draft("opt_out", &cells).recipients("suppress: [stop.csv]");
     let sale = sale.write();
     sale.write("stop.csv", &format!("phone\n{}\n", phone(3)));
-    assert!(warnings(&sale)[0].0.contains("2 rows"), "{:?}", warnings(&sale));
+    assert!(find_warnings(&sale)[0].0.contains("2 rows"), "{:?}", find_warnings(&sale));
     sale.write("stop.csv", &format!("phone\n{}\n{}\n{}\n", phone(3), phone(4), phone(5)));
-    assert_eq!(warnings(&sale), []);
-    let other = clients("opt_out", &cells).recipients("where: name != \"Person 1\"").write();
-    let found = warnings(&other);
+    assert_eq!(find_warnings(&sale), []);
+    let other = client_draft("opt_out", &cells).recipients("where: name != \"Person 1\"").write();
+    let found = find_warnings(&other);
     assert!(found[0].0.contains("2 rows") && found[0].1.contains("`and opt_out != \"yes\"`"), "{found:?}");
-    let service = clients("opt_out", &cells).top("purpose: service").write();
-    assert_eq!(warnings(&service), [], "an opt-out does not hold back service messages");
+    let service = client_draft("opt_out", &cells).top("purpose: service").write();
+    assert_eq!(find_warnings(&service), [], "service messages are sent despite an opt-out");
 }
 
 #[test]
 fn plan_preview_and_prompt_warn_before_the_first_message() {
     let sale = live();
-    sale.write("sale.csv", &list("status", &["", "unsubscribed", ""]));
+    sale.write("sale.csv", &client_list("status", &["", "unsubscribed", ""]));
     let warning = "the column `status` marks recipients as opted out (`unsubscribed`), but the campaign would still send to them: row 3";
     sale.campaign(&["plan", "sale.yaml"]).exits(0).says(&format!("warning[opted-out-rows]: {warning}"));
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says(warning);
-    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows(&format!("warning: {warning}")).shows("Type 3 to send").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows(&format!("warning: {warning}")).shows("Type 3 to send").types("no");
+    terminal.finish().exits(2);
     sale.campaign(&["explain", "opted-out-rows"]).exits(0).says("suppression list");
 }

@@ -1,12 +1,12 @@
-//! What texts, links and channels show before any row is known.
+//! Findings about texts, links and channels that do not depend on rows.
 
 use crate::support::{Folder, Gateway, Reachable as _, campaign, phone};
 
-/// The rules that a campaign with these channels breaks, with line and column, as `check --json` tells them.
-fn found(channels: &str, list: &str) -> Vec<(String, String, u64, u64)> {
+/// The findings of `check --json` for these channels: rule, severity, line and column.
+fn find_problems(channels: &str, list: &str) -> Vec<(String, String, u64, u64)> {
     let sale = campaign().with_list(list).channels(channels).write();
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
-    let findings = told["findings"].as_array().expect("findings");
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+    let findings = output["findings"].as_array().expect("findings");
     let text = |finding: &serde_json::Value, key: &str| finding[key].as_str().expect("a text").to_owned();
     let number = |finding: &serde_json::Value, key: &str| finding[key].as_u64().unwrap_or_default();
     findings
@@ -17,7 +17,7 @@ fn found(channels: &str, list: &str) -> Vec<(String, String, u64, u64)> {
         .collect()
 }
 
-/// A list whose columns every text here uses.
+/// A list with the columns that these texts use.
 fn list() -> String {
     (2..5).fold("phone,name,code\n".to_owned(), |list, row| {
         format!("{list}{},Person {row},{row}{row}{row}{row}\n", phone(row))
@@ -39,7 +39,7 @@ fn mistake_in_a_text_is_reported_at_its_place() {
         ("{% if 5 == code %}x{% endif %}", "cell-is-text", 7),
     ] {
         let place = (rule.to_owned(), "warning".to_owned(), 5, column + offset);
-        assert_eq!(found(&sms(message), &list()), [place], "{message}");
+        assert_eq!(find_problems(&sms(message), &list()), [place], "{message}");
     }
     for fine in [
         "Привіт, shop online",
@@ -49,7 +49,7 @@ fn mistake_in_a_text_is_reported_at_its_place() {
         "{% if code == \"2222\" %}x{% endif %}",
         "{% if row == 2 %}x{% endif %}",
     ] {
-        assert_eq!(found(&sms(fine), &list()), [], "{fine}");
+        assert_eq!(find_problems(&sms(fine), &list()), [], "{fine}");
     }
 }
 
@@ -61,9 +61,9 @@ fn mistake_in_text_file_include_or_constant_is_reported() {
         .write();
     sale.write("a.txt", "{{ name }} {{ shop }}\nзнижка на вcе {% include 'b.txt' %}");
     sale.write("b.txt", "http://shop.example");
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
     for place in ["sale.yaml:2:16", "a.txt:2:11", "`b.txt`, line 1, column 1"] {
-        assert!(told.stderr.contains(place), "no {place}: {}", told.told());
+        assert!(output.stderr.contains(place), "no {place}: {}", output.told());
     }
 }
 
@@ -94,9 +94,9 @@ fn limits_of_a_channel_are_reported_before_a_rejection() {
             vec![],
         ),
     ] {
-        let told: Vec<_> = found(&channels, &list()).into_iter().map(|(rule, severity, ..)| (rule, severity)).collect();
-        let told: Vec<_> = told.into_iter().filter(|(rule, _)| rule != "unused-column" && !rule.starts_with("same-")).collect();
-        assert_eq!(told, expected, "{channels}");
+        let rules: Vec<_> = find_problems(&channels, &list()).into_iter().map(|(rule, severity, ..)| (rule, severity)).collect();
+        let rules: Vec<_> = rules.into_iter().filter(|(rule, _)| rule != "unused-column" && !rule.starts_with("same-")).collect();
+        assert_eq!(rules, expected, "{channels}");
     }
 }
 
@@ -108,11 +108,11 @@ fn whatsapp_is_reported_to_need_a_route_on_a_live_gateway() {
         .through(&gateway)
         .profile("rate: 1/s")
         .write();
-    let told = |sale: &Folder| sale.campaign(&["check", "sale.yaml"]).stderr;
-    assert!(!told(&sale).contains("whatsapp-route"));
+    let check = |sale: &Folder| sale.campaign(&["check", "sale.yaml"]).stderr;
+    assert!(!check(&sale).contains("whatsapp-route"));
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 1/s");
-    assert!(told(&sale).contains("note[whatsapp-route]"), "{}", told(&sale));
+    assert!(check(&sale).contains("note[whatsapp-route]"), "{}", check(&sale));
 }
 
 #[test]
@@ -127,18 +127,18 @@ fn example_links_are_warned_about_before_a_live_gateway_alone() {
         .profile("rate: 100/s")
         .write();
     let rules = || {
-        let told = sale.campaign(&["check", "sale.yaml", "--json"]).json();
-        let findings = told["findings"].as_array().expect("findings").clone();
+        let output = sale.campaign(&["check", "sale.yaml", "--json"]).json();
+        let findings = output["findings"].as_array().expect("findings").clone();
         findings.into_iter().filter(|finding| finding["rule"] == "example-link").collect::<Vec<_>>()
     };
-    assert!(rules().is_empty(), "on this machine");
+    assert!(rules().is_empty(), "a gateway on this machine");
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.olena.ua");
     let [found] = <[serde_json::Value; 1]>::try_from(rules()).expect("one finding");
     assert_eq!((&found["severity"], &found["line"]), (&"warning".into(), &7.into()), "{found}");
     let message = found["message"].as_str().expect("a message");
     assert_eq!(message, "`shop.example` and `www.example.com` are example domains, so the links do not work");
     sale.replace("gateways.yaml", "https://gateway.olena.ua", "https://gateway.example");
-    assert!(rules().is_empty(), "at an example gateway");
+    assert!(rules().is_empty(), "an example gateway");
 }
 
 #[test]
@@ -161,13 +161,13 @@ fn list_that_only_a_run_fetches_is_no_error() {
     let folder = Folder::new(false);
     let sms = "channels: [ { sms: { signature: OlenaCo, message: Hello } } ]";
     folder.write("sale.yaml", &format!("recipients: {{ url: \"https://list.olena.ua/a.csv\" }}\n{sms}\n"));
-    let checked = folder.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no errors so far");
-    assert!(!checked.stdout.contains("cannot be sent"), "{}", checked.told());
+    let output = folder.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no errors so far");
+    assert!(!output.stdout.contains("cannot be sent"), "{}", output.told());
 }
 
 #[test]
 fn report_on_lookups_has_no_samples() {
     let sale = campaign().to(2).channels("  - hlr").write();
-    let checked = sale.campaign(&["check", "sale.yaml"]).exits(0).says("hlr");
-    assert!(!checked.stdout.contains("Samples"), "{}", checked.told());
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("hlr");
+    assert!(!output.stdout.contains("Samples"), "{}", output.told());
 }

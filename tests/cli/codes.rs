@@ -1,19 +1,19 @@
-//! Exit codes: each has one meaning, and the first that applies is given.
+//! Exit codes of commands and their precedence.
 
 use serde_json::json;
 
 use crate::support::{Answer, Finished, Folder, Gateway, Results, campaign, in_files, phone, rejected, until};
 
-/// A gateway that answers the second envelope like this.
-fn second(answer: Answer) -> Gateway {
+/// Creates a gateway that gives this answer to the second request.
+fn gateway_answering_second(answer: Answer) -> Gateway {
     Gateway::answering([Answer::Accept, answer])
 }
 
-fn rejecting() -> Answer {
+fn rejection() -> Answer {
     Answer::items(|operation| rejected(operation, "No route"))
 }
 
-/// A run through `gateway`, in envelopes of one operation.
+/// Runs a campaign through `gateway` with one operation per request.
 fn run(gateway: &Gateway, arguments: &[&str]) -> (Folder, Finished) {
     let sale = campaign().batches_of(1).one_at_a_time().through(gateway).write();
     let run = sale.run(arguments);
@@ -24,14 +24,14 @@ fn run(gateway: &Gateway, arguments: &[&str]) -> (Folder, Finished) {
 fn each_ending_has_its_code_and_status_gives_the_same() {
     for (code, gateway, arguments) in [
         (0, Gateway::accepting(), &[][..]),
-        (3, second(rejecting()), &[]),
-        (4, second(Answer::CloseRead), &[]),
-        (5, second(Answer::refused("Invalid message type")), &[]),
+        (3, gateway_answering_second(rejection()), &[]),
+        (4, gateway_answering_second(Answer::CloseRead), &[]),
+        (5, gateway_answering_second(Answer::refused("Invalid message type")), &[]),
         (7, Gateway::answering([Answer::refused("Access denied")]), &[]),
     ] {
         let (sale, run) = run(&gateway, arguments);
         run.exits(code);
-        // A run that can go on says so, whatever ended its last start.
+        // A resumable run exits 5 for any exit code of its last start.
         let code = if code == 7 { 5 } else { code };
         sale.campaign(&["status", "sale@1"]).exits(code);
         sale.campaign(&["status", "sale", "--json"]).exits(code);
@@ -41,7 +41,7 @@ fn each_ending_has_its_code_and_status_gives_the_same() {
 
 #[test]
 fn doubt_outweighs_rejections_and_a_stop_outweighs_both() {
-    let mixed = || [Answer::Accept, rejecting(), Answer::CloseRead];
+    let mixed = || [Answer::Accept, rejection(), Answer::CloseRead];
     let gateway = Gateway::answering(mixed());
     run(&gateway, &["--keep-going"]).1.exits(4);
     let gateway = Gateway::answering(mixed());
@@ -56,8 +56,8 @@ fn limit_or_row_selection_that_ends_a_run_exits_0() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(9).through(&gateway).write();
     for (arguments, sent) in [(["--limit", "2"], 2), (["--rows", "4-6"], 3), (["--rows", "5"], 0)] {
-        let told = sale.run(&[&arguments[..], &["--json"]].concat()).exits(0).json();
-        assert_eq!((&told["stopped"], &told["sent"]), (&json!("limit"), &json!(sent)), "{told}");
+        let output = sale.run(&[&arguments[..], &["--json"]].concat()).exits(0).json();
+        assert_eq!((&output["stopped"], &output["sent"]), (&json!("limit"), &json!(sent)), "{output}");
     }
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
 }
@@ -69,12 +69,13 @@ fn nothing_to_send_exits_0_and_explains_what_to_do() {
     let sale = campaign().with_list(&list).through(&gateway).write();
     sale.run(&[]).exits(0);
     let before = std::fs::read(sale.results_file()).expect("results");
-    let told = sale.run(&[]).exits(0).says("no recipients are left to send to").says("already sent in sale@1 (20");
-    told.says(&sale.path("sale.yaml").canonicalize().expect("a path").display().to_string())
+    let output = sale.run(&[]).exits(0).says("no recipients are left to send to").says("already sent in sale@1 (20");
+    output
+        .says(&sale.path("sale.yaml").canonicalize().expect("a path").display().to_string())
         .says("`edition`")
         .says("campaign run sale.yaml --again 2");
-    let told = sale.run(&["--json"]).exits(0).json();
-    assert_eq!((&told["sent"], &told["run"], &told["stopped"]), (&json!(0), &json!(null), &json!(null)));
+    let output = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&output["sent"], &output["run"], &output["stopped"]), (&json!(0), &json!(null), &json!(null)));
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), before);
     sale.campaign(&["run", "sale.yaml", "--again", "2", "--no-wait"]).exits(0);
     let monthly = campaign().to(2).top("edition: may").through(&gateway).write();
@@ -91,8 +92,8 @@ fn list_without_valid_recipients_is_a_run_with_results() {
     sale.run(&[]).exits(0);
     let sale =
         campaign().with_list("phone,name\n12,A\n13,B\n").recipients("max_invalid: 100%").through(&gateway).write();
-    let told = sale.run(&["--json"]).exits(3).json();
-    assert_eq!((&told["run"], &told["sent"]), (&json!("sale@1"), &json!(0)));
+    let output = sale.run(&["--json"]).exits(3).json();
+    assert_eq!((&output["run"], &output["sent"]), (&json!("sale@1"), &json!(0)));
     assert_eq!(sale.results().states(), ["invalid"; 2]);
     sale.campaign(&["status", "sale"]).exits(3).says("finished");
     assert_eq!(gateway.phones().len(), 2);
@@ -139,8 +140,8 @@ fn unwritable_final_results_exit_74_and_lose_nothing() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
     let run = sale.start(&[]);
-    until("the first envelope is on its way", || !gateway.requests().is_empty());
-    // A folder where the file shall be.
+    until("the first request arrives", || !gateway.requests().is_empty());
+    // Block the results path with a folder.
     let _ = std::fs::remove_file(sale.results_file());
     sale.write("results/sale.csv/in-the-way", "");
     gateway.release();
@@ -150,7 +151,7 @@ fn unwritable_final_results_exit_74_and_lose_nothing() {
     std::fs::remove_dir_all(sale.results_file()).expect("removed");
     sale.run(&[]).exits(0);
     assert_eq!(sale.results().states(), ["accepted"; 3]);
-    assert_eq!(gateway.phones().len(), 3, "nobody gets it again");
+    assert_eq!(gateway.phones().len(), 3, "no message is sent twice");
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn signal_before_the_first_message_has_its_exit_code() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(200_000).through(&gateway).write();
     let mut run = sale.start(&[]);
-    until("it looks at the list", || sale.path("state/ledger.sqlite").exists());
+    until("the run reads the list", || sale.path("state/ledger.sqlite").exists());
     run.signal("INT");
     let run = run.finish().exits(130);
     assert!(run.stderr.contains("interrupted"), "{}", run.told());

@@ -1,23 +1,23 @@
-//! Colours and widths: each stream decides by itself, and no word depends on a colour.
+//! Colours and line widths: each stream chooses its own, and no meaning depends on a colour.
 
 use crate::support::{Folder, Gateway, Process, Terminal, campaign, until};
 
-/// How a colour begins.
+/// Start of an escape sequence that sets a colour.
 const COLOUR: &str = "\u{1b}[";
 
-/// A campaign with a finished run.
-fn finished() -> Folder {
+/// Creates a campaign with a finished run.
+fn finished_campaign() -> Folder {
     let sale = campaign().to(3).write();
     sale.run(&[]).exits(0);
     sale
 }
 
-/// What a command shows on a terminal, with colours.
-fn on_terminal(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+/// Returns the coloured terminal output of a command.
+fn run_on_terminal(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let mut command = sale.command(arguments);
     command.envs(variables.iter().copied());
     let terminal = Terminal::start(command);
-    until("it has ended", || terminal.coloured().contains("next: ") || terminal.coloured().contains("next:\u{1b}"));
+    until("the command ends", || terminal.coloured().contains("next: ") || terminal.coloured().contains("next:\u{1b}"));
     terminal.shows("next: ");
     let shown = terminal.coloured();
     terminal.finish().exits(0);
@@ -26,8 +26,8 @@ fn on_terminal(sale: &Folder, arguments: &[&str], variables: &[(&str, &str)]) ->
 
 #[test]
 fn terminal_has_colours_unless_they_are_switched_off() {
-    let sale = finished();
-    let coloured = on_terminal(&sale, &["status", "sale"], &[]);
+    let sale = finished_campaign();
+    let coloured = run_on_terminal(&sale, &["status", "sale"], &[]);
     assert!(coloured.contains("\u{1b}[32m✓ finished\u{1b}[0m"), "{coloured:?}");
     assert!(coloured.contains("\u{1b}[36mnext:\u{1b}[0m"), "{coloured:?}");
     for (arguments, variables) in [
@@ -36,7 +36,7 @@ fn terminal_has_colours_unless_they_are_switched_off() {
         (&["status", "sale"], &[("CLICOLOR", "0")]),
         (&["status", "sale", "--color", "never"], &[("CLICOLOR_FORCE", "1")]),
     ] {
-        let bare = on_terminal(&sale, arguments, variables);
+        let bare = run_on_terminal(&sale, arguments, variables);
         assert!(!bare.contains(COLOUR), "{arguments:?} {variables:?}: {bare:?}");
         assert!(bare.contains("✓ finished") && bare.contains("3 accepted by the gateway"), "{bare:?}");
     }
@@ -44,7 +44,7 @@ fn terminal_has_colours_unless_they_are_switched_off() {
 
 #[test]
 fn pipe_has_no_colours_unless_they_are_forced() {
-    let sale = finished();
+    let sale = finished_campaign();
     let piped = |arguments: &[&str], variables: &[(&str, &str)]| {
         let mut command = sale.command(arguments);
         command.envs(variables.iter().copied());
@@ -63,7 +63,7 @@ fn pipe_has_no_colours_unless_they_are_forced() {
 
 #[test]
 fn each_stream_decides_about_its_colours() {
-    let sale = finished();
+    let sale = finished_campaign();
     sale.replace("sale.yaml", "channels:", "chanels:");
     let command = sale.command_after("exec > out.txt", &["check", "sale.yaml"]);
     let terminal = Terminal::start(command);
@@ -77,7 +77,7 @@ fn each_stream_decides_about_its_colours() {
 
 #[test]
 fn log_and_help_respect_the_choice_of_colours() {
-    let sale = finished();
+    let sale = finished_campaign();
     let logged = |more: &[&str]| sale.campaign(&[&["status", "-v"], more].concat()).exits(0).stderr;
     assert!(!logged(&["--color", "never"]).contains(COLOUR));
     let help = |more: &[&str]| sale.campaign(&[&["status", "--help"], more].concat()).exits(0).stdout;
@@ -89,13 +89,12 @@ fn findings_are_wrapped_at_words() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.replace("sale.yaml", "channels:", "chanels:");
-    let whole = sale.campaign(&["check", "sale.yaml"]).exits(2).stderr;
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(2).stderr;
     let narrow = Terminal::start_on(60, sale.command(&["check", "sale.yaml"]));
-    narrow.shows("sale.yaml: ");
-    let shown = narrow.shown();
-    narrow.finish().exits(2);
+    let (ended, shown) = narrow.finish_shown();
+    ended.exits(2);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let missing: Vec<_> = words(&whole).into_iter().filter(|word| !words(&shown).contains(word)).collect();
+    let missing: Vec<_> = words(&output).into_iter().filter(|word| !words(&shown).contains(word)).collect();
     assert!(missing.is_empty(), "{missing:?} in\n{shown}");
     let prose = shown.lines().filter(|line| !line.contains(" | ") && !line.contains("campaign "));
     assert!(prose.clone().all(|line| line.chars().count() <= 60), "{shown}");

@@ -1,15 +1,14 @@
-//! Commands besides `run`.
+//! Commands other than `run`: help, status, results, completions and the rest.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, Process, Results, accepted, campaign, in_files, phone, rejected};
 
-/// Every command that there is.
 const COMMANDS: [&str; 11] =
     ["init", "check", "preview", "run", "stop", "status", "results", "gateway", "sandbox", "schema", "completions"];
 
-/// A finished run with two rejected rows of ten.
-fn with_rejections() -> Folder {
+/// Creates a finished run with two rejected rows out of ten.
+fn campaign_with_rejections() -> Folder {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(phone) if phone % 5 == 0 => rejected(operation, "No route"),
         _ => accepted(operation),
@@ -29,12 +28,12 @@ fn help_lists_every_command_and_each_has_its_own_help() {
         assert!(own.stdout.contains("Usage: campaign"), "{}", own.told());
     }
     folder.campaign(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
-    assert!(!folder.path("state").exists(), "asking for help leaves nothing behind");
+    assert!(!folder.path("state").exists(), "help creates no files");
 }
 
 #[test]
 fn status_lists_runs_with_the_next_step() {
-    let sale = with_rejections();
+    let sale = campaign_with_rejections();
     let all = sale.campaign(&["status"]).exits(0).says("sale@1").says("8 accepted");
     assert!(all.stdout.contains("2 rejected"));
     let one = sale.campaign(&["status", "sale"]).exits(3);
@@ -64,10 +63,10 @@ fn next_occurrences_need_no_state_folder() {
 
 #[test]
 fn results_are_given_at_any_time_and_by_state() {
-    let sale = with_rejections();
+    let sale = campaign_with_rejections();
     let out = |arguments: &[&str]| {
-        let given = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
-        Results::parse(&given.stdout)
+        let output = sale.campaign(&[&["results", "sale", "--out", "-"], arguments].concat()).exits(0);
+        Results::parse(&output.stdout)
     };
     assert_eq!(out(&[]).rows, sale.results().rows);
     assert_eq!(out(&["--state", "rejected"]).column("to"), [phone(5), phone(10)].map(|phone| phone.to_string()));
@@ -84,15 +83,15 @@ fn results_for_spreadsheets_keep_digits_and_separator() {
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(list).through(&gateway).write();
     sale.run(&[]).exits(0);
-    let told = sale.campaign(&["results", "sale", "--excel", "--out", "results/sale.excel.csv"]).exits(0);
-    told.says("sale.excel.csv");
+    let output = sale.campaign(&["results", "sale", "--excel", "--out", "results/sale.excel.csv"]).exits(0);
+    output.says("sale.excel.csv");
     let text = std::fs::read_to_string(sale.path("results/sale.excel.csv")).expect("a file");
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("\u{feff}row;id;to;state;") && lines[0].ends_with(";phone;name;code"), "{}", lines[0]);
     assert!(lines[1].contains(";\"=\"\"380501000002\"\"\";accepted;"), "{}", lines[1]);
     assert!(lines[1].ends_with(";Оля;\"=\"\"0042\"\"\"") && lines[2].ends_with(";Bo;\"=\"\"+7\"\"\""), "{text}");
     assert!(lines[1].starts_with("2;\"=\"\""), "the identifier too: {}", lines[1]);
-    // It is a list again, and its numbers are those that they were.
+    // The export can be used as a list again, with the same numbers.
     sale.replace("sale.yaml", "file: sale.csv", "file: results/sale.excel.csv");
     sale.run(&["--dry-run", "--json"]).exits(0).says("\"skipped\":2");
     assert!(sale.results().column("to").contains(&"380501000002"), "the results for programs stay as they are");
@@ -111,8 +110,8 @@ fn recipients_of_an_edition_are_listed_once_across_runs() {
         "phone,name,city\n380501000009,Ivan,Lviv\n380501000002,Olena,Kyiv\n12,Nobody,\n380501000003,Petro,Odesa\n";
     sale.write("sale.csv", more);
     sale.run(&["--keep-going", "--accept-changes"]).exits(3);
-    let told = sale.campaign(&["results", "sale", "--people"]).exits(0).says("results of sale: ");
-    told.says("sale.people.csv");
+    let output = sale.campaign(&["results", "sale", "--people"]).exits(0).says("results of sale: ");
+    output.says("sale.people.csv");
     let people = Results::read(&sale.path("results/sale.people.csv"));
     let cells = |columns: [&str; 5]| -> Vec<[String; 5]> {
         people.rows.iter().map(|row| columns.map(|column| row[column].clone())).collect()
@@ -133,9 +132,9 @@ fn results_of_an_unfinished_run_show_open_requests() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
     let run = sale.start(&[]);
-    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
-    let given = sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
-    assert_eq!(Results::parse(&given.stdout).states(), ["sending", "planned", "planned"]);
+    crate::support::until("the first request arrives", || !gateway.requests().is_empty());
+    let output = sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
+    assert_eq!(Results::parse(&output.stdout).states(), ["sending", "planned", "planned"]);
     gateway.release();
     run.finish().exits(0);
 }
@@ -171,8 +170,8 @@ fn completions_are_there_for_every_shell() {
     }
 }
 
-/// What bash offers for the last of these words.
-fn offered(folder: &Folder, words: &[&str]) -> Vec<String> {
+/// Returns the completions that bash offers for the last word.
+fn completions(folder: &Folder, words: &[&str]) -> Vec<String> {
     let (binary, count) = (std::path::Path::new(env!("CARGO_BIN_EXE_campaign")), words.len());
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let line = format!(
@@ -208,7 +207,7 @@ fn bash_is_offered_runs_gateways_states_and_campaign_files() {
         (&["campaign", "gateway", "add", "main", "--for", "sa"], &["sale.yaml"]),
         (&["campaign", "results", "sale", "--state", "in"], &["invalid", "in_doubt"]),
     ] {
-        assert_eq!(offered(&sale, words), expected, "{words:?}");
+        assert_eq!(completions(&sale, words), expected, "{words:?}");
     }
 }
 
@@ -234,7 +233,10 @@ fn quiet_hides_success_and_shows_omissions() {
         let quiet = folder.campaign(&[done, &["-q"]].concat()).exits(0);
         assert!(quiet.stderr.is_empty() && quiet.stdout.is_empty(), "{}", quiet.told());
     }
-    assert!(!sale.campaign(&["results", "sale", "-q", "--out", "-"]).exits(0).stdout.is_empty(), "data is no talk");
+    assert!(
+        !sale.campaign(&["results", "sale", "-q", "--out", "-"]).exits(0).stdout.is_empty(),
+        "data contains no prose"
+    );
     assert!(!sale.campaign(&["status", "sale", "-q"]).exits(0).stdout.is_empty());
     let rejected = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
     let sale = campaign().through(&rejected).write();
@@ -266,9 +268,9 @@ fn progress_is_shown_in_the_form_that_is_asked_for() {
     let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
     let sale = draft().through(&gateway).profile("trust_status: [503]").write();
     let shown = sale.run(&["--progress", "lines"]).exits(0).stderr;
-    let waiting = shown.lines().find(|line| line.contains("waiting ")).expect("the wait is told");
+    let waiting = shown.lines().find(|line| line.contains("waiting ")).expect("the wait is shown");
     let (date, time) = (&waiting[..10], &waiting[11..19]);
-    assert!(date.matches('-').count() == 2 && time.matches(':').count() == 2, "a line has its time: {waiting}");
+    assert!(date.matches('-').count() == 2 && time.matches(':').count() == 2, "a line starts with its time: {waiting}");
 
     let gateway = Gateway::answering([Answer::Accept, Answer::status(503)]);
     let sale = draft().through(&gateway).profile("trust_status: [503]").write();
@@ -284,13 +286,13 @@ fn runs_are_listed_live_first_and_newest_last_in_local_time() {
     sale.run(&[]).exits(0);
     sale.run(&["--again", "3"]).exits(0);
     let listed = |arguments: &[&str]| {
-        let told = sale.campaign(&[&["status"], arguments].concat()).exits(0).stdout;
-        let runs = told.lines().filter_map(|line| line.split_whitespace().next().filter(|run| run.contains('@')));
-        (runs.map(str::to_owned).collect::<Vec<_>>(), told)
+        let output = sale.campaign(&[&["status"], arguments].concat()).exits(0).stdout;
+        let runs = output.lines().filter_map(|line| line.split_whitespace().next().filter(|run| run.contains('@')));
+        (runs.map(str::to_owned).collect::<Vec<_>>(), output)
     };
-    let (runs, told) = listed(&[]);
-    assert_eq!(runs, ["sale@2", "sale@3", "sale@1"], "{told}");
-    assert!(!told.contains('Z'), "times are those of this computer: {told}");
+    let (runs, output) = listed(&[]);
+    assert_eq!(runs, ["sale@2", "sale@3", "sale@1"], "{output}");
+    assert!(!output.contains('Z'), "times are in this computer's time zone: {output}");
     assert_eq!(listed(&["--all"]).0, ["sale@2", "sale@3", "sale@1"]);
 }
 
@@ -310,8 +312,8 @@ fn verbosity_logs_more_without_keys_texts_or_numbers() {
     let known = |log: &str| words.iter().filter(|word| log.contains(*word)).count();
     let levels: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vvv"]];
     assert_eq!(levels.map(|level| known(&logged(level, None))), [0, 2, 4, 5]);
-    assert_eq!(levels.map(|level| known(&logged(level, Some("")))), [0, 2, 4, 5], "an empty variable says nothing");
-    assert!(logged(&["-v"], None).contains("number=1"), "the envelope is named");
+    assert_eq!(levels.map(|level| known(&logged(level, Some("")))), [0, 2, 4, 5], "an empty variable is ignored");
+    assert!(logged(&["-v"], None).contains("number=1"), "the request is named");
     for (filter, expected) in [
         ("campaign=info", 2),
         ("debug", 4),
@@ -322,7 +324,7 @@ fn verbosity_logs_more_without_keys_texts_or_numbers() {
     ] {
         assert_eq!(known(&logged(&[], Some(filter))), expected, "{filter}");
     }
-    assert!(!logged(&["-vvv"], Some("trace")).contains("hyper"), "of this program alone");
+    assert!(!logged(&["-vvv"], Some("trace")).contains("hyper"), "only this program");
 }
 
 #[test]
@@ -331,7 +333,7 @@ fn colours_are_shown_where_they_are_asked_for() {
     sale.replace("sale.yaml", "name: sale", "nmae: sale");
     let coloured = |arguments: &[&str]| sale.run(arguments).exits(2).stderr.contains('\u{1b}');
     assert!(coloured(&["--color", "always"]));
-    assert!(!coloured(&["--color", "never"]) && !coloured(&[]), "nothing here is a terminal");
+    assert!(!coloured(&["--color", "never"]) && !coloured(&[]), "no stream is a terminal");
 }
 
 #[test]
@@ -352,7 +354,7 @@ fn reachable_sandbox_needs_a_key_of_its_own() {
         assert!(refused.stdout.is_empty(), "{}", refused.told());
     }
     let mut sandbox = Process::start(folder.command(&["sandbox", "--listen", "127.0.0.1:0", "--json"]));
-    crate::support::until("it listens", || sandbox.stdout().ends_with('\n'));
+    crate::support::until("the server listens", || sandbox.stdout().ends_with('\n'));
     sandbox.signal("TERM");
     let listening = sandbox.finish().exits(143).json();
     assert_eq!(listening["base_url"], format!("http://{}", listening["listen"].as_str().expect("an address")));
@@ -367,7 +369,7 @@ fn usage_omits_options_that_the_environment_sets() {
     let refused = Process::start(command).finish().exits(2).says("Usage: campaign run <FILE>");
     assert!(!refused.stderr.contains("--state-dir"), "{}", refused.told());
     let typed = sale.campaign(&["run", "--now", "--when-due", "--state-dir", "x", "sale.yaml"]).exits(2);
-    assert!(typed.stderr.contains("--state-dir <DIR>"), "what was typed is shown: {}", typed.told());
-    // The help names the variable, and a wrong value of it is told.
+    assert!(typed.stderr.contains("--state-dir <DIR>"), "the error shows what was typed: {}", typed.told());
+    // The help names the environment variable, and an invalid value of it is reported.
     assert!(sale.campaign(&["run", "--help"]).exits(0).stdout.contains("CAMPAIGN_STATE_DIR"));
 }

@@ -1,4 +1,4 @@
-//! Folders and files that everyone on the machine can read or change.
+//! Warnings about folders and files that every user of the machine can read or change.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,8 +9,8 @@ fn set_mode(sale: &Folder, path: &str, mode: u32) {
     fs::set_permissions(sale.path(path), Permissions::from_mode(mode)).expect("its mode");
 }
 
-/// A campaign that was sent.
-fn sent(gateway: &Gateway) -> Folder {
+/// Creates a campaign that was sent.
+fn sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(2).through(gateway).write();
     let first = sale.run(&[]).exits(0);
     assert!(!first.stderr.contains("everyone"), "{}", first.told());
@@ -20,7 +20,7 @@ fn sent(gateway: &Gateway) -> Folder {
 #[test]
 fn state_folder_open_to_everyone_is_warned_of_once() {
     let gateway = Gateway::accepting();
-    let sale = sent(&gateway);
+    let sale = sent_campaign(&gateway);
     for (mode, words) in [
         (0o777, "everyone on this machine can read and change the state folder"),
         (0o755, "everyone on this machine can read the state folder"),
@@ -28,9 +28,9 @@ fn state_folder_open_to_everyone_is_warned_of_once() {
     ] {
         set_mode(&sale, "state", mode);
         for command in [["check", "sale.yaml"].as_slice(), &["run", "sale.yaml", "--yes"], &["status", "sale"]] {
-            let told =
+            let output =
                 sale.campaign(command).exits(0).says(words).says("chmod 700").says(&format!("(mode {mode:04o})"));
-            assert_eq!(told.stderr.matches("everyone").count(), 1, "{}", told.told());
+            assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.told());
         }
     }
     let quiet = sale.campaign(&["status", "sale", "--quiet"]).exits(0);
@@ -42,19 +42,19 @@ fn state_folder_open_to_everyone_is_warned_of_once() {
     }
     for mode in [0o700, 0o750, 0o770, 0o2770, 0o711] {
         set_mode(&sale, "state", mode);
-        let told = sale.campaign(&["status", "sale"]).exits(0);
-        assert!(!told.stderr.contains("everyone"), "{mode:o}: {}", told.told());
+        let output = sale.campaign(&["status", "sale"]).exits(0);
+        assert!(!output.stderr.contains("everyone"), "{mode:o}: {}", output.told());
     }
 }
 
 #[test]
 fn ledger_open_to_everyone_is_warned_of() {
     let gateway = Gateway::accepting();
-    let sale = sent(&gateway);
+    let sale = sent_campaign(&gateway);
     for (mode, words) in [(0o644, "can read the ledger"), (0o666, "can read and change the ledger")] {
         set_mode(&sale, "state/ledger.sqlite", mode);
-        let told = sale.campaign(&["status", "sale"]).exits(0).says(words).says("chmod 600");
-        assert_eq!(told.stderr.matches("everyone").count(), 1, "{}", told.told());
+        let output = sale.campaign(&["status", "sale"]).exits(0).says(words).says("chmod 600");
+        assert_eq!(output.stderr.matches("everyone").count(), 1, "{}", output.told());
     }
     set_mode(&sale, "state/ledger.sqlite", 0o660);
     assert!(!sale.campaign(&["status", "sale"]).exits(0).stderr.contains("everyone"));
@@ -63,12 +63,12 @@ fn ledger_open_to_everyone_is_warned_of() {
 #[test]
 fn gateways_file_that_everyone_can_change_is_warned_of() {
     let gateway = Gateway::accepting();
-    let sale = sent(&gateway);
+    let sale = sent_campaign(&gateway);
     for (mode, is_warned_of) in [(0o666, true), (0o602, true), (0o644, false), (0o664, false)] {
         set_mode(&sale, "gateways.yaml", mode);
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        let is_told = told.stderr.contains("change the gateways file") && told.stderr.contains("chmod o-w");
-        assert_eq!(is_told, is_warned_of, "{mode:o}: {}", told.told());
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        let is_reported = output.stderr.contains("change the gateways file") && output.stderr.contains("chmod o-w");
+        assert_eq!(is_reported, is_warned_of, "{mode:o}: {}", output.told());
     }
 }
 

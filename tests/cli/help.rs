@@ -1,22 +1,22 @@
-//! Help, and the errors of a command line that cannot be understood.
+//! Help texts and errors about invalid command lines.
 
 use std::process::Command;
 
 use crate::support::{Folder, Process, campaign};
 
-fn plain(arguments: &[&str], columns: &str) -> String {
+fn help_text(arguments: &[&str], columns: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
     command.args(arguments).env_clear().env("COLUMNS", columns);
-    let told = Process::start(command).finish().exits(0);
-    assert!(told.stderr.is_empty(), "{}", told.told());
-    told.stdout.clone()
+    let output = Process::start(command).finish().exits(0);
+    assert!(output.stderr.is_empty(), "{}", output.told());
+    output.stdout.clone()
 }
 
 #[test]
 fn program_alone_prints_its_help_to_standard_output() {
-    let help = plain(&["--help"], "80");
+    let help = help_text(&["--help"], "80");
     for arguments in [&[][..], &["help"], &["-h"]] {
-        assert_eq!(plain(arguments, "80"), help, "{arguments:?}");
+        assert_eq!(help_text(arguments, "80"), help, "{arguments:?}");
     }
     let groups =
         ["Write:", "Send:", "Follow up:", "Fix:", "Automate:", "People:", "Administer:", "Options:", "Examples:"];
@@ -32,9 +32,9 @@ fn help_fits_the_width_of_the_terminal() {
         for command in
             [&["--help"][..], &["run", "--help"], &["run", "-h"], &["results", "--help"], &["suppress", "-h"]]
         {
-            let help = plain(command, &columns.to_string());
+            let help = help_text(command, &columns.to_string());
             let longest = help.lines().max_by_key(|line| line.chars().count()).expect("lines");
-            // Examples and names of options are not broken.
+            // Examples and option names are never wrapped.
             let is_whole = longest.trim_start().starts_with("campaign ") || longest.starts_with("Usage:");
             assert!(is_whole || longest.chars().count() <= columns.min(100), "{columns} {command:?}: {longest}");
         }
@@ -43,7 +43,7 @@ fn help_fits_the_width_of_the_terminal() {
 
 #[test]
 fn short_help_of_a_command_is_shorter_than_long_help() {
-    let (short, long) = (plain(&["run", "-h"], "100"), plain(&["run", "--help"], "100"));
+    let (short, long) = (help_text(&["run", "-h"], "100"), help_text(&["run", "--help"], "100"));
     assert!(!short.contains("--state-dir") && long.contains("--state-dir"), "{short}");
     for heading in ["Recipients:", "Confirmation and approval:", "Rehearsal:", "Global options:", "Examples:"] {
         assert!(short.contains(heading) && long.contains(heading), "{heading}: {short}");
@@ -65,8 +65,8 @@ fn unknown_commands_are_answered_with_the_one_that_exists() {
         let refused = folder.campaign(&[typed]).exits(2).says(&format!("unrecognized subcommand '{typed}'"));
         refused.says(&format!("did you mean {meant}?"));
     }
-    let told = folder.campaign(&["send", "sale.yaml", "--json"]).exits(2).json();
-    assert!(told["help"].as_str().is_some_and(|help| help.contains("did you mean `campaign run`?")), "{told}");
+    let output = folder.campaign(&["send", "sale.yaml", "--json"]).exits(2).json();
+    assert!(output["help"].as_str().is_some_and(|help| help.contains("did you mean `campaign run`?")), "{output}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! `--json`: one object for every exit.
+//! `--json` output: one object for every exit.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Gateway, campaign, telling};
 
-/// Fails unless the command printed one object that tells its own exit code; gives the object.
+/// Fails unless the command prints one object that contains its own exit code. Returns the object.
 #[track_caller]
-fn one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value {
+fn expect_one_object(sale: &crate::support::Folder, arguments: &[&str]) -> Value {
     let finished = sale.campaign(arguments);
     let object = finished.json();
     assert_eq!(object["exit"].as_i64(), finished.code().map(i64::from), "{}", finished.told());
@@ -57,16 +57,16 @@ fn every_command_prints_one_object_whatever_its_end() {
     ] {
         let arguments = [arguments, &["--json"]].concat();
         let _case = telling(format!("case: {arguments:?}"));
-        one_object(&sale, &arguments);
+        expect_one_object(&sale, &arguments);
     }
-    one_object(&sale, &["--json"]);
+    expect_one_object(&sale, &["--json"]);
 }
 
 #[test]
 fn summary_of_a_run_has_its_members() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
-    let summary = one_object(&sale, &["run", "sale.yaml", "--json"]);
+    let summary = expect_one_object(&sale, &["run", "sale.yaml", "--json"]);
     assert_eq!(
         (&summary["run"], &summary["campaign"], &summary["gateway"], &summary["endpoint"], &summary["stopped"]),
         (&json!("sale@1"), &json!("sale"), &json!("local"), &json!("sync"), &Value::Null)
@@ -82,7 +82,7 @@ fn stopped_run_gives_its_reason_in_json() {
     for answer in [Answer::refused("Access denied"), Answer::refused("Invalid message type"), Answer::status(500)] {
         let gateway = Gateway::answering([answer]);
         let sale = campaign().through(&gateway).write();
-        let summary = one_object(&sale, &["run", "sale.yaml", "--json"]);
+        let summary = expect_one_object(&sale, &["run", "sale.yaml", "--json"]);
         assert!(summary["stopped"].is_string(), "{summary}");
     }
 }
@@ -112,7 +112,7 @@ fn check_counts_what_a_run_would_send() {
     let gateway = Gateway::accepting();
     let list = "phone,name\n380501000002,Ann\n12,Short\n380501000002,Ann\n380501000003,Bo\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
-    let checked = one_object(&sale, &["check", "sale.yaml", "--json"]);
+    let checked = expect_one_object(&sale, &["check", "sale.yaml", "--json"]);
     assert_eq!((&checked["rows"], &checked["parts"]), (&json!(4), &json!(2)));
     assert_eq!(checked["counts"], json!({ "planned": 2, "skipped": 1, "invalid": 1 }));
     assert!(gateway.requests().is_empty());
@@ -124,7 +124,7 @@ fn json_results_have_the_columns_and_cells_of_the_csv() {
     let list = "phone,name,state,,\n380501000002,=1+1,new,x,y\n12,\"A \"\"b\"\"\",,,z\n380501000003,Bo,,,\n";
     let sale = campaign().with_list(list).recipients("max_invalid: 50%").through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(3);
-    let printed = one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
+    let printed = expect_one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
     assert_eq!(printed["run"], "sale@1");
     let rows = printed["rows"].as_array().expect("rows");
     let csv = sale.results();
@@ -141,9 +141,9 @@ fn json_results_have_the_columns_and_cells_of_the_csv() {
     }
     assert_eq!((&rows[0]["row"], &rows[0]["to"], &rows[0]["parts"]), (&json!(2), &json!("380501000002"), &json!(1)));
     assert_eq!((&rows[1]["id"], &rows[1]["to"], &rows[1]["column_5"]), (&Value::Null, &json!(""), &json!("z")));
-    let some = one_object(&sale, &["results", "sale", "--state", "planned,invalid", "--json"]);
+    let some = expect_one_object(&sale, &["results", "sale", "--state", "planned,invalid", "--json"]);
     assert_eq!(some["rows"].as_array().expect("rows"), &rows[1..]);
-    let none = one_object(&sale, &["results", "sale", "--state", "rejected", "--json"]);
+    let none = expect_one_object(&sale, &["results", "sale", "--state", "rejected", "--json"]);
     assert_eq!(none["rows"], json!([]));
 }
 
@@ -151,7 +151,7 @@ fn json_results_have_the_columns_and_cells_of_the_csv() {
 fn printed_results_of_a_long_list_are_one_object_too() {
     let sale = campaign().to(3_000).write();
     sale.run(&["-q"]).exits(0);
-    let printed = one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
+    let printed = expect_one_object(&sale, &["results", "sale", "--out", "-", "--json"]);
     let rows = printed["rows"].as_array().expect("rows").iter().map(|row| row["row"].as_u64());
     assert!(rows.eq((2..3_002).map(Some)));
 }
@@ -159,10 +159,10 @@ fn printed_results_of_a_long_list_are_one_object_too() {
 #[test]
 fn refused_command_line_is_an_error_without_usage() {
     let sale = campaign().write();
-    let refused = one_object(&sale, &["run", "--json"]);
+    let refused = expect_one_object(&sale, &["run", "--json"]);
     let error = refused["error"].as_str().expect("an error");
     assert!(error.starts_with("the following required arguments were not provided: <FILE>"), "{error}");
-    let misspelt = one_object(&sale, &["run", "sale.yaml", "--limt", "3", "--json"]);
+    let misspelt = expect_one_object(&sale, &["run", "sale.yaml", "--limt", "3", "--json"]);
     assert_eq!(misspelt["error"], "unexpected argument '--limt' found");
     assert_eq!(misspelt["help"], "a similar argument exists: '--limit'");
 }

@@ -1,4 +1,4 @@
-//! The command line as programs and people use it.
+//! The command line, used by people and by programs.
 
 mod codes;
 mod colours;

@@ -1,4 +1,4 @@
-//! The schemas that editors read say of every file that the repository shows what `check` says: it is fine.
+//! JSON schemas for editors: they accept every file in the repository that `check` accepts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ fn yaml_files(folder: &str) -> Vec<PathBuf> {
     files.filter(|path| path.extension().is_some_and(|ending| ending == "yaml")).collect()
 }
 
-/// What is wrong with a value, as far as a schema says; a word that is not known here fails.
+/// Validates a value against a schema. Fails on a keyword that it does not implement.
 fn problems(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let schema = schema.as_object().expect("a schema");
     let one = |(word, rule): (&String, &Value)| match (word.as_str(), value) {
         ("description" | "title" | "default" | "$schema", _) => Vec::new(),
-        ("type", _) => said(types(rule).iter().any(|kind| is(kind, value)), at, rule),
-        ("enum", _) => said(rule.as_array().expect("words").contains(value), at, rule),
-        ("not", _) => said(!problems(rule, value, at).is_empty(), at, rule),
+        ("type", _) => report_unless(types(rule).iter().any(|kind| has_type(kind, value)), at, rule),
+        ("enum", _) => report_unless(rule.as_array().expect("words").contains(value), at, rule),
+        ("not", _) => report_unless(!problems(rule, value, at).is_empty(), at, rule),
         ("anyOf", _) => {
             let ways = rule.as_array().expect("schemas").iter();
-            said(
+            report_unless(
                 ways.clone().any(|way| problems(way, value, at).is_empty()),
                 at,
                 &json!(ways.map(|way| problems(way, value, at)).collect::<Vec<_>>()),
@@ -38,23 +38,31 @@ fn problems(schema: &Value, value: &Value, at: &str) -> Vec<String> {
         }
         ("oneOf", _) => {
             let ways = rule.as_array().expect("schemas").iter();
-            said(ways.filter(|way| problems(way, value, at).is_empty()).count() == 1, at, rule)
+            report_unless(ways.filter(|way| problems(way, value, at).is_empty()).count() == 1, at, rule)
         }
         ("pattern", Value::String(text)) => {
-            said(Regex::new(rule.as_str().expect("a pattern")).expect("a pattern").is_match(text), at, rule)
+            report_unless(Regex::new(rule.as_str().expect("a pattern")).expect("a pattern").is_match(text), at, rule)
         }
-        ("minimum", Value::Number(number)) => said(number.as_f64() >= rule.as_f64(), at, rule),
-        ("maximum", Value::Number(number)) => said(number.as_f64() <= rule.as_f64(), at, rule),
-        ("minItems", Value::Array(items)) => said(items.len() as u64 >= rule.as_u64().expect("a count"), at, rule),
-        ("maxItems", Value::Array(items)) => said(items.len() as u64 <= rule.as_u64().expect("a count"), at, rule),
-        ("minProperties", Value::Object(map)) => said(map.len() as u64 >= rule.as_u64().expect("a count"), at, rule),
-        ("maxProperties", Value::Object(map)) => said(map.len() as u64 <= rule.as_u64().expect("a count"), at, rule),
+        ("minimum", Value::Number(number)) => report_unless(number.as_f64() >= rule.as_f64(), at, rule),
+        ("maximum", Value::Number(number)) => report_unless(number.as_f64() <= rule.as_f64(), at, rule),
+        ("minItems", Value::Array(items)) => {
+            report_unless(items.len() as u64 >= rule.as_u64().expect("a count"), at, rule)
+        }
+        ("maxItems", Value::Array(items)) => {
+            report_unless(items.len() as u64 <= rule.as_u64().expect("a count"), at, rule)
+        }
+        ("minProperties", Value::Object(map)) => {
+            report_unless(map.len() as u64 >= rule.as_u64().expect("a count"), at, rule)
+        }
+        ("maxProperties", Value::Object(map)) => {
+            report_unless(map.len() as u64 <= rule.as_u64().expect("a count"), at, rule)
+        }
         ("items", Value::Array(items)) => {
             items.iter().flat_map(|item| problems(rule, item, &format!("{at}[]"))).collect()
         }
         ("required", Value::Object(map)) => {
             let names = rule.as_array().expect("names").iter().filter_map(Value::as_str);
-            said(names.clone().all(|name| map.contains_key(name)), at, rule)
+            report_unless(names.clone().all(|name| map.contains_key(name)), at, rule)
         }
         ("properties", Value::Object(map)) => {
             let known =
@@ -64,26 +72,26 @@ fn problems(schema: &Value, value: &Value, at: &str) -> Vec<String> {
         ("propertyNames", Value::Object(map)) => {
             map.keys().flat_map(|key| problems(rule, &json!(key), &format!("{at}.{key}"))).collect()
         }
-        ("additionalProperties", Value::Object(map)) => others(schema, rule, map, at),
+        ("additionalProperties", Value::Object(map)) => additional_problems(schema, rule, map, at),
         ("pattern" | "minimum" | "maximum" | "minItems" | "maxItems" | "items" | "required", _) => Vec::new(),
         ("properties" | "propertyNames" | "additionalProperties" | "minProperties" | "maxProperties", _) => Vec::new(),
-        (unknown, _) => panic!("`{unknown}` at {at} is not read here"),
+        (unknown, _) => panic!("`{unknown}` at {at} is not implemented"),
     };
     schema.iter().flat_map(one).collect()
 }
 
-fn others(schema: &Map<String, Value>, rule: &Value, map: &Map<String, Value>, at: &str) -> Vec<String> {
+fn additional_problems(schema: &Map<String, Value>, rule: &Value, map: &Map<String, Value>, at: &str) -> Vec<String> {
     let named = |key: &String| schema.get("properties").is_some_and(|named| named.get(key).is_some());
     let others = map.iter().filter(|(key, _)| !named(key));
     others
         .flat_map(|(key, value)| match rule {
-            Value::Bool(allowed) => said(*allowed, &format!("{at}.{key}"), rule),
+            Value::Bool(allowed) => report_unless(*allowed, &format!("{at}.{key}"), rule),
             rule => problems(rule, value, &format!("{at}.{key}")),
         })
         .collect()
 }
 
-fn said(good: bool, at: &str, rule: &Value) -> Vec<String> {
+fn report_unless(good: bool, at: &str, rule: &Value) -> Vec<String> {
     if good { Vec::new() } else { vec![format!("{at}: {rule}")] }
 }
 
@@ -92,7 +100,7 @@ fn types(rule: &Value) -> Vec<String> {
     rule.as_array().map_or_else(|| vec![one(rule)], |kinds| kinds.iter().map(one).collect())
 }
 
-fn is(kind: &str, value: &Value) -> bool {
+fn has_type(kind: &str, value: &Value) -> bool {
     match kind {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -101,11 +109,11 @@ fn is(kind: &str, value: &Value) -> bool {
         "integer" => value.is_u64() || value.is_i64(),
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
-        other => panic!("`{other}` is no type"),
+        other => panic!("unknown type `{other}`"),
     }
 }
 
-fn told(schema: &Value, yaml: &str) -> Vec<String> {
+fn schema_problems(schema: &Value, yaml: &str) -> Vec<String> {
     let value: Value = serde_yaml::from_str(yaml).expect("YAML");
     problems(schema, &value, "")
 }
@@ -124,7 +132,7 @@ fn schemas_accept_every_file_that_the_repository_shows() {
         let schema = schema(of);
         assert!(!files.is_empty(), "{of}");
         for file in files {
-            let found = told(&schema, &fs::read_to_string(&file).expect("a file"));
+            let found = schema_problems(&schema, &fs::read_to_string(&file).expect("a file"));
             assert!(found.is_empty(), "{}: {found:?}", file.display());
         }
     }
@@ -142,7 +150,7 @@ fn schemas_refuse_what_check_refuses() {
         ("scenario", "speed: fast"),
         ("scenario", "accounts: [{ balanse: 1 }]"),
     ] {
-        assert!(!told(&schema(of), yaml).is_empty(), "{of}: {yaml}");
+        assert!(!schema_problems(&schema(of), yaml).is_empty(), "{of}: {yaml}");
     }
 }
 
@@ -156,5 +164,9 @@ fn editor_finds_the_schema_named_in_a_new_campaign() {
     assert_eq!(serde_json::from_str::<Value>(&named).expect("JSON"), schema("campaign"));
     folder.write("campaign.schema.json", "mine");
     folder.campaign(&["init", "other"]).exits(0);
-    assert_eq!(fs::read_to_string(folder.path("campaign.schema.json")).expect("a file"), "mine", "it is shared");
+    assert_eq!(
+        fs::read_to_string(folder.path("campaign.schema.json")).expect("a file"),
+        "mine",
+        "the schema file is shared"
+    );
 }

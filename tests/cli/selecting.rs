@@ -1,11 +1,11 @@
-//! The selectors that `results`, `show` and `find` share.
+//! The row selectors that `results`, `show` and `find` share.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, phone, rejected};
 
-/// A run of eight recipients: rows 3 and 6 have no route, row 4 has an invalid number.
-fn with_errors() -> (Gateway, Folder) {
+/// Creates a run with eight recipients: rows 3 and 6 have no route, row 4 has an invalid number.
+fn run_with_errors() -> (Gateway, Folder) {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"].as_u64() {
         Some(number) if [phone(3), phone(6)].contains(&number) => rejected(operation, "No route"),
         Some(number) if number == phone(4) => rejected(operation, "Please enter valid receiver phone number"),
@@ -16,8 +16,8 @@ fn with_errors() -> (Gateway, Folder) {
     (gateway, sale)
 }
 
-/// The rows that `results` and `show` select.
-fn selected(sale: &Folder, selectors: &[&str]) -> (Vec<u64>, Vec<u64>) {
+/// Returns the rows that `results` and `show` select.
+fn selected_rows(sale: &Folder, selectors: &[&str]) -> (Vec<u64>, Vec<u64>) {
     let row = |row: &Value| row["row"].as_u64().expect("a row");
     let results = sale.campaign(&[&["results", "sale", "--json", "--out", "-"], selectors].concat()).exits(0).json();
     let shown = sale.campaign(&[&["show", "sale", "--json"], selectors].concat()).exits(0).json();
@@ -27,7 +27,7 @@ fn selected(sale: &Folder, selectors: &[&str]) -> (Vec<u64>, Vec<u64>) {
 
 #[test]
 fn selectors_select_the_same_rows_in_results_and_show() {
-    let (_gateway, sale) = with_errors();
+    let (_gateway, sale) = run_with_errors();
     let national = format!("0{}", &phone(4).to_string()[3..]);
     let cases: [(&[&str], &[u64]); 9] = [
         (&["--rows", "2-4"], &[2, 3, 4]),
@@ -41,13 +41,13 @@ fn selectors_select_the_same_rows_in_results_and_show() {
         (&["--channel", "viber,rcs"], &[]),
     ];
     for (selectors, rows) in cases {
-        assert_eq!(selected(&sale, selectors), (rows.to_vec(), rows.to_vec()), "{selectors:?}");
+        assert_eq!(selected_rows(&sale, selectors), (rows.to_vec(), rows.to_vec()), "{selectors:?}");
     }
 }
 
 #[test]
 fn show_prints_the_history_of_each_selected_message() {
-    let (_gateway, sale) = with_errors();
+    let (_gateway, sale) = run_with_errors();
     let shown = sale.campaign(&["show", "sale", "--error", "no route"]).exits(0);
     let shown = shown.says("row 3 to").says("row 6 to").says("sale@1: 2 messages");
     assert!(!shown.stdout.contains("row 4"), "{}", shown.told());
@@ -60,7 +60,7 @@ fn show_prints_the_history_of_each_selected_message() {
 
 #[test]
 fn results_of_a_selection_are_printed_and_replace_no_file() {
-    let (_gateway, sale) = with_errors();
+    let (_gateway, sale) = run_with_errors();
     let before = std::fs::read(sale.results_file()).expect("the results");
     for selectors in [&["--rows", "2-3"][..], &["--to", &phone(3).to_string()], &["--channel", "sms"]] {
         let printed = sale.campaign(&[&["results", "sale"], selectors].concat()).exits(0);
@@ -72,12 +72,12 @@ fn results_of_a_selection_are_printed_and_replace_no_file() {
 
 #[test]
 fn find_narrows_the_messages_of_a_number() {
-    let (_gateway, sale) = with_errors();
+    let (_gateway, sale) = run_with_errors();
     sale.run(&["--again", "8", "--keep-going"]).exits(3);
     let number = format!("+{}", phone(3));
     let rows = |selectors: &[&str]| {
-        let told = sale.campaign(&[&["find", "--json"], selectors].concat()).exits(0).json();
-        told["runs"].as_array().expect("runs").len()
+        let output = sale.campaign(&[&["find", "--json"], selectors].concat()).exits(0).json();
+        output["runs"].as_array().expect("runs").len()
     };
     assert_eq!(rows(&[&number]), 2);
     assert_eq!(rows(&["--to", &number]), 2);
@@ -90,7 +90,7 @@ fn find_narrows_the_messages_of_a_number() {
 
 #[test]
 fn selectors_that_exclude_each_other_are_refused() {
-    let (_gateway, sale) = with_errors();
+    let (_gateway, sale) = run_with_errors();
     let number = format!("+{}", phone(3));
     for command in [&["results", "sale"][..], &["show", "sale"], &["find", &number]] {
         for selector in [&["--channel", "sms"][..], &["--error", "x"]] {

@@ -1,4 +1,4 @@
-//! A person at a terminal: what is asked before people get messages, and what moves while they do.
+//! Interactive use at a terminal: confirmation prompts and the progress bar.
 
 use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, phone, until};
 
@@ -6,14 +6,14 @@ use crate::support::{Gateway, Reachable as _, Terminal, campaign, live, nobody, 
 fn run_sends_only_if_the_exact_number_is_typed() {
     let sale = live();
     for typed in ["", "yes", "4", "33", "-3", "3 0"] {
-        let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-        asked.shows("Send 3 messages through local (gateway.invalid)?").shows("recipients 3 of 3 in sale.csv");
-        asked.shows("channels sms").shows("cost at most 2.40").shows("Hello, Person 2");
-        asked.shows("Type 3 to send, or press Enter to cancel: ").types(typed);
-        asked.shows("Cancelled. Nothing was sent.");
-        let shown = asked.shown();
+        let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+        terminal.shows("Send 3 messages through local (gateway.invalid)?").shows("recipients 3 of 3 in sale.csv");
+        terminal.shows("channels sms").shows("cost at most 2.40").shows("Hello, Person 2");
+        terminal.shows("Type 3 to send, or press Enter to cancel: ").types(typed);
+        terminal.shows("Cancelled. Nothing was sent.");
+        let shown = terminal.shown();
         assert!(!shown.contains("ledger") && !shown.contains("error:"), "{shown}");
-        asked.finish().exits(2);
+        terminal.finish().exits(2);
     }
     sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
     let agreed = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
@@ -28,15 +28,15 @@ fn resumed_run_asks_again_with_the_cost_and_a_sample() {
     let sale = live();
     sale.run(&["--yes", "--offline"]).exits(5);
     for (limit, number, cost) in [("9", 3, "at most 2.40"), ("2", 2, "at most 1.60")] {
-        let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline", "--limit", limit]));
-        asked.shows(&format!("Resume sale@1: send {number} messages through local (gateway.invalid)?"));
-        asked.shows(cost).shows("Hello, Person 2").shows(&format!("Type {number} to send")).types("no");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline", "--limit", limit]));
+        terminal.shows(&format!("Resume sale@1: send {number} messages through local (gateway.invalid)?"));
+        terminal.shows(cost).shows("Hello, Person 2").shows(&format!("Type {number} to send")).types("no");
+        terminal.finish().exits(2);
     }
     sale.replace("gateways.yaml", "prices: { sms:", "prices: { viber:");
-    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("cost unknown: the profile has no `prices` for `sms`").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("cost unknown: the profile has no `prices` for `sms`").types("no");
+    terminal.finish().exits(2);
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn question_of_a_resumed_run_leaves_out_new_opt_outs() {
     let sale = live();
     sale.run(&["--yes", "--offline"]).exits(5);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(2))]).exits(0);
-    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("Resume sale@1: send 2 messages").shows("2 of 3 planned; the others will not get a message now");
-    asked.shows("at most 1.60").shows("Hello, Person 3").shows("Type 2 to send").types("no");
-    let shown = asked.shown();
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("Resume sale@1: send 2 messages").shows("2 of 3 planned; the others will not get a message now");
+    terminal.shows("at most 1.60").shows("Hello, Person 3").shows("Type 2 to send").types("no");
+    let shown = terminal.shown();
+    terminal.finish().exits(2);
     assert!(!shown.contains("Person 2"), "{shown}");
 }
 
@@ -56,15 +56,15 @@ fn question_of_a_resumed_run_leaves_out_new_opt_outs() {
 fn question_has_a_sample_for_each_variant_and_condition() {
     let sale = live();
     sale.replace("sale.yaml", "Hello, {{ name }}", "Hello{% if name == 'Person 4' %} again{% endif %}, {{ name }}");
-    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("samples row 2").shows("Hello, Person 2").shows("row 4").shows("Hello again, Person 4").types("no");
-    let shown = asked.shown();
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("samples row 2").shows("Hello, Person 2").shows("row 4").shows("Hello again, Person 4").types("no");
+    let shown = terminal.shown();
+    terminal.finish().exits(2);
     assert!(!shown.contains("Person 3"), "{shown}");
-    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline", "--rows", "3"]));
-    asked.shows("sample row 3").shows("Hello, Person 3").types("no");
-    let shown = asked.shown();
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline", "--rows", "3"]));
+    terminal.shows("sample row 3").shows("Hello, Person 3").types("no");
+    let shown = terminal.shown();
+    terminal.finish().exits(2);
     assert!(!shown.contains("again"), "{shown}");
 }
 
@@ -72,9 +72,9 @@ fn question_has_a_sample_for_each_variant_and_condition() {
 fn cell_in_a_question_cannot_command_the_terminal() {
     let sale = live();
     sale.write("sale.csv", "phone,name\n+380501234567,\u{1b}[2J\u{202e}Olena\n");
-    let asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("\\u{1b}[2J\\u{202e}Olena").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("\\u{1b}[2J\\u{202e}Olena").types("no");
+    terminal.finish().exits(2);
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn code_call_needs_a_typed_confirmation() {
     let number = phone(2).to_string();
     let command = || sale.command(&["gateway", "otp", &number, "--gateway", "local"]);
     for typed in ["y", "", "1"] {
-        let asked = Terminal::start(command());
-        asked.shows("Type yes to call, or press Enter to cancel: ").types(typed);
-        asked.shows("Cancelled. Nothing was sent.");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(command());
+        terminal.shows("Type yes to call, or press Enter to cancel: ").types(typed);
+        terminal.shows("Cancelled. Nothing was sent.");
+        terminal.finish().exits(2);
     }
 }
 
@@ -104,13 +104,13 @@ fn narrow_terminal_breaks_no_word_of_a_summary() {
 #[test]
 fn interrupt_at_the_question_leaves_at_once_and_sends_nothing() {
     let sale = live();
-    let mut asked = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("or press Enter to cancel: ");
-    asked.signal("INT");
-    let (finished, shown) = asked.finish_shown();
+    let mut terminal = Terminal::start(sale.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("or press Enter to cancel: ");
+    terminal.signal("INT");
+    let (finished, shown) = terminal.finish_shown();
     finished.exits(130);
     let after = shown.rsplit_once("to cancel:").expect("the question").1;
-    assert!(after.trim_start_matches(' ').starts_with("\r\n"), "the error has a line of its own: {shown:?}");
+    assert!(after.trim_start_matches(' ').starts_with("\r\n"), "the error is on a separate line: {shown:?}");
     sale.campaign(&["show", "sale", "--row", "2"]).exits(2).says("there is no run");
 }
 
@@ -126,10 +126,10 @@ fn terminal_shows_a_bar_while_sending_and_then_the_summary() {
     run.finish().exits(0);
 }
 
-/// The speeds that a bar told, in rows per second.
+/// Returns the speeds that a progress bar showed, in rows per second.
 fn speeds(shown: &str) -> Vec<f64> {
     let before = shown.match_indices("/s ").map(|(at, _)| shown[..at].rsplit("  ").next().unwrap_or_default());
-    before.map(|rate| rate.replace(' ', "").parse().unwrap_or_else(|_| panic!("`{rate}` is no speed"))).collect()
+    before.map(|rate| rate.replace(' ', "").parse().unwrap_or_else(|_| panic!("`{rate}` is not a speed"))).collect()
 }
 
 #[test]
@@ -167,16 +167,16 @@ fn list_of_runs_breaks_no_word_at_any_width() {
     sale.run(&["--limit", "4"]).exits(0);
     sale.replace("gateways.yaml", &gateway.base_url(), &nobody());
     sale.run(&[]).exits(5);
-    let whole = sale.campaign(&["status"]).exits(0);
+    let output = sale.campaign(&["status"]).exits(0);
     for columns in [40, 80] {
         let listed = Terminal::start_on(columns, sale.command(&["status"]));
         listed.shows("sale@1");
-        until("the list is whole", || listed.shown().ends_with("next: campaign status sale@1\r\n"));
+        until("the list is complete", || listed.shown().ends_with("next: campaign status sale@1\r\n"));
         let shown = listed.shown();
         listed.finish().exits(0);
         assert!(shown.lines().all(|line| line.chars().count() <= columns.into()), "{columns}:\n{shown}");
         let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
-        let missing: Vec<_> = words(&whole.stdout.lines().skip(1).collect::<Vec<_>>().join(" "))
+        let missing: Vec<_> = words(&output.stdout.lines().skip(1).collect::<Vec<_>>().join(" "))
             .into_iter()
             .filter(|word| !words(&shown.replace("rows:", "")).contains(word))
             .collect();
@@ -187,18 +187,18 @@ fn list_of_runs_breaks_no_word_at_any_width() {
 #[test]
 fn question_about_some_rows_counts_only_these() {
     let sale = live();
-    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "1"]));
-    asked.shows("Send 1 message").shows("1 of 3 in sale.csv; 2 more remain planned");
-    asked.shows("at most 0.80").shows("Hello, Person 2");
-    asked.shows("Type 1 to send").types("no");
-    asked.finish().exits(2);
-    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--rows", "4"]));
-    asked.shows("Hello, Person 4").types("no");
-    let shown = asked.shown();
-    asked.finish().exits(2);
+    let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "1"]));
+    terminal.shows("Send 1 message").shows("1 of 3 in sale.csv; 2 more remain planned");
+    terminal.shows("at most 0.80").shows("Hello, Person 2");
+    terminal.shows("Type 1 to send").types("no");
+    terminal.finish().exits(2);
+    let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--rows", "4"]));
+    terminal.shows("Hello, Person 4").types("no");
+    let shown = terminal.shown();
+    terminal.finish().exits(2);
     assert!(!shown.contains("Person 2"), "{shown}");
     sale.run(&["--yes", "--offline"]).exits(5);
-    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "2"]));
-    asked.shows("3 rows: 3 planned").shows("2 of 3 planned; the others will not get a message now").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "-n", "2"]));
+    terminal.shows("3 rows: 3 planned").shows("2 of 3 planned; the others will not get a message now").types("no");
+    terminal.finish().exits(2);
 }

@@ -1,4 +1,4 @@
-//! What cannot be written to standard output is an error; a reader that has seen enough is none.
+//! Write errors on standard output: they fail the command, unless the reader closed the pipe.
 
 use std::fs::OpenOptions;
 use std::process::Stdio;
@@ -31,10 +31,10 @@ fn unwritable_result_exits_74_for_every_command() {
     ] {
         let _case = telling(format!("case: {arguments:?}"));
         let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
-        let output = sale.command(arguments).stdin(Stdio::null()).stdout(full).output().expect("an end");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(74), "{told}");
-        assert_eq!(told.matches("No space left").count(), 1, "{told}");
+        let output = sale.command(arguments).stdin(Stdio::null()).stdout(full).output().expect("a clean end");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(74), "{stderr}");
+        assert_eq!(stderr.matches("No space left").count(), 1, "{stderr}");
         Process::start_unread(sale.command(arguments)).finish().exits(0);
     }
 }
@@ -47,7 +47,7 @@ fn run_without_a_summary_keeps_its_results_and_says_so() {
         let sale = campaign().through(&gateway).write();
         let full = OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
         let mut command = sale.command(&["run", "sale.yaml", "--keep-going"]);
-        let output = command.stdin(Stdio::null()).stdout(full).output().expect("an end");
+        let output = command.stdin(Stdio::null()).stdout(full).output().expect("a clean end");
         assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(sale.results().rows.len(), 3);
         sale.campaign(&["status", "sale"]).exits(if code == 74 { 0 } else { 3 }).says("finished");

@@ -1,8 +1,8 @@
-//! What a person does about an assistant's message, and what the gateway tells of it, as of every message.
+//! Follow-up of an assistant's messages: receipts, opt-outs and reconciliation work as for any other message.
 
 use serde_json::json;
 
-use super::{Connector, bare, told};
+use super::{Connector, parse_result, tool_call};
 use crate::receipts::{Hooked, operations, post};
 use crate::support::{Answer, Gateway, Server, accepted, campaign, rejected};
 
@@ -17,8 +17,8 @@ fn receipt_of_an_assistant_message_is_stored_and_opts_out() {
     let gateway = Gateway::accepting();
     let Hooked { sale, door } = Hooked::write(campaign().to(1).through(&gateway));
     let mut server = Server::start(&sale, &["--hooks", &door]);
-    let connector = Connector::within(sale, &["--allow-send"]);
-    assert_eq!(told(&connector.call("send_sms", &sms(7)))["accepted"], true);
+    let connector = Connector::start_in(sale, &["--allow-send"]);
+    assert_eq!(parse_result(&connector.call("send_sms", &sms(7)))["accepted"], true);
     let operation = operations(&gateway).remove(0);
     let address =
         operation["hook"].as_str().expect("an address").trim_start_matches("http://").trim_start_matches(&door);
@@ -32,23 +32,23 @@ fn receipt_of_an_assistant_message_is_stored_and_opts_out() {
 
 #[test]
 fn message_of_a_killed_connector_is_in_doubt_and_keeps_its_id() {
-    // It knows its messages, and says so of no other.
+    // The gateway knows only these two messages.
     let gateway = Gateway::answering([Answer::Held]).with_statuses(|question| match question["id"].as_u64() {
         Some(7 | 8) => accepted(question),
         _ => rejected(question, "Not found"),
     });
     let gateway = gateway.with_key_checks();
-    let connector = Connector::within(campaign().to(1).through(&gateway).write(), &["--allow-send"]);
-    connector.post_and_hang_up(&bare("send_sms", &sms(7)), || !gateway.sends().is_empty());
+    let connector = Connector::start_in(campaign().to(1).through(&gateway).write(), &["--allow-send"]);
+    connector.post_and_hang_up(&tool_call("send_sms", &sms(7)), || !gateway.sends().is_empty());
     let Connector { process, folder, .. } = connector;
     process.kill();
     gateway.release();
     folder.campaign(&["status", "assistant.message"]).exits(4).says("reconcile assistant.message@1");
-    let connector = Connector::within(folder, &["--allow-send"]);
-    let error = told(&connector.call("send_sms", &sms(7)));
+    let connector = Connector::start_in(folder, &["--allow-send"]);
+    let error = parse_result(&connector.call("send_sms", &sms(7)));
     assert_eq!(error["code"], "id_taken", "{error}");
     let other = json!({ "phone": PHONE, "text": "Another", "sender": "OlenaCo", "confirm": true, "id": 8 });
-    assert_eq!(told(&connector.call("send_sms", &other))["accepted"], true);
+    assert_eq!(parse_result(&connector.call("send_sms", &other))["accepted"], true);
     assert_eq!(gateway.phones().len(), 2);
     connector.folder.campaign(&["reconcile", "assistant.message@1"]).exits(0);
     let status = connector.folder.campaign(&["status", "assistant.message@1", "--json"]).exits(0).json();

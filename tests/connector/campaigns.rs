@@ -1,19 +1,19 @@
-//! The campaigns of a folder, for assistants of who has the key of the profile.
+//! Campaign tools of the connector: only callers with the profile's key can use a folder's campaigns.
 
 use serde_json::{Value, json};
 
 use super::stdio::Conversation;
-use super::{Connector, folder_of, told};
+use super::{Connector, folder_with_profile, parse_result};
 use crate::support::{Chance, Folder, Gateway, KEY, Reachable, SandboxProcess, phone};
 
-const OF_THE_ACCOUNT: usize = 6;
+const ACCOUNT_TOOLS: usize = 6;
 const TOOLS: [&str; 5] = ["list_campaigns", "check_campaign", "preview_campaign", "plan_campaign", "run_status"];
-/// What stands in files that nobody may see.
+/// Content of files that no caller may see.
 const MARKER: &str = "marker-of-a-secret";
 
-/// A folder with a campaign to three people in `campaigns`, and a secret beside it.
-pub(super) fn house(gateway: &impl Reachable) -> Folder {
-    let folder = folder_of(gateway, "file: local.key");
+/// Creates a folder with a campaign to three recipients in `campaigns`, and a secret next to it.
+pub(super) fn campaigns_folder(gateway: &impl Reachable) -> Folder {
+    let folder = folder_with_profile(gateway, "file: local.key");
     folder.write_secret("local.key", KEY);
     folder.write("campaigns/sale.yaml", &campaign("sale", "list.csv"));
     let rows: Vec<String> = (2..5).map(|row| format!("{},Person {row}\n", phone(row))).collect();
@@ -31,7 +31,7 @@ pub(super) fn campaign(name: &str, list: &str) -> String {
 }
 
 fn connector(folder: Folder) -> Connector {
-    Connector::within(folder, &["--campaigns", "campaigns"])
+    Connector::start_in(folder, &["--campaigns", "campaigns"])
 }
 
 #[test]
@@ -42,21 +42,22 @@ fn campaign_tools_follow_account_tools_and_need_the_option() {
         let tools = listed["result"]["tools"].as_array().expect("tools").clone();
         tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     };
-    let without = Connector::within(house(&gateway), &[]);
-    assert_eq!(names(&without).len(), OF_THE_ACCOUNT);
+    let without = Connector::start_in(campaigns_folder(&gateway), &[]);
+    assert_eq!(names(&without).len(), ACCOUNT_TOOLS);
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_campaigns"}}"#;
     assert_eq!(without.post(&[], call).json()["error"]["message"], "Unknown tool");
-    let with = names(&connector(house(&gateway)));
-    assert_eq!((with.len(), &with[OF_THE_ACCOUNT..]), (OF_THE_ACCOUNT + TOOLS.len(), &TOOLS.map(str::to_owned)[..]));
-    // What sends needs the operator's lock besides.
+    let with = names(&connector(campaigns_folder(&gateway)));
+    assert_eq!((with.len(), &with[ACCOUNT_TOOLS..]), (ACCOUNT_TOOLS + TOOLS.len(), &TOOLS.map(str::to_owned)[..]));
+    // Sending also needs the operator's `--allow-send`.
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_campaign"}}"#;
-    assert_eq!(connector(house(&gateway)).post(&[], call).json()["error"]["message"], "Unknown tool");
-    let sending = names(&Connector::within(house(&gateway), &["--campaigns", "campaigns", "--allow-send"]));
+    assert_eq!(connector(campaigns_folder(&gateway)).post(&[], call).json()["error"]["message"], "Unknown tool");
+    let sending =
+        names(&Connector::start_in(campaigns_folder(&gateway), &["--campaigns", "campaigns", "--allow-send"]));
     assert_eq!((sending.len(), sending.last().map(String::as_str)), (11 + TOOLS.len() + 1, Some("run_campaign")));
     for argument in ["nowhere", "gateways.yaml"] {
-        house(&gateway).campaign(&["connector", "--campaigns", argument]).exits(2).says(argument);
+        campaigns_folder(&gateway).campaign(&["connector", "--campaigns", argument]).exits(2).says(argument);
     }
-    let keyless = house(&gateway);
+    let keyless = campaigns_folder(&gateway);
     keyless.replace("gateways.yaml", "local.key", "no.key");
     keyless.campaign(&["connector", "--campaigns", "campaigns"]).exits(2).says("no.key");
 }
@@ -64,7 +65,7 @@ fn campaign_tools_follow_account_tools_and_need_the_option() {
 #[test]
 fn assistant_finds_checks_and_previews_a_campaign_and_its_run() {
     let gateway = Gateway::accepting();
-    let folder = house(&gateway);
+    let folder = campaigns_folder(&gateway);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");
     let connector = connector(folder);
     let result = |tool: &str, arguments: Value| {
@@ -88,7 +89,7 @@ fn assistant_finds_checks_and_previews_a_campaign_and_its_run() {
     assert_eq!((&broken["ok"], broken.get("rows")), (&json!(false), None));
     assert!(broken["findings"][0]["line"].is_u64(), "{broken}");
 
-    let none = told(&connector.call("run_status", &json!({ "campaign": "sale" })));
+    let none = parse_result(&connector.call("run_status", &json!({ "campaign": "sale" })));
     assert_eq!(none["code"], "no_run");
     connector.folder.campaign(&["run", "campaigns/sale.yaml"]).exits(3);
     let status = result("run_status", json!({ "campaign": "sale" }));
@@ -96,7 +97,7 @@ fn assistant_finds_checks_and_previews_a_campaign_and_its_run() {
     assert_eq!((&status["gateway"], &status["counts"]["accepted"]), (&json!("sandbox"), &json!(3)));
     let listed = result("list_campaigns", json!({}));
     assert_eq!(listed["items"][1]["latest_run"]["state"], "finished");
-    assert!(gateway.requests().is_empty(), "nobody was asked anything");
+    assert!(gateway.requests().is_empty(), "no requests were sent");
 }
 
 fn rule(finding: &Value) -> &str {
@@ -106,14 +107,14 @@ fn rule(finding: &Value) -> &str {
 #[test]
 fn previews_show_messages_and_of_numbers_only_the_end() {
     let gateway = Gateway::accepting();
-    let connector = connector(house(&gateway));
+    let connector = connector(campaigns_folder(&gateway));
     let preview = |arguments: Value| {
         let result = connector.call("preview_campaign", &arguments);
         let text = result.to_string();
         for row in 2..5 {
             assert!(!text.contains(&phone(row).to_string()), "{text}");
         }
-        told(&result)
+        parse_result(&result)
     };
     let shown = preview(json!({ "campaign": "sale" }));
     assert_eq!((shown["items"].as_array().map(Vec::len), &shown["total"]), (Some(3), &json!(5)));
@@ -136,7 +137,7 @@ fn previews_show_messages_and_of_numbers_only_the_end() {
 
 #[test]
 fn no_argument_leads_out_of_the_folder() {
-    let folder = house(&Gateway::accepting());
+    let folder = campaigns_folder(&Gateway::accepting());
     std::os::unix::fs::symlink("../secret.yaml", folder.path("campaigns/link.yaml")).expect("a link");
     std::os::unix::fs::symlink("..", folder.path("campaigns/up")).expect("a link");
     folder.write("campaigns/below/deep.yaml", &campaign(MARKER, "list.csv"));
@@ -144,7 +145,7 @@ fn no_argument_leads_out_of_the_folder() {
     folder.write("campaigns/linked.yaml", &campaign("linked", "linked.csv"));
     std::os::unix::fs::symlink("../secret.csv", folder.path("campaigns/linked.csv")).expect("a link");
     let absolute = folder.path("secret.yaml").to_str().expect("a path").to_owned();
-    let connector = Connector::within(folder, &["--campaigns", "campaigns", "--allow-send"]);
+    let connector = Connector::start_in(folder, &["--campaigns", "campaigns", "--allow-send"]);
     let mut names = vec![
         "secret",
         "secret.yaml",
@@ -189,18 +190,18 @@ fn no_argument_leads_out_of_the_folder() {
             }
             let result = connector.call(tool, &arguments);
             assert_eq!(
-                (&result["isError"], &told(&result)["code"]),
+                (&result["isError"], &parse_result(&result)["code"]),
                 (&json!(true), &json!("invalid_argument")),
                 "{tool} {name:?}: {result}"
             );
             assert!(!result.to_string().contains(MARKER), "{tool} {name:?}: {result}");
         }
     }
-    // Nor does a campaign of the folder whose list lies elsewhere.
+    // A campaign inside the folder is refused too if its list is outside.
     for tool in ["preview_campaign", "plan_campaign"] {
         for name in ["outside.yaml", "linked.yaml"] {
             let result = connector.call(tool, &json!({ "campaign": name }));
-            let error = told(&result);
+            let error = parse_result(&result);
             assert_eq!(error["code"], "campaign_refused", "{tool} {name}: {result}");
             assert!(
                 error["error"].as_str().is_some_and(|words| words.contains("outside the campaigns folder")),
@@ -215,11 +216,11 @@ fn no_argument_leads_out_of_the_folder() {
 
 #[test]
 fn other_key_sees_and_learns_nothing() {
-    let connector = connector(house(&Gateway::accepting()));
+    let connector = connector(campaigns_folder(&Gateway::accepting()));
     let ask = |bearer: &str, tool: &str, campaign: &str| {
         let arguments = if tool == "list_campaigns" { json!({}) } else { json!({ "campaign": campaign }) };
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": tool, "arguments": arguments } });
-        told(&connector.post(&[("Authorization", bearer)], &call.to_string()).json()["result"])
+        parse_result(&connector.post(&[("Authorization", bearer)], &call.to_string()).json()["result"])
     };
     let refused = ask("Bearer other", "list_campaigns", "");
     assert_eq!((&refused["code"], &refused["error"]), (&json!("access_denied"), &json!("Access denied")));
@@ -231,12 +232,12 @@ fn other_key_sees_and_learns_nothing() {
         }
         assert_eq!(ask("", tool, "sale")["code"], "no_api_key");
     }
-    // The key is the one that the profile has at that moment.
+    // The connector reads the profile's key for each call.
     connector.folder.write_secret("local.key", "another");
     assert_eq!(ask(&format!("Bearer {KEY}"), "list_campaigns", ""), refused);
     assert_eq!(ask("Bearer another", "list_campaigns", "")["count"], 1);
     connector.folder.write_secret("local.key", KEY);
-    // They would not even notice that the folder is gone, which whoever has the key is told.
+    // Other callers cannot even see that the folder is gone. Callers with the key get an error.
     std::fs::rename(connector.folder.path("campaigns"), connector.folder.path("elsewhere")).expect("a folder");
     for tool in TOOLS {
         assert_eq!(ask("Bearer other", tool, "sale"), refused);
@@ -246,23 +247,23 @@ fn other_key_sees_and_learns_nothing() {
 
 #[test]
 fn campaign_for_another_gateway_is_not_sent() {
-    let folder = house(&Gateway::accepting());
+    let folder = campaigns_folder(&Gateway::accepting());
     folder.write("campaigns/other.yaml", &format!("gateway: other\n{}", campaign("other", "list.csv")));
     folder.write("campaigns/same.yaml", &format!("gateway: local\n{}", campaign("same", "list.csv")));
-    // Profiles beside the campaigns are not those that the connector was started with.
+    // Profiles next to the campaigns do not replace the profiles that the connector was started with.
     folder.write(
         "campaigns/gateways.yaml",
         "local: { base_url: \"http://127.0.0.1:1\", api_key: { env: STRANGER }, rate: 1/s }\n",
     );
     let connector = connector(folder);
     for tool in ["check_campaign", "preview_campaign"] {
-        let error = told(&connector.call(tool, &json!({ "campaign": "other" })));
+        let error = parse_result(&connector.call(tool, &json!({ "campaign": "other" })));
         assert_eq!(error["code"], "campaign_refused", "{error}");
         assert!(error["error"].as_str().is_some_and(|words| words.contains("uses the gateway `other`")), "{error}");
     }
-    let checked = told(&connector.call("check_campaign", &json!({ "campaign": "same" })));
+    let checked = parse_result(&connector.call("check_campaign", &json!({ "campaign": "same" })));
     assert_eq!(checked["ok"], true, "{checked}");
-    let listed = told(&connector.call("list_campaigns", &json!({})));
+    let listed = parse_result(&connector.call("list_campaigns", &json!({})));
     let gateways: Vec<&Value> =
         listed["items"].as_array().expect("items").iter().map(|item| &item["gateway"]).collect();
     assert_eq!(gateways, [&json!("other"), &Value::Null, &json!("local")]);
@@ -271,8 +272,8 @@ fn campaign_for_another_gateway_is_not_sent() {
 #[test]
 fn connector_over_stdio_shows_campaigns_too() {
     let sandbox = SandboxProcess::start();
-    let mut client = Conversation::begin(house(&sandbox), &["--campaigns", "campaigns"]);
+    let mut client = Conversation::start_in(campaigns_folder(&sandbox), &["--campaigns", "campaigns"]);
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "check_campaign", "arguments": { "campaign": "sale" } } });
-    assert_eq!(told(&client.ask(&call)["result"])["ok"], true);
-    client.end().exits(0);
+    assert_eq!(parse_result(&client.ask(&call)["result"])["ok"], true);
+    client.finish().exits(0);
 }

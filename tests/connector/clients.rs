@@ -1,4 +1,4 @@
-//! A published client of the protocol, in both of its lifecycles.
+//! A published MCP client (`rmcp`) in both of its lifecycles.
 
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -12,9 +12,9 @@ use crate::support::{KEY, SandboxProcess};
 #[test]
 fn published_http_client_calls_tools_in_both_ways() {
     let sandbox = SandboxProcess::start();
-    let connector = Connector::to(&sandbox);
+    let connector = Connector::for_gateway(&sandbox);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    // The client of `rmcp` takes the provider of its process.
+    // The `rmcp` client uses the crypto provider of its process.
     rustls::crypto::ring::default_provider().install_default().expect("the first provider of this process");
     for lifecycle in [
         ClientLifecycleMode::Initialize,
@@ -29,7 +29,7 @@ fn published_http_client_calls_tools_in_both_ways() {
             assert_eq!(tools.len(), 6);
             for tool in &tools {
                 let annotations = tool.annotations.as_ref().expect("annotations");
-                // A lookup spends money.
+                // A lookup costs money.
                 let reads = tool.name != "lookup_number";
                 assert_eq!((annotations.read_only_hint, annotations.destructive_hint), (Some(reads), Some(false)));
             }
@@ -40,7 +40,7 @@ fn published_http_client_calls_tools_in_both_ways() {
                 .with_arguments(json!({ "id": "x" }).as_object().cloned().expect("an object"));
             let wrong = client.call_tool(wrong).await.expect("a result");
             assert_eq!((wrong.is_error, wrong.structured_content), (Some(true), None::<Value>));
-            client.cancel().await.expect("an end");
+            client.cancel().await.expect("a clean end");
         });
     }
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Published clients of the Model Context Protocol against `campaign connector` in front of `campaign sandbox`: the protocol's
-# conformance suite, the Inspector's command line, and both generations of the Python client, from their package registries.
+# Published clients of the Model Context Protocol, run against `campaign connector` with `campaign sandbox` as its gateway:
+# the conformance suite, the Inspector command line and both generations of the Python client, from their registries.
 #
-# tests/connector/clients.sh [PROGRAM]   PROGRAM is a built `campaign`; without it a debug build is made.
+# tests/connector/clients.sh [PROGRAM]   PROGRAM is a built `campaign`; the default is a new debug build.
 #
-# Needs npm, python3 with venv, timeout; Node 22 or newer, which is installed beside the clients on Linux on x86-64.
-# Everything is in a temporary folder and ends with the script.
+# Needs npm, python3 with venv, timeout; Node 22 or newer (installed with the clients on Linux x86-64).
+# All files are in a temporary folder that is removed at the end.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/scripts.sh"
@@ -16,7 +16,7 @@ python3 -c 'import ensurepip, venv' 2>/dev/null || fail "needs Python's \`venv\`
 program_or_build "${1:-}"
 in_a_folder
 
-# Runs one client, for two minutes at most, and tells what it said if it failed.
+# Runs one client for at most two minutes. Prints its output if it fails.
 client() {
     local name=$1 began=$SECONDS
     shift
@@ -27,16 +27,16 @@ client() {
     printf 'ok  %s (%ss)\n' "$name" "$((SECONDS - began))"
 }
 
-# Where a server said that it is.
+# Prints the address that a server reported.
 url_in() {
-    python3 -c 'import json, sys; said = json.load(open(sys.argv[1])); print(said.get("base_url") or said["url"])' "$1"
+    python3 -c 'import json, sys; server = json.load(open(sys.argv[1])); print(server.get("base_url") or server["url"])' "$1"
 }
 
 npm_packages "@modelcontextprotocol/conformance@0.2.0-alpha.12" "@modelcontextprotocol/inspector@2.12.0"
 for generation in first:1.30.0 second:2.3.0; do
     python3 -m venv "${generation%:*}"
     timeout 300 "${generation%:*}/bin/pip" install --quiet --disable-pip-version-check "mcp==${generation#*:}" ||
-        fail "pip cannot install mcp ${generation#*:}; it needs its registry"
+        fail "pip cannot install mcp ${generation#*:}; the package registry must be reachable"
 done
 printf 'ok  clients are installed (%ss)\n' "$SECONDS"
 
@@ -53,7 +53,7 @@ for revision in 2026-07-28 2025-11-25; do
         --expected-failures "$here/clients/$revision.yaml"
 done
 
-# What the Inspector prints has to be the result of a call, also of one that nobody confirmed.
+# The Inspector must print the result of a call, even of an unconfirmed one.
 inspect() {
     local call=(inspector --cli "$sending" --header "Authorization: Bearer $key" --protocol-era "$1" --method tools/call)
     "${call[@]}" --tool-name balance --tool-args-json '{}' >result.json || return 1

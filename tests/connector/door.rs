@@ -1,4 +1,4 @@
-//! Who is answered, and what is not.
+//! HTTP access checks of the connector: hosts, origins, methods, content types and sizes.
 
 use serde_json::json;
 
@@ -10,10 +10,10 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 #[test]
 fn its_health_is_three_members_and_needs_no_key() {
     let gateway = Gateway::accepting();
-    let connector = Connector::to(&gateway);
-    let heard = connector.ask("GET /health", &[], "");
+    let connector = Connector::for_gateway(&gateway);
+    let answer = connector.ask("GET /health", &[], "");
     let domain = crate::support::Reachable::base_url(&gateway).trim_start_matches("http://").to_owned();
-    assert_eq!((heard.status, heard.json()), (200, json!({ "ok": true, "domain": domain, "send_enabled": false })));
+    assert_eq!((answer.status, answer.json()), (200, json!({ "ok": true, "domain": domain, "send_enabled": false })));
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn foreign_origin_and_foreign_host_are_not_answered() {
 
 #[test]
 fn protocol_errors_are_reported_in_the_expected_order() {
-    let connector = Connector::to(&Gateway::accepting());
+    let connector = Connector::for_gateway(&Gateway::accepting());
     let get = connector.ask("GET /mcp", &[], "");
     assert_eq!(get.status, 405);
     assert!(get.head.to_ascii_lowercase().contains("allow: post"), "{}", get.head);

@@ -1,4 +1,4 @@
-//! What a person writes into a program of an assistant.
+//! Configuration entries that `--print-config` prints for assistant programs.
 
 use serde_json::{Value, json};
 
@@ -19,17 +19,16 @@ fn each_client_gets_its_own_entry_format_and_variable() {
         for form in [&[][..], &["--json"]] {
             let arguments = [&["connector", "--print-config", "--listen", "127.0.0.1:9000"], &named[..], form].concat();
             let printed = folder.campaign(&arguments).exits(0);
-            let file: Value =
-                serde_json::from_str(&printed.stdout).expect("what is printed is the file, and nothing else");
+            let file: Value = serde_json::from_str(&printed.stdout).expect("the output is exactly the file");
             let entry =
                 json!({ "type": "http", "url": "http://127.0.0.1:9000/mcp", "headers": { "Authorization": bearer } });
             assert_eq!(file.pointer(place), Some(&entry), "{client:?}");
             assert!(!printed.stdout.contains(KEY), "{}", printed.stdout);
         }
     }
-    let asked = folder.campaign(&["connector", "--print-config", "--client", "vscode"]).exits(0);
-    let file: Value = serde_json::from_str(&asked.stdout).expect("JSON");
-    // Its variable is one that it asks for, without showing what is typed.
+    let output = folder.campaign(&["connector", "--print-config", "--client", "vscode"]).exits(0);
+    let file: Value = serde_json::from_str(&output.stdout).expect("JSON");
+    // The entry asks for the variable without echoing what is typed.
     assert_eq!((&file["inputs"][0]["id"], &file["inputs"][0]["password"]), (&json!("campaign-key"), &json!(true)));
 }
 
@@ -45,7 +44,7 @@ fn client_entry_names_the_address_of_the_connector() {
         let entry: Value = serde_json::from_str(&printed.stdout).expect("JSON");
         assert_eq!(entry["url"], url, "{arguments:?}");
     }
-    // An entry for a port that is picked at each start would be wrong tomorrow.
+    // The port is chosen at each start, so an entry with it would soon be wrong.
     folder.campaign(&["connector", "--print-config", "--listen", "127.0.0.1:0"]).exits(2).says("--listen");
     folder.campaign(&["connector", "--client", "claude"]).exits(2).says("--print-config");
 }
@@ -59,9 +58,10 @@ fn client_entry_for_stdio_has_every_requested_lock() {
     let locks = [&locks[..], &["--max-lookups-per-hour", "7"]].concat();
     let printed = folder.campaign(&[&["connector", "--stdio", "--print-config"], &locks[..]].concat()).exits(0);
     let entry: Value = serde_json::from_str(&printed.stdout).expect("JSON");
-    let given: Vec<&str> = entry["args"].as_array().expect("arguments").iter().filter_map(Value::as_str).collect();
-    let behind = |option: &str| given.iter().position(|word| *word == option).and_then(|at| given.get(at + 1).copied());
-    assert!(given.contains(&"--allow-send") && given.contains(&"--approve"), "{given:?}");
+    let arguments: Vec<&str> = entry["args"].as_array().expect("arguments").iter().filter_map(Value::as_str).collect();
+    let behind =
+        |option: &str| arguments.iter().position(|word| *word == option).and_then(|at| arguments.get(at + 1).copied());
+    assert!(arguments.contains(&"--allow-send") && arguments.contains(&"--approve"), "{arguments:?}");
     assert_eq!((behind("--max-sends-per-hour"), behind("--max-lookups-per-hour")), (Some("5"), Some("7")));
     for (option, file) in [("--only-to", "team.csv"), ("--campaigns", "sales")] {
         let path = behind(option).expect("a path");
@@ -77,9 +77,9 @@ fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
                    two: { base_url: \"http://127.0.0.1:1\", api_key: { file: two.key }, rate: 1/s }\n";
     folder.write("gateways.yaml", profile);
     let printed = |client: &str, gateway: &str| -> Value {
-        let asked = ["connector", "--stdio", "--print-config", "--client", client, "--gateway", gateway];
-        let printed = folder.campaign(&asked).exits(0);
-        serde_json::from_str(&printed.stdout).expect("what is printed is the file, and nothing else")
+        let command = ["connector", "--stdio", "--print-config", "--client", client, "--gateway", gateway];
+        let printed = folder.campaign(&command).exits(0);
+        serde_json::from_str(&printed.stdout).expect("the output is exactly the file")
     };
     let here = folder.path("").canonicalize().expect("a folder");
     let here = here.to_str().expect("a path").trim_end_matches('/').to_owned();
@@ -98,7 +98,7 @@ fn client_entry_for_stdio_works_in_any_folder_without_a_key() {
                 ["connector", "--stdio", "--gateway", gateway, "--gateways", &gateways, "--state-dir", &state];
             assert_eq!((&entry["type"], &entry["args"]), (&json!("stdio"), &json!(arguments)), "{client}");
             assert!(entry["command"].as_str().is_some_and(|command| command.starts_with('/')), "{entry}");
-            // Only a key that is in no file has to be handed on.
+            // Only a key that comes from the environment must be passed on.
             let handed_on = in_environment.then(|| json!({ "SENDER_KEY": variable }));
             assert_eq!(entry.get("env"), handed_on.as_ref(), "{client}");
             assert_eq!(file.get("inputs").is_some(), client == "vscode" && in_environment);

@@ -1,4 +1,4 @@
-//! Keys that the gateway does not accept: a call with one changes nothing, and slows nobody.
+//! Keys that the gateway rejects: calls with one change nothing and slow no other caller.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::stdio::Conversation;
-use super::{Connector, bare, folder_of, told};
+use super::{Connector, folder_with_profile, parse_result, tool_call};
 use crate::support::{Answer, Folder, Gateway, KEY, KEY_VARIABLE, campaign, denied, taken};
 
 const PHONE: u64 = 380_501_234_567;
 
-/// A confirmed call of each tool that costs something or changes the account.
+/// Builds a confirmed call of each tool that costs money or changes the account.
 fn calls() -> [(&'static str, Value); 6] {
     let (link, image) = ("https://shop.example", "https://cdn.example/a.png");
     let chain = json!({ "message": "Hi", "signature": "OlenaCo" });
@@ -29,13 +29,13 @@ fn calls() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// What a call with this key is answered.
-fn with_key(connector: &Connector, key: &str, tool: &str, arguments: &Value) -> Value {
-    let heard = connector.post(&[("Authorization", &format!("Bearer {key}"))], &bare(tool, arguments));
-    told(&heard.json()["result"])
+/// Calls a tool with this key and returns the answer.
+fn call_with_key(connector: &Connector, key: &str, tool: &str, arguments: &Value) -> Value {
+    let answer = connector.post(&[("Authorization", &format!("Bearer {key}"))], &tool_call(tool, arguments));
+    parse_result(&answer.json()["result"])
 }
 
-/// The runs that a ledger has.
+/// Returns the runs in the ledger.
 fn runs(folder: &Folder) -> Value {
     folder.campaign(&["status", "--json"]).exits(0).json()["runs"].clone()
 }
@@ -48,18 +48,18 @@ fn refused_key_leaves_no_row_and_uses_up_nothing() {
         let connector = Connector::start(&gateway, &[locks, &limits].concat());
         for _ in 0..5 {
             for (tool, arguments) in calls() {
-                let error = with_key(&connector, "made-up", tool, &arguments);
+                let error = call_with_key(&connector, "made-up", tool, &arguments);
                 assert_eq!(error["code"], "access_denied", "{tool}: {error}");
             }
         }
         assert_eq!(gateway.requests().len(), 1, "the key was checked once");
         assert_eq!(runs(&connector.folder), json!([]));
-        // The same message with the same `id`, and a lookup, by somebody whose key is accepted.
+        // The same message with the same `id`, and a lookup, from a caller with an accepted key.
         let [(sms, message), _, _, _, (lookup, number), _] = calls();
-        assert_eq!(told(&connector.call(lookup, &number))["phone"], PHONE.to_string());
-        let answer = told(&connector.call(sms, &message));
-        let done = if locks.len() == 1 { "accepted" } else { "pending" };
-        assert_eq!(answer[done], true, "{answer}");
+        assert_eq!(parse_result(&connector.call(lookup, &number))["phone"], PHONE.to_string());
+        let answer = parse_result(&connector.call(sms, &message));
+        let outcome = if locks.len() == 1 { "accepted" } else { "pending" };
+        assert_eq!(answer[outcome], true, "{answer}");
     }
 }
 
@@ -69,18 +69,18 @@ fn refused_key_learns_neither_opt_outs_nor_windows() {
     let connector = Connector::start(&gateway, &["--allow-send"]);
     connector.folder.campaign(&["suppress", "add", &format!("+{PHONE}")]).exits(0);
     let [(sms, message), ..] = calls();
-    assert_eq!(with_key(&connector, "made-up", sms, &message)["code"], "access_denied");
-    assert_eq!(told(&connector.call(sms, &message))["code"], "opted_out");
-    // A preview tells no more than the confirmed call.
+    assert_eq!(call_with_key(&connector, "made-up", sms, &message)["code"], "access_denied");
+    assert_eq!(parse_result(&connector.call(sms, &message))["code"], "opted_out");
+    // A preview reveals no more than the confirmed call.
     let mut unconfirmed = message.clone();
     unconfirmed["confirm"] = json!(false);
-    let preview = with_key(&connector, "made-up", sms, &unconfirmed);
+    let preview = call_with_key(&connector, "made-up", sms, &unconfirmed);
     assert_eq!(preview["problems"], json!(["Access denied"]), "{preview}");
     assert!(
         preview["warnings"][0].as_str().is_some_and(|words| words.contains("does not accept the API key")),
         "{preview}"
     );
-    assert!(told(&connector.call(sms, &unconfirmed))["problems"].to_string().contains("suppression list"));
+    assert!(parse_result(&connector.call(sms, &unconfirmed))["problems"].to_string().contains("suppression list"));
 }
 
 #[test]
@@ -89,32 +89,32 @@ fn preview_says_why_it_could_not_check_the_key() {
     let connector = Connector::start(&gateway, &["--allow-send"]);
     let [(sms, mut message), ..] = calls();
     message["confirm"] = json!(false);
-    let preview = told(&connector.call(sms, &message));
+    let preview = parse_result(&connector.call(sms, &message));
     assert_eq!(preview["problems"], json!([]), "{preview}");
     assert!(preview["warnings"][0].as_str().is_some_and(|words| words.contains("could not be checked: ")), "{preview}");
 }
 
 #[test]
 fn message_with_a_revoked_key_keeps_its_row_and_leaves_the_hour() {
-    // The key is good for questions, and no more when its message comes.
+    // The key is revoked between the key check and the message.
     let gateway = Gateway::always(Answer::with(|request| {
         let revoked = request.json()["auth"] == "revoked" && !request.asks_balance();
         if revoked { denied() } else { taken(request) }
     }));
     let connector = Connector::start(&gateway, &["--allow-send", "--max-sends-per-hour", "1"]);
     let [(sms, message), ..] = calls();
-    let error = with_key(&connector, "revoked", sms, &message);
+    let error = call_with_key(&connector, "revoked", sms, &message);
     assert_eq!((&error["code"], &error["id"]), (&json!("access_denied"), &json!(7)));
-    let asked = gateway.requests().len();
+    let request_count = gateway.requests().len();
     let mut other = message.clone();
     other["id"] = json!(8);
-    assert_eq!(with_key(&connector, "revoked", sms, &other)["code"], "access_denied");
-    assert_eq!(gateway.requests().len(), asked, "the key is not tried again at once");
-    assert_eq!(told(&connector.call(sms, &message))["code"], "id_taken");
-    assert_eq!(told(&connector.call(sms, &other))["accepted"], true);
+    assert_eq!(call_with_key(&connector, "revoked", sms, &other)["code"], "access_denied");
+    assert_eq!(gateway.requests().len(), request_count, "the key is not tried again at once");
+    assert_eq!(parse_result(&connector.call(sms, &message))["code"], "id_taken");
+    assert_eq!(parse_result(&connector.call(sms, &other))["accepted"], true);
     other["id"] = json!(9);
     other["text"] = json!("Ho");
-    assert_eq!(told(&connector.call(sms, &other))["code"], "rate_limited", "the one that left counts");
+    assert_eq!(parse_result(&connector.call(sms, &other))["code"], "rate_limited", "the sent one counts");
     let status = connector.folder.campaign(&["status", "assistant.message", "--json"]).json();
     assert_eq!(status["counts"].as_object().map(serde_json::Map::len), Some(2), "{status}");
 }
@@ -122,21 +122,21 @@ fn message_with_a_revoked_key_keeps_its_row_and_leaves_the_hour() {
 #[test]
 fn wrong_key_of_the_profile_leaves_no_row_on_stdio() {
     let gateway = Gateway::always(Answer::for_keys(&["another"]));
-    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
-    let mut client = Conversation::begin(folder, &["--allow-send"]);
+    let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let mut client = Conversation::start_in(folder, &["--allow-send"]);
     for (tool, arguments) in calls() {
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = client.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
-        assert_eq!(told(&answer["result"])["code"], "access_denied", "{tool}");
+        assert_eq!(parse_result(&answer["result"])["code"], "access_denied", "{tool}");
     }
     assert_eq!(gateway.requests().len(), 1, "the key was checked once");
     assert_eq!(runs(client.folder()), json!([]));
 }
 
-/// Ends the callers of a story, also when it fails.
-struct Ends<'a>(&'a AtomicBool);
+/// Stops a test's callers, even if the test fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -148,7 +148,7 @@ fn made_up_keys_do_not_slow_a_campaign() {
     let gateway = Gateway::always(Answer::for_keys(&[KEY]));
     let draft = campaign().to(MESSAGES as usize).through(&gateway).profile("rate: 10/s");
     let draft = draft.delivery("rate: 10/s").delivery("batch: 1");
-    let connector = Connector::within(draft.write(), &["--allow-send"]);
+    let connector = Connector::start_in(draft.write(), &["--allow-send"]);
     let ended = AtomicBool::new(false);
     let [(sms, message), ..] = calls();
     std::thread::scope(|scope| {
@@ -159,18 +159,18 @@ fn made_up_keys_do_not_slow_a_campaign() {
                     if ended.load(Ordering::SeqCst) {
                         return;
                     }
-                    // A third of them have one wrong key, and the others a new one for each call.
+                    // A third of the callers share one wrong key. The others use a new key for each call.
                     let key = if caller % 3 == 0 { "made-up".to_owned() } else { format!("made-up-{caller}-{call}") };
                     let (tool, arguments) =
                         if caller % 2 == 0 { ("balance", json!({})) } else { (sms, message.clone()) };
-                    let code = with_key(connector, &key, tool, &arguments)["code"].clone();
+                    let code = call_with_key(connector, &key, tool, &arguments)["code"].clone();
                     assert!(code == "access_denied" || code == "rate_limited", "{code}");
-                    // 600 calls a second together: what slows the campaign is no lack of processors.
+                    // 600 calls a second in total, few enough to leave the campaign enough CPU time.
                     std::thread::sleep(Duration::from_millis(100));
                 }
             });
         }
-        let _ends = Ends(&ended);
+        let _ends = StopOnDrop(&ended);
         connector.folder.run(&[]).exits(0);
     });
     let sent: Vec<Instant> = gateway
@@ -179,10 +179,10 @@ fn made_up_keys_do_not_slow_a_campaign() {
         .filter(|request| request.json()["auth"] == KEY && !request.phones().is_empty())
         .map(|request| request.at)
         .collect();
-    let took = sent.last().expect("messages").duration_since(sent[0]);
+    let duration = sent.last().expect("messages").duration_since(sent[0]);
     assert_eq!(sent.len(), MESSAGES as usize);
-    // At 10/s they take 3.9 s; 80 % of that rate, and a second for a busy machine.
-    assert!(took < Duration::from_millis(4_875 + 1_000), "{took:?}");
+    // At 10/s the messages take 3.9 s. Allow for 80 % of that rate, and one second for a busy machine.
+    assert!(duration < Duration::from_millis(4_875 + 1_000), "{duration:?}");
     let questions = gateway.requests().iter().filter(|request| request.asks_balance()).count();
     assert!(questions <= 12, "{questions} questions with made-up keys");
     let runs = runs(&connector.folder);

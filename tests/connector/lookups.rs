@@ -1,47 +1,47 @@
-//! Lookups of assistants: each costs money, so an hour has so many and no more.
+//! Hourly limit for number lookups by assistants, which cost money.
 
 use serde_json::{Value, json};
 
 use super::stdio::Conversation;
-use super::{Connector, folder_of, told};
+use super::{Connector, folder_with_profile, parse_result};
 use crate::support::{Gateway, KEY_VARIABLE};
 
 const PHONE: &str = "380501234567";
 
-fn look_up(connector: &Connector) -> Value {
-    told(&connector.call("lookup_number", &json!({ "phone": PHONE })))
+fn look_up_number(connector: &Connector) -> Value {
+    parse_result(&connector.call("lookup_number", &json!({ "phone": PHONE })))
 }
 
 #[test]
 fn lookups_are_limited_per_hour_also_after_a_restart() {
     let gateway = Gateway::accepting();
-    let connector = Connector::to(&gateway);
+    let connector = Connector::for_gateway(&gateway);
     for _ in 0..60 {
-        assert_eq!(look_up(&connector)["phone"], PHONE);
+        assert_eq!(look_up_number(&connector)["phone"], PHONE);
     }
-    let refused = look_up(&connector);
+    let refused = look_up_number(&connector);
     assert_eq!((&refused["code"], &refused["retryable"]), (&json!("rate_limited"), &json!(true)), "{refused}");
     assert!(refused["error"].as_str().is_some_and(|words| words.contains("lookups per hour")), "{refused}");
-    let connector = connector.restarted(&[]);
-    assert_eq!(look_up(&connector)["code"], "rate_limited");
+    let connector = connector.restart(&[]);
+    assert_eq!(look_up_number(&connector)["code"], "rate_limited");
     assert_eq!(gateway.phones().len(), 60);
-    // A person at the command line is not limited, and their lookup counts.
+    // Lookups at the command line are not limited, but they count.
     connector.folder.replace("gateways.yaml", "NOBODY_HAS_IT", KEY_VARIABLE);
     connector.folder.campaign(&["gateway", "lookup", &format!("+{PHONE}")]).exits(0);
-    let connector = connector.restarted(&["--max-lookups-per-hour", "61"]);
-    assert_eq!(look_up(&connector)["code"], "rate_limited");
-    let connector = connector.restarted(&["--max-lookups-per-hour", "62"]);
-    assert_eq!(look_up(&connector)["phone"], PHONE);
+    let connector = connector.restart(&["--max-lookups-per-hour", "61"]);
+    assert_eq!(look_up_number(&connector)["code"], "rate_limited");
+    let connector = connector.restart(&["--max-lookups-per-hour", "62"]);
+    assert_eq!(look_up_number(&connector)["phone"], PHONE);
 }
 
 #[test]
 fn lookups_are_limited_on_stdio_too() {
     let gateway = Gateway::accepting();
-    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
-    let mut client = Conversation::begin(folder, &["--max-lookups-per-hour", "2"]);
+    let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let mut client = Conversation::start_in(folder, &["--max-lookups-per-hour", "2"]);
     let params = json!({ "name": "lookup_number", "arguments": { "phone": PHONE } });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-    let codes: Vec<Value> = (0..3).map(|_| told(&client.ask(&call)["result"])["code"].clone()).collect();
+    let codes: Vec<Value> = (0..3).map(|_| parse_result(&client.ask(&call)["result"])["code"].clone()).collect();
     assert_eq!(codes, [json!(null), json!(null), json!("rate_limited")]);
     assert_eq!(gateway.phones().len(), 2);
 }

@@ -1,4 +1,4 @@
-//! The connector for AI assistants: what a client of the protocol gets, and what never happens.
+//! The connector for AI assistants (MCP server): protocol, tools, locks and limits.
 
 mod afterwards;
 mod approvals;
@@ -32,21 +32,21 @@ use serde_json::{Value, json};
 
 use crate::support::{Finished, Folder, KEY, KEY_VARIABLE, Process, Reachable, until};
 
-/// The command and its options that every connector starts with.
+/// Command and options that every connector starts with.
 const LISTEN: [&str; 4] = ["connector", "--listen", "127.0.0.1:0", "--json"];
 
-/// How long an answer may take.
+/// Longest wait for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// `campaign connector` to a gateway, listening; dropped, it is killed.
+/// A listening `campaign connector` for one gateway. Dropping it kills it.
 struct Connector {
     process: Process,
     folder: Folder,
     address: String,
 }
 
-/// A folder with a profile of this gateway, which has its key from here.
-fn folder_of(gateway: &impl Reachable, key: &str) -> Folder {
+/// Creates a folder with a profile of this gateway, whose key comes from `key`.
+fn folder_with_profile(gateway: &impl Reachable, key: &str) -> Folder {
     let folder = Folder::new(false);
     let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
     let profile =
@@ -55,81 +55,81 @@ fn folder_of(gateway: &impl Reachable, key: &str) -> Folder {
     folder
 }
 
-/// An answer over HTTP.
 #[derive(Debug)]
-struct Heard {
+struct HttpAnswer {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Heard {
+impl HttpAnswer {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 impl Connector {
-    /// Starts one to this gateway. The key is not in its environment: it comes with each call.
-    fn to(gateway: &impl Reachable) -> Self {
+    /// Starts a connector to this gateway. Its environment has no key: the key comes with each call.
+    fn for_gateway(gateway: &impl Reachable) -> Self {
         Self::start(gateway, &[])
     }
 
     fn start(gateway: &impl Reachable, arguments: &[&str]) -> Self {
-        Self::within(folder_of(gateway, "env: NOBODY_HAS_IT"), arguments)
+        Self::start_in(folder_with_profile(gateway, "env: NOBODY_HAS_IT"), arguments)
     }
 
-    /// Starts one in a folder with a profile.
-    fn within(folder: Folder, arguments: &[&str]) -> Self {
+    /// Starts a connector in a folder with a profile.
+    fn start_in(folder: Folder, arguments: &[&str]) -> Self {
         let command = folder.command(&[&LISTEN, arguments].concat());
-        Self::by(command, folder)
+        Self::spawn(command, folder)
     }
 
-    /// Starts one by this command of a folder.
-    fn by(mut command: Command, folder: Folder) -> Self {
+    /// Starts a connector with this command in a folder.
+    fn spawn(mut command: Command, folder: Folder) -> Self {
         command.env_remove(KEY_VARIABLE);
         let mut process = Process::start(command);
         until("the connector listens", || {
             assert!(process.is_running(), "{}{}", process.stdout(), process.stderr());
             process.stdout().ends_with('\n')
         });
-        let told: Value = serde_json::from_str(&process.stdout()).expect("one JSON object");
-        let address = told["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned();
+        let listening: Value = serde_json::from_str(&process.stdout()).expect("one JSON object");
+        let address =
+            listening["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address").to_owned();
         Self { process, folder, address }
     }
 
-    /// Another one in its folder, once it has ended.
-    fn restarted(self, arguments: &[&str]) -> Self {
-        let (ended, folder) = self.ended();
+    /// Stops the connector and starts another one in the same folder.
+    fn restart(self, arguments: &[&str]) -> Self {
+        let (ended, folder) = self.finish_with_folder();
         ended.exits(0);
-        Self::within(folder, arguments)
+        Self::start_in(folder, arguments)
     }
 
-    /// Ends it by SIGTERM.
-    fn end(self) -> Finished {
-        self.ended().0
+    /// Stops the connector with SIGTERM.
+    fn finish(self) -> Finished {
+        self.finish_with_folder().0
     }
 
-    /// What it said until it was ended by SIGTERM, and its folder.
-    fn ended(mut self) -> (Finished, Folder) {
+    /// Stops the connector with SIGTERM. Returns its output and its folder.
+    fn finish_with_folder(mut self) -> (Finished, Folder) {
         self.process.signal("TERM");
         (self.process.finish(), self.folder)
     }
 
-    /// What is answered to a request.
-    fn ask(&self, line: &str, headers: &[(&str, &str)], body: &str) -> Heard {
+    /// Sends a request and returns the answer.
+    fn ask(&self, line: &str, headers: &[(&str, &str)], body: &str) -> HttpAnswer {
         let mut stream = self.write(line, headers, body);
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
-        Heard { status, head: head.to_owned(), body: body.to_owned() }
+        HttpAnswer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    /// Writes a request, and leaves its answer to be read.
+    /// Writes a request without reading its answer.
     fn write(&self, line: &str, headers: &[(&str, &str)], body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let mut request = format!("{line} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
         if !headers.iter().any(|(name, _)| *name == "Host") {
             request += &format!("Host: {}\r\n", self.address);
@@ -141,34 +141,34 @@ impl Connector {
         stream
     }
 
-    /// What is answered to a message, with these headers besides those that it needs.
-    fn post(&self, headers: &[(&str, &str)], message: &str) -> Heard {
+    /// Posts a message with the required headers and these. Returns the answer.
+    fn post(&self, headers: &[(&str, &str)], message: &str) -> HttpAnswer {
         let bearer = bearer();
         let usual = [("Content-Type", "application/json"), ("Authorization", bearer.as_str())];
-        let usual = usual.into_iter().filter(|(name, _)| !headers.iter().any(|(given, _)| given == name));
+        let usual = usual.into_iter().filter(|(name, _)| !headers.iter().any(|(other, _)| other == name));
         self.ask("POST /mcp", &usual.chain(headers.iter().copied()).collect::<Vec<_>>(), message)
     }
 
-    /// Sends a message, and leaves once something has come of it.
-    fn post_and_hang_up(&self, message: &str, came: impl Fn() -> bool) {
+    /// Posts a message and closes the connection as soon as `is_done` holds.
+    fn post_and_hang_up(&self, message: &str, is_done: impl Fn() -> bool) {
         let headers = [("Content-Type", "application/json"), ("Authorization", &bearer())];
         let stream = self.write("POST /mcp", &headers, message);
-        until("something comes of it", came);
-        stream.shutdown(Shutdown::Both).expect("hung up");
-        // Whatever the connector does with a client that is gone, it did before it answers the next one.
+        until("the request has an effect", is_done);
+        stream.shutdown(Shutdown::Both).expect("closed");
+        // The connector handles the closed connection before it answers the next client.
         self.ask("GET /health", &[], "");
     }
 
-    /// The result of a bare call of a tool, as the contract shows it.
+    /// Calls a tool without a handshake and returns the result.
     fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let heard = self.post(&[], &bare(tool, arguments));
-        assert_eq!(heard.status, 200, "{heard:?}");
-        heard.json()["result"].clone()
+        let answer = self.post(&[], &tool_call(tool, arguments));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["result"].clone()
     }
 
-    /// What is answered to a call by one of the revisions, the last the one without a handshake.
-    fn call_in(&self, revision: usize, tool: &str, arguments: &Value) -> Value {
-        let mut call: Value = serde_json::from_str(&bare(tool, arguments)).expect("a message");
+    /// Calls a tool in one of the protocol revisions. The last index is the revision without a handshake.
+    fn call_in_revision(&self, revision: usize, tool: &str, arguments: &Value) -> Value {
+        let mut call: Value = serde_json::from_str(&tool_call(tool, arguments)).expect("a message");
         let headers = match REVISIONS.get(revision) {
             Some(version) => vec![("MCP-Protocol-Version", *version)],
             None => {
@@ -183,21 +183,21 @@ impl Connector {
     }
 }
 
-/// The revisions with a handshake.
+/// Protocol revisions with a handshake.
 const REVISIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 fn bearer() -> String {
     format!("Bearer {KEY}")
 }
 
-/// A bare call of a tool, as the contract shows it.
-fn bare(tool: &str, arguments: &Value) -> String {
+/// Builds a tool call without a handshake, as the contract shows it.
+fn tool_call(tool: &str, arguments: &Value) -> String {
     let params = json!({ "name": tool, "arguments": arguments });
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string()
 }
 
-/// The document in the one text of a result.
-fn told(result: &Value) -> Value {
+/// Parses the JSON document in the only text of a result.
+fn parse_result(result: &Value) -> Value {
     assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{result}");
     serde_json::from_str(result["content"][0]["text"].as_str().expect("a text")).expect("a JSON document")
 }

@@ -1,4 +1,5 @@
-//! Paths that a campaign names: an assistant's campaign opens nothing outside of its folder, and learns nothing of it.
+//! Confinement of campaign paths: an assistant's campaign opens no file outside its folder and reveals nothing about
+//! one.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -7,15 +8,15 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::campaigns::house;
+use super::campaigns::campaigns_folder;
 use super::stdio::Conversation;
-use super::{Connector, told};
+use super::{Connector, parse_result};
 use crate::support::{Folder, Gateway, phone};
 
-/// What stands in files that nobody may see.
+/// Content of files that no caller may see.
 const MARKER: &str = "marker-of-a-secret";
 
-/// The keys that name a path, each with a campaign whose path is `PATH`.
+/// Keys that name a path, each with a campaign whose path is `PATH`.
 const KEYS: [(&str, &str); 13] = [
     ("list", "recipients: { file: PATH }\nchannels: [hlr]\n"),
     ("stop-list", "recipients: { file: list.csv, suppress: [PATH] }\nCHANNELS"),
@@ -43,7 +44,7 @@ const KEYS: [(&str, &str); 13] = [
 
 const CHANNELS: &str = "channels: [ sms: { signature: OlenaCo, message: \"Hello\" } ]\n";
 
-/// Keys of the schema that are called `file`, each with the campaign above that has it.
+/// Schema keys called `file`, each with the campaign above that uses it.
 const FILE_KEYS: [(&str, &str); 10] = [
     ("caption.file", "caption"),
     ("caption.texts[].file", "chosen"),
@@ -57,18 +58,18 @@ const FILE_KEYS: [(&str, &str); 10] = [
     ("recipients.suppress[].file", "stop-map"),
 ];
 
-/// What may stand outside: whatever it is, the refusal is the same.
+/// Entries outside the folder. The refusal is the same for all of them.
 const OUTSIDE: [&str; 6] = ["secret.csv", "missing.csv", "closed.csv", "drawer", "pipe.csv", "secret.yaml"];
 
-/// How a campaign names something outside; `OUT` is its name there, `ROOT` the folder around the campaigns.
+/// Ways to name an entry outside the folder. `OUT` is its name, `ROOT` the folder around the campaigns.
 const WAYS: [&str; 6] = ["../OUT", "below/../../OUT", "ROOT/OUT", "to-OUT", "whole-to-OUT", "up/OUT"];
 
-/// The file of the campaign that reaches out, which becomes one after another.
+/// File of the campaign under test, rewritten for each case.
 const FILE: &str = "reach.yaml";
 
-/// A folder of campaigns, with what they may reach for around it.
-fn reaching_house() -> Folder {
-    let folder = house(&Gateway::accepting());
+/// Creates a folder of campaigns with the entries of `OUTSIDE` around it.
+fn folder_with_entries_outside() -> Folder {
+    let folder = campaigns_folder(&Gateway::accepting());
     let root = folder.path(".").canonicalize().expect("a folder");
     folder.write("campaigns/below/x.txt", "x");
     folder.write("drawer/secret.txt", MARKER);
@@ -89,7 +90,7 @@ fn campaign(yaml: &str, path: &str) -> String {
     yaml.replace("CHANNELS", CHANNELS).replace("PATH", path)
 }
 
-/// The calls about the campaign that reaches out.
+/// Builds the calls about the campaign in `FILE`.
 fn calls() -> [(&'static str, Value); 5] {
     let about = json!({ "campaign": FILE });
     let digest = json!({ "campaign": FILE, "digest": "0123456789abcdef" });
@@ -102,8 +103,8 @@ fn calls() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Fails unless campaigns are refused in the same words by every key and in every way, whatever they reach for.
-fn all_refused(campaigns: &Path, mut call: impl FnMut(&str, &Value) -> Value) {
+/// Fails unless every key and every way to name a path is refused in the same words for all entries outside.
+fn assert_all_refused(campaigns: &Path, mut call: impl FnMut(&str, &Value) -> Value) {
     let root = campaigns.parent().expect("a folder").canonicalize().expect("a folder").display().to_string();
     for ((key, yaml), way) in KEYS.into_iter().flat_map(|key| WAYS.map(|way| (key, way))) {
         let mut refusals: Vec<Vec<String>> = Vec::new();
@@ -112,24 +113,24 @@ fn all_refused(campaigns: &Path, mut call: impl FnMut(&str, &Value) -> Value) {
             std::fs::write(campaigns.join(FILE), campaign(yaml, &path)).expect("a file");
             let each = calls().into_iter().map(|(tool, arguments)| {
                 let result = call(tool, &arguments);
-                refused((tool, key, path.as_str()), &result);
+                assert_refused((tool, key, path.as_str()), &result);
                 result.to_string().replace(name, "OUT")
             });
             refusals.push(each.collect());
         }
         for other in &refusals[1..] {
-            assert_eq!(other, &refusals[0], "{key} {way}: the refusal tells what is there");
+            assert_eq!(other, &refusals[0], "{key} {way}: the refusal reveals what is there");
         }
     }
 }
 
-/// Fails unless a tool refuses a campaign with a place and a remedy, and shows nothing of what it reaches for.
-fn refused((tool, key, path): (&str, &str, &str), result: &Value) {
+/// Fails unless the tool refuses the campaign with a location and a remedy, without content from outside.
+fn assert_refused((tool, key, path): (&str, &str, &str), result: &Value) {
     let text = result.to_string();
     assert!(!text.contains(MARKER), "{tool} {key} {path}: {text}");
     let leads_out = |words: &str| words.contains("outside the ") || words.contains("outside its folder");
-    let document = told(result);
-    // Includes are read with the list, which a list of campaigns and a run without a plan never do.
+    let document = parse_result(result);
+    // Includes are read together with the list. Listing campaigns and running without a plan read no list.
     let included = key == "include";
     match tool {
         "list_campaigns" => {
@@ -156,24 +157,24 @@ fn refused((tool, key, path): (&str, &str, &str), result: &Value) {
 
 #[test]
 fn no_key_opens_a_file_outside_of_the_folder_over_http() {
-    let connector = Connector::within(reaching_house(), &["--campaigns", "campaigns", "--allow-send"]);
-    all_refused(&connector.folder.path("campaigns"), |tool, arguments| connector.call(tool, arguments));
+    let connector = Connector::start_in(folder_with_entries_outside(), &["--campaigns", "campaigns", "--allow-send"]);
+    assert_all_refused(&connector.folder.path("campaigns"), |tool, arguments| connector.call(tool, arguments));
 }
 
 #[test]
 fn no_key_opens_a_file_outside_of_the_folder_over_stdio() {
-    let folder = reaching_house();
+    let folder = folder_with_entries_outside();
     let campaigns = folder.path("campaigns");
-    let mut client = Conversation::begin(folder, &["--campaigns", "campaigns", "--allow-send"]);
-    all_refused(&campaigns, |tool, arguments| {
+    let mut client = Conversation::start_in(folder, &["--campaigns", "campaigns", "--allow-send"]);
+    assert_all_refused(&campaigns, |tool, arguments| {
         let params = json!({ "name": tool, "arguments": arguments });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         client.ask(&call)["result"].clone()
     });
-    client.end().exits(0);
+    client.finish().exits(0);
 }
 
-/// The keys called `file` in a schema, from the name of the text on where they are of a channel.
+/// Collects the keys called `file` in a schema. Paths start at the text's name for keys of a channel.
 fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
     let Some(members) = schema.as_object() else {
         schema.as_array().into_iter().flatten().for_each(|schema| file_keys(schema, path, found));
@@ -183,12 +184,12 @@ fn file_keys(schema: &Value, path: &str, found: &mut BTreeSet<String>) {
         match name.as_str() {
             "properties" => {
                 for (key, schema) in member.as_object().into_iter().flatten() {
-                    let whole = format!("{path}.{key}");
+                    let full = format!("{path}.{key}");
                     if key == "file" {
-                        let text = ["message.", "caption."].iter().find_map(|text| whole.find(text));
-                        found.insert(whole[text.unwrap_or(1)..].to_owned());
+                        let text = ["message.", "caption."].iter().find_map(|text| full.find(text));
+                        found.insert(full[text.unwrap_or(1)..].to_owned());
                     }
-                    file_keys(schema, &whole, found);
+                    file_keys(schema, &full, found);
                 }
             }
             "items" | "additionalProperties" => file_keys(member, &format!("{path}[]"), found),
@@ -202,8 +203,8 @@ fn every_file_key_of_the_schema_is_tried_here() {
     let printed = Folder::new(false).campaign(&["schema"]).exits(0).stdout;
     let mut found = BTreeSet::new();
     file_keys(&serde_json::from_str(&printed).expect("a schema"), "", &mut found);
-    let tried: BTreeSet<String> = FILE_KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
-    assert_eq!(found, tried, "add a campaign with the new key to `KEYS`");
+    let tested: BTreeSet<String> = FILE_KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
+    assert_eq!(found, tested, "add a campaign with the new key to `KEYS`");
     for (key, name) in FILE_KEYS {
         assert!(KEYS.iter().any(|(known, _)| *known == name), "{key} has no campaign");
     }
@@ -211,48 +212,48 @@ fn every_file_key_of_the_schema_is_tried_here() {
 
 #[test]
 fn paths_inside_of_the_folder_and_its_templates_are_opened() {
-    let folder = house(&Gateway::accepting());
-    let whole = folder.path("campaigns").canonicalize().expect("a folder");
+    let folder = campaigns_folder(&Gateway::accepting());
+    let campaigns = folder.path("campaigns").canonicalize().expect("a folder");
     folder.write("campaigns/below/stop.csv", &format!("phone\n{}\n", phone(2)));
     folder.write("campaigns/below/stores.csv", "name;street\nPerson 3;Rynok 2\n");
     folder.write("templates/hello.txt", "Hello {{ name }}, {{ stores['Person 3'].street }}");
     symlink("below/stores.csv", folder.path("campaigns/linked.csv")).expect("a link");
-    symlink(whole.join("below"), folder.path("campaigns/whole")).expect("a link");
-    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
+    symlink(campaigns.join("below"), folder.path("campaigns/whole")).expect("a link");
+    let connector = Connector::start_in(folder, &["--campaigns", "campaigns"]);
     for table in ["linked.csv", "whole/stores.csv", "below/stores.csv"] {
         let list = "file: ./below/../list.csv, max_invalid: 50%, suppress: [whole/stop.csv]";
         let message = "channels: [ sms: { signature: OlenaCo, message: { file: hello.txt } } ]";
         let top = format!("results: below/new/r.csv\ndata: {{ stores: {{ file: {table}, key: name }} }}");
         connector.folder.write("campaigns/inside.yaml", &format!("recipients: {{ {list} }}\n{top}\n{message}\n"));
-        let checked = told(&connector.call("check_campaign", &json!({ "campaign": "inside.yaml" })));
+        let checked = parse_result(&connector.call("check_campaign", &json!({ "campaign": "inside.yaml" })));
         assert_eq!((&checked["ok"], &checked["counts"]["planned"]), (&json!(true), &json!(2)), "{table}: {checked}");
     }
 }
 
 #[test]
 fn default_results_behind_a_link_are_refused() {
-    let folder = house(&Gateway::accepting());
+    let folder = campaigns_folder(&Gateway::accepting());
     folder.write("elsewhere/x", "x");
     symlink("../elsewhere", folder.path("campaigns/results")).expect("a link");
-    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
-    let checked = told(&connector.call("check_campaign", &json!({ "campaign": "sale.yaml" })));
+    let connector = Connector::start_in(folder, &["--campaigns", "campaigns"]);
+    let checked = parse_result(&connector.call("check_campaign", &json!({ "campaign": "sale.yaml" })));
     assert_eq!((&checked["ok"], &checked["findings"][0]["rule"]), (&json!(false), &json!("path-outside")), "{checked}");
-    // A person's command writes there as before.
+    // A person's command can still write results there.
     connector.folder.campaign(&["run", "campaigns/sale.yaml"]).exits(3);
     assert!(connector.folder.path("elsewhere/sale.sandbox.csv").exists());
 }
 
 #[test]
 fn results_in_a_path_without_a_folder_are_refused() {
-    let folder = house(&Gateway::accepting());
+    let folder = campaigns_folder(&Gateway::accepting());
     for (name, pipe) in [("results", "campaigns/results"), ("file", "campaigns/pipe.csv")] {
-        let made = Command::new("mkfifo").arg(folder.path(pipe)).status();
-        assert!(made.is_ok_and(|status| status.success()), "{name}");
+        let created = Command::new("mkfifo").arg(folder.path(pipe)).status();
+        assert!(created.is_ok_and(|status| status.success()), "{name}");
     }
     folder.write("campaigns/plain", "x");
-    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
+    let connector = Connector::start_in(folder, &["--campaigns", "campaigns"]);
     let refused = |file: &str, why: &str| {
-        let checked = told(&connector.call("check_campaign", &json!({ "campaign": file })));
+        let checked = parse_result(&connector.call("check_campaign", &json!({ "campaign": file })));
         let findings = checked["findings"].as_array().expect("findings");
         let found = findings.iter().find(|finding| finding["rule"] == "results-overwrite");
         let found = found.unwrap_or_else(|| panic!("{file}: {checked}"));
@@ -261,7 +262,7 @@ fn results_in_a_path_without_a_folder_are_refused() {
         let checked = connector.folder.campaign(&["check", &format!("campaigns/{file}"), "--gateway", "local"]);
         checked.exits(2).says(why);
     };
-    // By default they go to the folder `results`.
+    // By default, results go to the folder `results`.
     refused("sale.yaml", "is not a folder");
     for (path, why) in [
         ("results/x.csv", "is not a folder"),

@@ -1,27 +1,27 @@
-//! A profile's `policy` holds for messages of assistants, and lookups are service.
+//! A profile's `policy` applied to an assistant's messages. Lookups are exempt.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Connector, LISTEN, folder_of, told};
+use super::{Connector, LISTEN, folder_with_profile, parse_result};
 use crate::support::{Clock, Folder, Gateway, KEY_VARIABLE, Terminal, closed_window, in_files};
 
 const PHONE: u64 = 380_501_234_567;
 const OTHER: u64 = 380_501_234_568;
 
-/// A folder whose profile has this policy.
-pub(super) fn with_policy(gateway: &Gateway, policy: &str) -> Folder {
-    let folder = folder_of(gateway, &format!("env: {KEY_VARIABLE}"));
+/// Creates a folder whose profile has this policy.
+pub(super) fn folder_with_policy(gateway: &Gateway, policy: &str) -> Folder {
+    let folder = folder_with_profile(gateway, &format!("env: {KEY_VARIABLE}"));
     let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("a profile");
     folder.write("gateways.yaml", &format!("{profile}  policy: {{ {policy} }}\n"));
     folder
 }
 
-fn sending(folder: Folder) -> Connector {
-    Connector::within(folder, &["--allow-send"])
+fn sending_connector(folder: Folder) -> Connector {
+    Connector::start_in(folder, &["--allow-send"])
 }
 
-/// A confirmed call of each tool that sends a message to a number; each says something else.
+/// Builds a confirmed call of each tool that sends a message, each with a different text.
 fn calls(phone: u64, text: &str) -> [(&'static str, Value); 4] {
     let (link, image) = ("https://shop.example", "https://cdn.example/a.png");
     let sms = json!({ "message": text, "signature": "OlenaCo" });
@@ -43,70 +43,70 @@ fn sms(phone: u64, text: &str) -> Value {
     sms
 }
 
-/// The error of a call that is refused.
+/// Makes a call that must be refused with this code. Returns the error.
 #[track_caller]
-fn refused(connector: &Connector, (tool, arguments): &(&str, Value), code: &str) -> Value {
+fn expect_refusal(connector: &Connector, (tool, arguments): &(&str, Value), code: &str) -> Value {
     let result = connector.call(tool, arguments);
-    let error = told(&result);
+    let error = parse_result(&result);
     assert_eq!((&result["isError"], &error["code"]), (&json!(true), &json!(code)), "{tool}: {error}");
     error
 }
 
 #[track_caller]
-fn accepted(connector: &Connector, phone: u64, text: &str) {
-    let answer = told(&connector.call("send_sms", &sms(phone, text)));
+fn expect_accepted(connector: &Connector, phone: u64, text: &str) {
+    let answer = parse_result(&connector.call("send_sms", &sms(phone, text)));
     assert_eq!(answer["accepted"], true, "{answer}");
 }
 
 #[test]
 fn suppress_files_hold_for_every_sending_tool() {
     let gateway = Gateway::accepting();
-    let folder = with_policy(&gateway, "suppress: [house.csv]");
+    let folder = folder_with_policy(&gateway, "suppress: [house.csv]");
     folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
-    let connector = sending(folder);
+    let connector = sending_connector(folder);
     for call in calls(PHONE, "Hi") {
-        let error = refused(&connector, &call, "opted_out");
+        let error = expect_refusal(&connector, &call, "opted_out");
         assert_eq!(error["retryable"], false);
         assert!(!error.to_string().contains(&PHONE.to_string()), "{error}");
     }
     assert!(gateway.sends().is_empty());
-    accepted(&connector, OTHER, "Hi");
-    // The file is read anew, and a national number in it is one of the recipient's country.
+    expect_accepted(&connector, OTHER, "Hi");
+    // The file is read again for each call. A national number in it belongs to the recipient's country.
     connector.folder.write("house.csv", &format!("phone\n0{}\n", OTHER % 1_000_000_000));
-    refused(&connector, &("send_sms", sms(OTHER, "Ho")), "opted_out");
-    // Without the file, nobody knows who opted out.
+    expect_refusal(&connector, &("send_sms", sms(OTHER, "Ho")), "opted_out");
+    // Without the file, opt-outs are unknown.
     std::fs::remove_file(connector.folder.path("house.csv")).expect("a file");
-    refused(&connector, &("send_sms", sms(PHONE + 2, "Ho")), "internal");
+    expect_refusal(&connector, &("send_sms", sms(PHONE + 2, "Ho")), "internal");
     assert_eq!(gateway.phones(), [OTHER]);
 }
 
 #[test]
 fn cap_holds_for_every_sending_tool() {
     let gateway = Gateway::accepting();
-    let connector = sending(with_policy(&gateway, "cap: 1/7d"));
-    accepted(&connector, PHONE, "Hi");
+    let connector = sending_connector(folder_with_policy(&gateway, "cap: 1/7d"));
+    expect_accepted(&connector, PHONE, "Hi");
     for call in calls(PHONE, "Ho") {
-        assert_eq!(refused(&connector, &call, "cap_reached")["retryable"], false);
+        assert_eq!(expect_refusal(&connector, &call, "cap_reached")["retryable"], false);
     }
-    let connector = connector.restarted(&["--allow-send"]);
-    refused(&connector, &("send_sms", sms(PHONE, "Ho")), "cap_reached");
-    accepted(&connector, OTHER, "Hi");
+    let connector = connector.restart(&["--allow-send"]);
+    expect_refusal(&connector, &("send_sms", sms(PHONE, "Ho")), "cap_reached");
+    expect_accepted(&connector, OTHER, "Hi");
     assert_eq!(gateway.phones(), [PHONE, OTHER]);
 }
 
 #[test]
 fn caps_count_messages_of_assistants_and_campaigns_together() {
     let gateway = Gateway::accepting();
-    let folder = with_policy(&gateway, "cap: 1/7d");
+    let folder = folder_with_policy(&gateway, "cap: 1/7d");
     folder.write("news.csv", &format!("phone\n{PHONE}\n{OTHER}\n"));
     let campaign = "name: news\ngateway: local\nrecipients: { file: news.csv }\n\
                     channels:\n  - sms: { signature: OlenaCo, message: Hello }\n";
     folder.write("news.yaml", campaign);
-    let connector = sending(folder);
-    accepted(&connector, PHONE, "Hi");
+    let connector = sending_connector(folder);
+    expect_accepted(&connector, PHONE, "Hi");
     let run = connector.folder.campaign(&["run", "news.yaml", "--no-wait", "--json"]).exits(0).json();
     assert_eq!(run["counts"], json!({ "accepted": 1, "skipped": 1 }), "{run}");
-    refused(&connector, &("send_sms", sms(OTHER, "Hi")), "cap_reached");
+    expect_refusal(&connector, &("send_sms", sms(OTHER, "Hi")), "cap_reached");
     assert_eq!(gateway.phones(), [PHONE, OTHER]);
     let status = connector.folder.campaign(&["status", "assistant.message", "--json"]).json();
     assert_eq!(status["counts"], json!({ "queued": 1 }));
@@ -116,16 +116,16 @@ fn caps_count_messages_of_assistants_and_campaigns_together() {
 fn closed_window_holds_back_every_sending_tool() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
-    let folder = with_policy(&gateway, &format!("window: {window}"));
-    let connector = Connector::within(folder, &["--allow-send", "--approve"]);
+    let folder = folder_with_policy(&gateway, &format!("window: {window}"));
+    let connector = Connector::start_in(folder, &["--allow-send", "--approve"]);
     for call in calls(PHONE, "Hi") {
-        let error = refused(&connector, &call, "outside_window");
+        let error = expect_refusal(&connector, &call, "outside_window");
         assert_eq!((&error["opens_at"], &error["retryable"]), (&json!(opens.to_string()), &json!(true)), "{error}");
         let time = format!("{} (Europe/Kyiv)", opens.strftime("%Y-%m-%d %H:%M"));
         assert!(error["error"].as_str().is_some_and(|words| words.contains(&time)), "{error}");
     }
     assert!(gateway.sends().is_empty());
-    // The operator was asked about none of them, and the ledger has no row.
+    // No approval was requested, and the ledger has no runs.
     assert_eq!(connector.folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]));
 }
 
@@ -133,18 +133,18 @@ fn closed_window_holds_back_every_sending_tool() {
 fn window_that_closes_before_the_turn_of_a_message_holds_it() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let folder = with_policy(&gateway, "window: 09:00-20:00");
+    let folder = folder_with_policy(&gateway, "window: 09:00-20:00");
     folder.replace("gateways.yaml", "rate: unlimited", "rate: 1/min");
-    // 19:59:10 in Kyiv; the second message has its turn a minute after the first.
+    // 17:59:10 UTC is 19:59:10 in Kyiv. The second message is sent one minute after the first.
     let now: Timestamp = "2026-11-26T17:59:10Z".parse().expect("a moment");
     clock.move_to(now - SignedDuration::from_mins(5));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &["--allow-send"]].concat());
-    let connector = Connector::by(command, folder);
-    // The key is checked once, which takes from the account's rate; the messages come later.
+    let connector = Connector::spawn(command, folder);
+    // Check the key well before the messages: its check counts towards the account's rate.
     assert_eq!(connector.call("message_status", &json!({ "id": 1 }))["isError"], false);
     clock.move_to(now);
-    accepted(&connector, PHONE, "Hi");
-    let error = refused(&connector, &("send_sms", sms(OTHER, "Hi")), "outside_window");
+    expect_accepted(&connector, PHONE, "Hi");
+    let error = expect_refusal(&connector, &("send_sms", sms(OTHER, "Hi")), "outside_window");
     assert_eq!(error["opens_at"], "2026-11-27T09:00:00+02:00[Europe/Kyiv]", "{error}");
     assert_eq!(gateway.phones(), [PHONE]);
 }
@@ -153,35 +153,35 @@ fn window_that_closes_before_the_turn_of_a_message_holds_it() {
 fn lookups_are_service_and_no_policy_holds_them_back() {
     let gateway = Gateway::accepting();
     let (window, _) = closed_window("Europe/Kyiv");
-    let folder = with_policy(&gateway, &format!("cap: 1/7d, suppress: [house.csv], window: {window}"));
+    let folder = folder_with_policy(&gateway, &format!("cap: 1/7d, suppress: [house.csv], window: {window}"));
     folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
-    let connector = sending(folder);
+    let connector = sending_connector(folder);
     for _ in 0..2 {
-        let answer = told(&connector.call("lookup_number", &json!({ "phone": PHONE })));
+        let answer = parse_result(&connector.call("lookup_number", &json!({ "phone": PHONE })));
         assert_eq!(answer["phone"], PHONE.to_string(), "{answer}");
     }
     for command in ["lookup", "otp"] {
         connector.folder.campaign(&["gateway", command, &format!("+{PHONE}")]).exits(0);
     }
     assert_eq!(gateway.phones(), [PHONE; 4]);
-    refused(&connector, &("send_sms", sms(PHONE, "Hi")), "outside_window");
+    expect_refusal(&connector, &("send_sms", sms(PHONE, "Hi")), "outside_window");
 }
 
 #[test]
 fn approval_of_a_message_passes_no_policy() {
     let gateway = Gateway::accepting();
-    let folder = with_policy(&gateway, "suppress: [house.csv]");
+    let folder = folder_with_policy(&gateway, "suppress: [house.csv]");
     folder.write("house.csv", "phone\n");
-    let connector = Connector::within(folder, &["--allow-send", "--approve"]);
-    let pending = told(&connector.call("send_sms", &sms(PHONE, "Hi")));
+    let connector = Connector::start_in(folder, &["--allow-send", "--approve"]);
+    let pending = parse_result(&connector.call("send_sms", &sms(PHONE, "Hi")));
     let digest = pending["digest"].as_str().expect("a digest");
-    let asked = Terminal::start(connector.folder.command(&["approve", digest]));
-    asked.shows("Type yes").types("yes");
-    asked.finish().exits(0);
+    let terminal = Terminal::start(connector.folder.command(&["approve", digest]));
+    terminal.shows("Type yes").types("yes");
+    terminal.finish().exits(0);
     connector.folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
-    refused(&connector, &("send_sms", sms(PHONE, "Hi")), "opted_out");
+    expect_refusal(&connector, &("send_sms", sms(PHONE, "Hi")), "opted_out");
     assert!(gateway.sends().is_empty());
-    // The approval was not used up.
+    // The approval is still valid.
     connector.folder.write("house.csv", "phone\n");
-    accepted(&connector, PHONE, "Hi");
+    expect_accepted(&connector, PHONE, "Hi");
 }

@@ -1,11 +1,11 @@
-//! A preview names everything that would refuse the confirmed call, and uses nothing up.
+//! Previews of unconfirmed calls: they name every problem of the confirmed call and use up no limit.
 
 use serde_json::{Value, json};
 
-use super::campaigns::{campaign, house};
-use super::policy::with_policy;
+use super::campaigns::{campaign, campaigns_folder};
+use super::policy::folder_with_policy;
 use super::stdio::Conversation;
-use super::{Connector, bare, folder_of, told};
+use super::{Connector, folder_with_profile, parse_result, tool_call};
 use crate::support::{Folder, Gateway, KEY_VARIABLE, closed_window, phone};
 
 const PHONE: u64 = 380_501_234_567;
@@ -15,32 +15,32 @@ fn sms(phone: u64, text: &str) -> Value {
     json!({ "phone": phone, "text": text, "sender": "OlenaCo" })
 }
 
-fn with(mut arguments: Value, name: &str, value: Value) -> Value {
+fn with_member(mut arguments: Value, name: &str, value: Value) -> Value {
     arguments[name] = value;
     arguments
 }
 
-fn list(refusal: &Value, name: &str) -> Vec<String> {
+fn list_of(refusal: &Value, name: &str) -> Vec<String> {
     assert_eq!(refusal["refused"], true, "{refusal}");
     let list = refusal[name].as_array().unwrap_or_else(|| panic!("{refusal}"));
     list.iter().map(|sentence| sentence.as_str().expect("a sentence").to_owned()).collect()
 }
 
-/// The problems of a preview over HTTP and over standard input and output, which are the same.
+/// Returns the problems of a preview over HTTP, after checking that stdio gives the same ones.
 fn problems(folder: Folder, options: &[&str], arguments: &Value) -> (Vec<String>, Folder) {
-    let connector = Connector::within(folder, options);
-    let http = told(&connector.call("send_sms", arguments));
-    let (ended, folder) = connector.ended();
+    let connector = Connector::start_in(folder, options);
+    let http = parse_result(&connector.call("send_sms", arguments));
+    let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
-    let mut client = Conversation::begin(folder, options);
-    let call: Value = serde_json::from_str(&bare("send_sms", arguments)).expect("a message");
-    let stdio = told(&client.ask(&call)["result"]);
-    assert_eq!(list(&http, "problems"), list(&stdio, "problems"));
-    (list(&http, "problems"), client.into_folder())
+    let mut client = Conversation::start_in(folder, options);
+    let call: Value = serde_json::from_str(&tool_call("send_sms", arguments)).expect("a message");
+    let stdio = parse_result(&client.ask(&call)["result"]);
+    assert_eq!(list_of(&http, "problems"), list_of(&stdio, "problems"));
+    (list_of(&http, "problems"), client.into_folder())
 }
 
 #[track_caller]
-fn has(problems: &[String], words: &[&str]) {
+fn assert_mentions(problems: &[String], words: &[&str]) {
     assert_eq!(problems.len(), words.len(), "{problems:?}");
     for (problem, words) in problems.iter().zip(words) {
         assert!(problem.contains(words), "{words}: {problems:?}");
@@ -51,45 +51,45 @@ fn has(problems: &[String], words: &[&str]) {
 fn preview_names_every_policy_that_holds_the_message_back() {
     let gateway = Gateway::accepting();
     let (window, opens) = closed_window("Europe/Kyiv");
-    let folder = with_policy(&gateway, &format!("suppress: [house.csv], window: {window}"));
+    let folder = folder_with_policy(&gateway, &format!("suppress: [house.csv], window: {window}"));
     folder.write("house.csv", &format!("phone\n+{PHONE}\n"));
     folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
     let options = ["--allow-send", "--only-to", "team.csv"];
-    let message = with(sms(PHONE, "Hi"), "sender", json!("Ол"));
+    let message = with_member(sms(PHONE, "Hi"), "sender", json!("Ол"));
     let (all, folder) = problems(folder, &options, &message);
     let opens = format!("it opens at {}", opens.strftime("%Y-%m-%d %H:%M"));
-    has(&all, &["Latin letters", "does not allow messages to this number", &opens, "`suppress` file"]);
-    let connector = Connector::within(folder, &options);
-    let refused = told(&connector.call("send_sms", &with(message, "confirm", json!(true))));
+    assert_mentions(&all, &["Latin letters", "does not allow messages to this number", &opens, "`suppress` file"]);
+    let connector = Connector::start_in(folder, &options);
+    let refused = parse_result(&connector.call("send_sms", &with_member(message, "confirm", json!(true))));
     assert_eq!((&refused["code"], &refused["error"]), (&json!("invalid_argument"), &json!(all.join("; "))));
-    let (ended, folder) = connector.ended();
+    let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let (of_policy, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
-    has(&of_policy, &[&opens]);
+    assert_mentions(&of_policy, &[&opens]);
     folder.campaign(&["suppress", "add", &format!("+{OTHER}")]).exits(0);
     let (opted_out, folder) = problems(folder, &options, &sms(OTHER, "Hi"));
-    has(&opted_out, &[&opens, "suppression list"]);
+    assert_mentions(&opted_out, &[&opens, "suppression list"]);
     assert!(gateway.sends().is_empty());
-    assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]), "nothing is used up");
+    assert_eq!(folder.campaign(&["status", "--json"]).exits(0).json()["runs"], json!([]), "no limit is used up");
 }
 
 #[test]
 fn preview_names_cap_taken_id_repeat_and_limit() {
     let gateway = Gateway::accepting();
-    let folder = with_policy(&gateway, "cap: 1/7d");
+    let folder = folder_with_policy(&gateway, "cap: 1/7d");
     let options = ["--allow-send", "--max-sends-per-hour", "1"];
-    let message = with(sms(PHONE, "Hi"), "id", json!(4711));
+    let message = with_member(sms(PHONE, "Hi"), "id", json!(4711));
     let (before, folder) = problems(folder, &options, &message);
-    has(&before, &[]);
-    let connector = Connector::within(folder, &options);
-    let accepted = told(&connector.call("send_sms", &with(message.clone(), "confirm", json!(true))));
+    assert_mentions(&before, &[]);
+    let connector = Connector::start_in(folder, &options);
+    let accepted = parse_result(&connector.call("send_sms", &with_member(message.clone(), "confirm", json!(true))));
     assert_eq!(accepted["accepted"], true, "{accepted}");
-    let refused = told(&connector.call("send_sms", &with(message.clone(), "confirm", json!(true))));
-    let (ended, folder) = connector.ended();
+    let refused = parse_result(&connector.call("send_sms", &with_member(message.clone(), "confirm", json!(true))));
+    let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let words = ["message cap", "used this `id`", "the same message was sent to this number", "messages per hour"];
-    let (after, folder) = problems(folder, &options, &with(message, "text", json!(" Hi\n")));
-    has(&after, &words);
+    let (after, folder) = problems(folder, &options, &with_member(message, "text", json!(" Hi\n")));
+    assert_mentions(&after, &words);
     // The confirmed call is refused for the same reasons.
     assert_eq!(refused["code"], "cap_reached", "{refused}");
     let reasons: Vec<String> = refused["problems"]
@@ -98,9 +98,9 @@ fn preview_names_cap_taken_id_repeat_and_limit() {
         .iter()
         .map(|each| each.as_str().expect("words").to_owned())
         .collect();
-    has(&reasons, &words);
-    let (other, _) = problems(folder, &options, &with(sms(OTHER, "Hi"), "repeat", json!(true)));
-    has(&other, &["messages per hour"]);
+    assert_mentions(&reasons, &words);
+    let (other, _) = problems(folder, &options, &with_member(sms(OTHER, "Hi"), "repeat", json!(true)));
+    assert_mentions(&other, &["messages per hour"]);
     assert_eq!(gateway.phones(), [PHONE]);
 }
 
@@ -119,9 +119,9 @@ fn placeholder_of_a_template_is_a_problem_in_every_text() {
             &["the Viber text contains `{{`", "the Viber link contains `{{`", "the Viber button contains `{%`"],
         ),
     ] {
-        let preview = told(&connector.call(tool, &arguments));
-        has(&list(&preview, "problems"), expected);
-        let refused = told(&connector.call(tool, &with(arguments, "confirm", json!(true))));
+        let preview = parse_result(&connector.call(tool, &arguments));
+        assert_mentions(&list_of(&preview, "problems"), expected);
+        let refused = parse_result(&connector.call(tool, &with_member(arguments, "confirm", json!(true))));
         assert_eq!(refused["code"], "invalid_argument", "{refused}");
         assert!(refused["error"].as_str().is_some_and(|words| words.contains(expected[0])), "{refused}");
     }
@@ -144,10 +144,11 @@ fn warnings_of_check_are_shown_and_refuse_nothing() {
         (PHONE, "Привіт ".repeat(45), "the SMS has 5 parts"),
         (380_441_234_567, "Hi".to_owned(), "a landline or a service"),
     ] {
-        let preview = told(&connector.call("send_sms", &sms(phone, &text)));
-        has(&list(&preview, "problems"), &[]);
-        has(&list(&preview, "warnings"), &[words]);
-        let accepted = told(&connector.call("send_sms", &with(sms(phone, &text), "confirm", json!(true))));
+        let preview = parse_result(&connector.call("send_sms", &sms(phone, &text)));
+        assert_mentions(&list_of(&preview, "problems"), &[]);
+        assert_mentions(&list_of(&preview, "warnings"), &[words]);
+        let accepted =
+            parse_result(&connector.call("send_sms", &with_member(sms(phone, &text), "confirm", json!(true))));
         assert_eq!(accepted["accepted"], true, "{text}: {accepted}");
     }
 }
@@ -156,15 +157,15 @@ fn warnings_of_check_are_shown_and_refuse_nothing() {
 fn campaign_preview_explains_why_a_message_is_not_sent() {
     let gateway = Gateway::accepting();
     let (window, _) = closed_window("Europe/Kyiv");
-    let folder = house(&gateway);
+    let folder = campaigns_folder(&gateway);
     let profile = std::fs::read_to_string(folder.path("gateways.yaml")).expect("a profile");
     let policy = format!("  policy: {{ suppress: [house.csv], window: {window} }}\n");
     folder.write("gateways.yaml", &(profile + &policy));
     folder.write("campaigns/sale.yaml", &format!("timezone: Europe/Kyiv\n{}", campaign("sale", "list.csv")));
     folder.write("house.csv", &format!("phone\n{}\n", phone(3)));
     folder.campaign(&["suppress", "add", &phone(4).to_string()]).exits(0);
-    let connector = Connector::within(folder, &["--campaigns", "campaigns"]);
-    let preview = told(&connector.call("preview_campaign", &json!({ "campaign": "sale" })));
+    let connector = Connector::start_in(folder, &["--campaigns", "campaigns"]);
+    let preview = parse_result(&connector.call("preview_campaign", &json!({ "campaign": "sale" })));
     let held = preview["items"][0]["held"].as_str().unwrap_or_else(|| panic!("{preview}"));
     assert!(held.contains("the sending window is closed; it opens at "), "{held}");
     for item in [1, 2] {
@@ -176,12 +177,12 @@ fn campaign_preview_explains_why_a_message_is_not_sent() {
 #[test]
 fn preview_without_a_key_hides_the_operator_rules() {
     let gateway = Gateway::accepting();
-    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
     folder.write("team.csv", &format!("phone\n+{OTHER}\n"));
     folder.campaign(&["suppress", "add", &format!("+{PHONE}")]).exits(0);
-    let connector = Connector::within(folder, &["--allow-send", "--only-to", "team.csv"]);
-    let heard = connector.post(&[("Authorization", "")], &bare("send_sms", &sms(PHONE, "Hi")));
-    let preview = told(&heard.json()["result"]);
-    has(&list(&preview, "problems"), &[]);
-    has(&list(&preview, "warnings"), &["were not checked"]);
+    let connector = Connector::start_in(folder, &["--allow-send", "--only-to", "team.csv"]);
+    let answer = connector.post(&[("Authorization", "")], &tool_call("send_sms", &sms(PHONE, "Hi")));
+    let preview = parse_result(&answer.json()["result"]);
+    assert_mentions(&list_of(&preview, "problems"), &[]);
+    assert_mentions(&list_of(&preview, "warnings"), &["were not checked"]);
 }

@@ -1,42 +1,43 @@
-//! Programs of campaign files: the connector starts none, and begins no run that nobody approved.
+//! Programs named in campaign files: the connector never starts them, and starts no run without
+//! an approval.
 
 use serde_json::{Value, json};
 
-use super::campaigns::house;
+use super::campaigns::campaigns_folder;
 use super::runs::{OPTIONS, approve};
 use super::stdio::Conversation;
-use super::{Connector, told};
+use super::{Connector, parse_result};
 use crate::support::{
     Answer, Folder, Gateway, Process, Reachable, SandboxProcess, Terminal, in_files, phone, until, with_ledger,
 };
 
-/// A command of a campaign file, which leaves a file where it runs.
-const OF_THE_CAMPAIGN: &str = "notify: { command: [sh, -c, \"echo >> of-the-campaign\"] }\n";
+/// A campaign's own command, which leaves a file when it runs.
+const CAMPAIGN_COMMAND: &str = "notify: { command: [sh, -c, \"echo >> of-the-campaign\"] }\n";
 
-/// The command of the operator, in the profile.
-const OF_THE_PROFILE: &str = "local:\n  policy: { notify: { command: [sh, -c, \"echo >> of-the-profile\"] } }\n";
+/// The operator's command, in the profile.
+const PROFILE_COMMAND: &str = "local:\n  policy: { notify: { command: [sh, -c, \"echo >> of-the-profile\"] } }\n";
 
-/// A connector with the campaigns of a folder, over one of its transports.
+/// A connector that offers a folder's campaigns, over one of the two transports.
 enum Client {
     Http(Connector),
     Stdio(Conversation),
 }
 
-/// Both transports, each as the function that starts a connector in a folder.
+/// Functions that start a connector in a folder, one per transport.
 const TRANSPORTS: [fn(Folder) -> Client; 2] = [
-    |folder| Client::Http(Connector::within(folder, &OPTIONS)),
-    |folder| Client::Stdio(Conversation::begin(folder, &OPTIONS)),
+    |folder| Client::Http(Connector::start_in(folder, &OPTIONS)),
+    |folder| Client::Stdio(Conversation::start_in(folder, &OPTIONS)),
 ];
 
 impl Client {
-    /// What a tool answers.
+    /// Calls a tool and returns the answer.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         match self {
-            Self::Http(connector) => told(&connector.call(tool, arguments)),
+            Self::Http(connector) => parse_result(&connector.call(tool, arguments)),
             Self::Stdio(conversation) => {
                 let params = json!({ "name": tool, "arguments": arguments });
                 let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-                told(&conversation.ask(&call)["result"])
+                parse_result(&conversation.ask(&call)["result"])
             }
         }
     }
@@ -50,8 +51,8 @@ impl Client {
         self.call("run_campaign", &json!({ "campaign": "sale", "digest": digest }))
     }
 
-    /// Waits until the latest run ended in this state.
-    fn ends(&mut self, state: &str) {
+    /// Waits until the latest run is in this state.
+    fn wait_for_state(&mut self, state: &str) {
         until("the run ends", || self.call("run_status", &json!({ "campaign": "sale" }))["state"] == state);
     }
 
@@ -62,30 +63,30 @@ impl Client {
         }
     }
 
-    /// Ends it after its runs and their notifications, and gives its folder.
-    fn leave(self) -> Folder {
+    /// Stops the connector after its runs and notifications. Returns its folder.
+    fn stop(self) -> Folder {
         let (ended, folder) = match self {
-            Self::Http(connector) => connector.ended(),
-            Self::Stdio(conversation) => conversation.ended(),
+            Self::Http(connector) => connector.finish_with_folder(),
+            Self::Stdio(conversation) => conversation.finish_with_folder(),
         };
         ended.exits(0);
         folder
     }
 }
 
-/// The house of campaigns with these lines at the top of the campaign.
-fn house_with(gateway: &impl Reachable, top: &str) -> Folder {
-    let folder = house(gateway);
+/// Creates the campaigns folder, with these lines at the top of the campaign.
+fn campaigns_folder_with(gateway: &impl Reachable, top: &str) -> Folder {
+    let folder = campaigns_folder(gateway);
     folder.replace("campaigns/sale.yaml", "name: sale\n", &format!("name: sale\n{top}"));
     folder
 }
 
-/// How often a command ran.
+/// Counts how often a command ran.
 fn runs_of(folder: &Folder, name: &str) -> usize {
     std::fs::read_to_string(folder.path(name)).map_or(0, |text| text.lines().count())
 }
 
-/// How many records of a table the ledger has.
+/// Counts the records in a table of the ledger.
 fn records(folder: &Folder, table: &'static str) -> i64 {
     let mut records = 0;
     with_ledger(folder, async |ledger| {
@@ -98,7 +99,7 @@ fn records(folder: &Folder, table: &'static str) -> i64 {
     records
 }
 
-fn refused(answer: &Value, words: &str) {
+fn assert_refused(answer: &Value, words: &str) {
     assert_eq!(answer["code"], "campaign_refused", "{answer}");
     assert!(answer["error"].as_str().is_some_and(|error| error.contains(words)), "{words}: {answer}");
 }
@@ -107,21 +108,21 @@ fn refused(answer: &Value, words: &str) {
 fn command_of_a_campaign_never_runs_and_the_profiles_does() {
     let _files = in_files();
     for start in TRANSPORTS {
-        // The run stops at the first answer, and goes on to its end.
+        // The run stops at the first answer and is later resumed to its end.
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
-        let folder = house_with(&gateway, OF_THE_CAMPAIGN);
-        folder.replace("gateways.yaml", "local:\n", OF_THE_PROFILE);
+        let folder = campaigns_folder_with(&gateway, CAMPAIGN_COMMAND);
+        folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
         let mut client = start(folder);
         let digest = client.plan();
         approve(client.folder(), &digest);
         for (state, notified) in [("stopped", 1), ("finished", 2)] {
             assert_eq!(client.run(&digest)["started"], true, "{state}");
-            client.ends(state);
+            client.wait_for_state(state);
             until("the profile's command ran", || runs_of(client.folder(), "of-the-profile") == notified);
         }
-        assert_eq!(records(client.folder(), "notifications"), 2, "only those of the profile");
+        assert_eq!(records(client.folder(), "notifications"), 2, "only the profile's command runs");
         assert_eq!(runs_of(client.folder(), "of-the-campaign"), 0);
-        client.leave();
+        client.stop();
     }
 }
 
@@ -130,8 +131,8 @@ fn command_that_another_process_recorded_is_left_to_it() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::answering([Answer::refused("Invalid message type")]);
-        let folder = house_with(&gateway, "");
-        // The operator's own run records its command, which fails for now.
+        let folder = campaigns_folder_with(&gateway, "");
+        // The operator's own run records its command, which fails at first.
         let failing = "name: sale\nnotify: { command: [sh, -c, \"test -e ready && echo >> of-the-campaign\"] }\n";
         folder.replace("campaigns/sale.yaml", "name: sale\n", failing);
         folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--no-wait"]).exits(5);
@@ -141,9 +142,9 @@ fn command_that_another_process_recorded_is_left_to_it() {
         let digest = client.plan();
         approve(client.folder(), &digest);
         assert_eq!(client.run(&digest)["started"], true);
-        client.ends("finished");
-        // It waits for its notifications before it ends.
-        let folder = client.leave();
+        client.wait_for_state("finished");
+        // The connector waits for its notifications before it ends.
+        let folder = client.stop();
         assert_eq!(runs_of(&folder, "of-the-campaign"), 0);
     }
 }
@@ -155,8 +156,8 @@ fn run_without_recipients_does_not_begin() {
     for start in TRANSPORTS {
         for suppressed in [false, true] {
             let gateway = Gateway::accepting();
-            let folder = house_with(&gateway, "notify: { url: { file: nowhere.url } }\n");
-            folder.replace("gateways.yaml", "local:\n", OF_THE_PROFILE);
+            let folder = campaigns_folder_with(&gateway, "notify: { url: { file: nowhere.url } }\n");
+            folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
             if suppressed {
                 for number in &numbers {
                     folder.campaign(&["suppress", "add", number]).exits(0);
@@ -179,7 +180,7 @@ fn run_without_recipients_does_not_begin() {
             assert_eq!((records(client.folder(), "runs"), records(client.folder(), "notifications")), (0, 0));
             assert_eq!(runs_of(client.folder(), "of-the-profile"), 0);
             assert!(gateway.requests().is_empty());
-            client.leave();
+            client.stop();
         }
     }
 }
@@ -189,16 +190,16 @@ fn run_without_recipients_left_needs_its_own_approval() {
     let _files = in_files();
     for start in TRANSPORTS {
         let gateway = Gateway::accepting();
-        let folder = house_with(&gateway, "");
-        // Everybody has a message, and the process dies before the run ends.
+        let folder = campaigns_folder_with(&gateway, "");
+        // Every recipient has a message, and the process dies before the run ends.
         let mut command = folder.command(&["run", "campaigns/sale.yaml", "--gateway", "local", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", "results.written:1");
         assert_ne!(Process::start(command).finish().code(), Some(0));
         assert_eq!(gateway.phones().len(), 3);
         let mut client = start(folder);
         let digest = client.plan();
-        refused(&client.run(&digest), "sale@1 has no recipients left");
-        client.leave();
+        assert_refused(&client.run(&digest), "sale@1 has no recipients left");
+        client.stop();
     }
 }
 
@@ -207,25 +208,25 @@ fn command_or_address_added_after_the_approval_is_refused() {
     let _files = in_files();
     for start in TRANSPORTS {
         let sandbox = SandboxProcess::start();
-        let mut client = start(house_with(&sandbox, ""));
+        let mut client = start(campaigns_folder_with(&sandbox, ""));
         let digest = client.plan();
         approve(client.folder(), &digest);
         let added = [
-            (OF_THE_CAMPAIGN, "the program `notify.command` changed"),
+            (CAMPAIGN_COMMAND, "the program `notify.command` changed"),
             ("notify: { url: { env: URL } }\n", "the address `notify.url` changed"),
             ("data: { names: { file: list.csv, key: name } }\n", "the source `data.names` changed"),
         ];
         for (lines, words) in added {
             client.folder().replace("campaigns/sale.yaml", "name: sale\n", &format!("name: sale\n{lines}"));
-            refused(&client.run(&digest), words);
+            assert_refused(&client.run(&digest), words);
             client.folder().replace("campaigns/sale.yaml", lines, "");
         }
         assert!(sandbox.journal().is_empty());
         assert_eq!(records(client.folder(), "runs"), 0);
         assert_eq!(client.run(&digest)["started"], true, "the approved campaign is sent");
-        client.ends("finished");
+        client.wait_for_state("finished");
         assert_eq!(runs_of(client.folder(), "of-the-campaign"), 0);
-        client.leave();
+        client.stop();
     }
 }
 
@@ -233,8 +234,8 @@ fn command_or_address_added_after_the_approval_is_refused() {
 fn plan_check_and_approve_show_the_command_of_a_campaign() {
     let sandbox = SandboxProcess::start();
     for start in TRANSPORTS {
-        let folder = house_with(&sandbox, OF_THE_CAMPAIGN);
-        folder.replace("gateways.yaml", "local:\n", OF_THE_PROFILE);
+        let folder = campaigns_folder_with(&sandbox, CAMPAIGN_COMMAND);
+        folder.replace("gateways.yaml", "local:\n", PROFILE_COMMAND);
         let mut client = start(folder);
         let planned = client.call("plan_campaign", &json!({ "campaign": "sale" }));
         let resource = |key: &str, kind: &str, value: &str| json!({ "key": key, "kind": kind, "value": value });
@@ -252,11 +253,11 @@ fn plan_check_and_approve_show_the_command_of_a_campaign() {
         assert!(note.is_some_and(|note| note["severity"] == "note" && note["line"] == 2), "{checked}");
         assert_eq!(checked["ok"], true);
         let digest = planned["digest"].as_str().expect("a digest");
-        let asked = Terminal::start(client.folder().command(&["approve", digest]));
-        asked.shows("program `notify.command`: sh -c 'echo >> of-the-campaign'");
-        asked.shows("not started if an assistant runs the campaign");
-        asked.shows("program `profile.policy.notify.command`").shows("Type yes").types("no");
-        asked.finish().exits(2);
-        client.leave();
+        let terminal = Terminal::start(client.folder().command(&["approve", digest]));
+        terminal.shows("program `notify.command`: sh -c 'echo >> of-the-campaign'");
+        terminal.shows("not started if an assistant runs the campaign");
+        terminal.shows("program `profile.policy.notify.command`").shows("Type yes").types("no");
+        terminal.finish().exits(2);
+        client.stop();
     }
 }

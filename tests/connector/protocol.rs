@@ -1,4 +1,4 @@
-//! The messages of the protocol, in each of its revisions.
+//! Protocol messages (JSON-RPC and HTTP headers) in each revision.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::support::Gateway;
 const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const MODERN: &str = "2026-07-28";
 
-/// Headers, a message, and the status and the code of what is answered.
+/// Headers and a message, with the expected status and error code.
 type Case<'a> = (Vec<(&'a str, &'a str)>, String, u16, i64);
 
-/// A message of the revision without a handshake, as it should be.
+/// Builds a valid message of the revision without a handshake.
 fn modern(method: &str, mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -22,7 +22,7 @@ fn modern(method: &str, mut params: Value) -> Value {
 
 #[test]
 fn handshake_chooses_the_revision_that_both_know() {
-    let connector = Connector::to(&Gateway::accepting());
+    let connector = Connector::for_gateway(&Gateway::accepting());
     for (wanted, agreed) in
         LEGACY.map(|known| (known, known)).into_iter().chain([("2024-11-05", LEGACY[0]), (MODERN, LEGACY[0])])
     {
@@ -42,10 +42,10 @@ fn handshake_chooses_the_revision_that_both_know() {
 
 #[test]
 fn messages_without_a_handshake_name_their_revision() {
-    let connector = Connector::to(&Gateway::accepting());
+    let connector = Connector::for_gateway(&Gateway::accepting());
     let headers = [("MCP-Protocol-Version", MODERN), ("Mcp-Method", "server/discover")];
-    let heard = connector.post(&headers, &modern("server/discover", json!({})).to_string());
-    let result = &heard.json()["result"];
+    let answer = connector.post(&headers, &modern("server/discover", json!({})).to_string());
+    let result = &answer.json()["result"];
     assert_eq!(result["supportedVersions"], json!([MODERN, LEGACY[0], LEGACY[1], LEGACY[2]]));
     assert_eq!((&result["resultType"], result["ttlMs"].is_u64()), (&json!("complete"), true));
     assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "campaign");
@@ -70,7 +70,7 @@ fn messages_without_a_handshake_name_their_revision() {
 
 #[test]
 fn unknown_request_gets_its_code_and_status() {
-    let connector = Connector::to(&Gateway::accepting());
+    let connector = Connector::for_gateway(&Gateway::accepting());
     let list = modern("tools/list", json!({}));
     let without = |key: &str| {
         let mut message = list.clone();
@@ -94,7 +94,7 @@ fn unknown_request_gets_its_code_and_status() {
         (vec![], r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.into(), 200, -32601),
         (vec![], r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_sms","arguments":{"confirm":true}}}"#.into(), 200, -32602),
         (vec![("MCP-Protocol-Version", "2099-01-01")], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into(), 400, -32022),
-        // Two revisions in one message are a contradiction, whichever of them is known.
+        // Two revisions in one message are a contradiction, even if only one of them is known.
         (fine.to_vec(), future.clone(), 400, -32020),
         (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], list.to_string(), 400, -32020),
         (vec![("MCP-Protocol-Version", "2099-01-01"), ("Mcp-Method", "tools/list")], future, 400, -32022),
@@ -109,15 +109,15 @@ fn unknown_request_gets_its_code_and_status() {
         (vec![("MCP-Protocol-Version", MODERN), ("Mcp-Method", "ping")], modern("ping", json!({})).to_string(), 404, -32601),
     ];
     for (headers, message, status, code) in table {
-        let heard = connector.post(&headers, &message);
-        let error = heard.json();
-        assert_eq!((heard.status, &error["error"]["code"]), (status, &json!(code)), "{headers:?} {message} {error}");
+        let answer = connector.post(&headers, &message);
+        let error = answer.json();
+        assert_eq!((answer.status, &error["error"]["code"]), (status, &json!(code)), "{headers:?} {message} {error}");
         if code == -32022 {
             assert_eq!(error["error"]["data"]["requested"], "2099-01-01");
             assert_eq!(error["error"]["data"]["supported"][0], MODERN);
         }
     }
-    // Of what could not be read the old revisions have a null for an identifier, and the new one has none.
+    // For an unreadable message, the old revisions answer with a null identifier and the new one with none.
     assert_eq!(connector.post(&[], "{").json().get("id"), Some(&Value::Null));
     assert_eq!(connector.post(&[("MCP-Protocol-Version", MODERN)], "{").json().get("id"), None);
 }

@@ -1,11 +1,11 @@
-//! The same message to the same number is sent once within a minute, by whatever connector on the ledger.
+//! Duplicate protection: the same message to the same number is sent once a minute, across all connectors on a ledger.
 
 use std::thread;
 
 use serde_json::{Value, json};
 
 use super::stdio::Conversation;
-use super::{Connector, LISTEN, bare, folder_of, told};
+use super::{Connector, LISTEN, folder_with_profile, parse_result, tool_call};
 use crate::support::{Answer, Clock, Folder, Gateway, KEY_VARIABLE, in_files};
 
 const PHONE: u64 = 380_501_234_567;
@@ -15,13 +15,13 @@ fn sms(text: &str) -> Value {
     json!({ "phone": PHONE, "text": text, "sender": "OlenaCo", "confirm": true })
 }
 
-/// A second connector in a folder.
-fn beside(folder: &Folder) -> Connector {
-    Connector::by(folder.command(&[&LISTEN[..], &SENDING].concat()), Folder::new(false))
+/// Starts a second connector in the folder.
+fn second_connector(folder: &Folder) -> Connector {
+    Connector::spawn(folder.command(&[&LISTEN[..], &SENDING].concat()), Folder::new(false))
 }
 
 fn code(connector: &Connector, text: &str) -> Value {
-    let answer = told(&connector.call("send_sms", &sms(text)));
+    let answer = parse_result(&connector.call("send_sms", &sms(text)));
     if answer["accepted"] == true { json!("accepted") } else { answer["code"].clone() }
 }
 
@@ -41,19 +41,19 @@ fn texts_that_differ_in_blanks_alone_are_one_message() {
 #[test]
 fn repeats_are_refused_across_connectors_and_restarts() {
     let gateway = Gateway::accepting();
-    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
-    let mut client = Conversation::begin(folder, &SENDING);
-    let other = beside(client.folder());
-    let call = serde_json::from_str::<Value>(&bare("send_sms", &sms("Hi"))).expect("a message");
-    assert_eq!(told(&client.ask(&call)["result"])["accepted"], true);
+    let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let mut client = Conversation::start_in(folder, &SENDING);
+    let other = second_connector(client.folder());
+    let call = serde_json::from_str::<Value>(&tool_call("send_sms", &sms("Hi"))).expect("a message");
+    assert_eq!(parse_result(&client.ask(&call)["result"])["accepted"], true);
     assert_eq!(code(&other, "Hi "), "repeated");
-    assert_eq!(told(&client.ask(&call)["result"])["code"], "repeated");
-    let restarted = beside(client.folder());
-    other.end().exits(0);
+    assert_eq!(parse_result(&client.ask(&call)["result"])["code"], "repeated");
+    let restarted = second_connector(client.folder());
+    other.finish().exits(0);
     assert_eq!(code(&restarted, "Hi"), "repeated");
     let mut again = sms("Hi");
     again["repeat"] = json!(true);
-    assert_eq!(told(&restarted.call("send_sms", &again))["accepted"], true);
+    assert_eq!(parse_result(&restarted.call("send_sms", &again))["accepted"], true);
     assert_eq!(gateway.phones(), [PHONE; 2]);
 }
 
@@ -61,7 +61,7 @@ fn repeats_are_refused_across_connectors_and_restarts() {
 fn two_connectors_at_the_same_moment_send_a_message_once() {
     let gateway = Gateway::accepting();
     let one = Connector::start(&gateway, &SENDING);
-    let other = beside(&one.folder);
+    let other = second_connector(&one.folder);
     for text in ["Hi", "Ho", "Ha"] {
         let codes = thread::scope(|scope| {
             let calls: Vec<_> = [&one, &other, &one, &other]
@@ -80,9 +80,9 @@ fn two_connectors_at_the_same_moment_send_a_message_once() {
 fn message_that_did_not_leave_may_be_sent_by_another_connector() {
     let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]).with_key_checks();
     let one = Connector::start(&gateway, &SENDING);
-    let other = beside(&one.folder);
+    let other = second_connector(&one.folder);
     assert_eq!(code(&one, "Hi"), "platform_error");
-    // It left, and its answer is lost.
+    // The request was sent, and its answer is lost.
     assert_eq!(code(&other, "Hi"), "unknown_outcome");
     assert_eq!(code(&one, "Hi"), "repeated");
 }
@@ -91,9 +91,9 @@ fn message_that_did_not_leave_may_be_sent_by_another_connector() {
 fn message_may_be_sent_again_after_a_minute() {
     let _files = in_files();
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    let folder = folder_of(&gateway, &format!("env: {KEY_VARIABLE}"));
+    let folder = folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}"));
     let command = folder.command_after(&clock.movable(), &[&LISTEN[..], &SENDING].concat());
-    let connector = Connector::by(command, folder);
+    let connector = Connector::spawn(command, folder);
     assert_eq!(code(&connector, "Hi"), "accepted");
     clock.move_on(50);
     assert_eq!(code(&connector, "Hi"), "repeated");
@@ -108,7 +108,7 @@ fn ledger_keeps_neither_number_nor_text_for_repeats() {
     let gateway = Gateway::accepting();
     let connector = Connector::start(&gateway, &SENDING);
     assert_eq!(code(&connector, "marker-of-a-text"), "accepted");
-    let (ended, folder) = connector.ended();
+    let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let mut files = vec![folder.path("state")];
     while let Some(path) = files.pop() {

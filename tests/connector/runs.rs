@@ -1,42 +1,42 @@
-//! Campaigns that an assistant has sent: what was planned, once a person approved it, and nothing else.
+//! Campaign runs started by an assistant: only a plan that a person approved is sent.
 
 use serde_json::{Value, json};
 
-use super::campaigns::{campaign, house};
+use super::campaigns::{campaign, campaigns_folder};
 use super::stdio::Conversation;
-use super::{Connector, told};
+use super::{Connector, parse_result};
 use crate::support::{Folder, SandboxProcess, Terminal, phone, until};
 
 pub(super) const OPTIONS: [&str; 3] = ["--campaigns", "campaigns", "--allow-send"];
 
 fn connector(folder: Folder) -> Connector {
-    Connector::within(folder, &OPTIONS)
+    Connector::start_in(folder, &OPTIONS)
 }
 
-/// Plans a campaign, and gives its digest.
+/// Plans a campaign and returns the digest.
 pub(super) fn plan(connector: &Connector, name: &str) -> String {
     let result = connector.call("plan_campaign", &json!({ "campaign": name }));
     assert_eq!(result["isError"], false, "{result}");
-    told(&result)["digest"].as_str().expect("a digest").to_owned()
+    parse_result(&result)["digest"].as_str().expect("a digest").to_owned()
 }
 
 fn run(connector: &Connector, name: &str, digest: &str) -> Value {
-    told(&connector.call("run_campaign", &json!({ "campaign": name, "digest": digest })))
+    parse_result(&connector.call("run_campaign", &json!({ "campaign": name, "digest": digest })))
 }
 
-/// Types a yes to a plan, in a terminal of the operator.
+/// Approves a plan in the operator's terminal.
 pub(super) fn approve(folder: &Folder, digest: &str) {
-    let asked = Terminal::start(folder.command(&["approve", digest]));
-    asked.shows("Type yes").types("yes");
-    asked.shows("approved ");
-    asked.finish().exits(0);
+    let terminal = Terminal::start(folder.command(&["approve", digest]));
+    terminal.shows("Type yes").types("yes");
+    terminal.shows("approved ");
+    terminal.finish().exits(0);
 }
 
-/// Waits for the end of the latest run of `sale`.
-fn ended(connector: &Connector) -> Value {
+/// Waits until the latest run of `sale` ends.
+fn wait_for_run(connector: &Connector) -> Value {
     let mut status = Value::Null;
     until("the run ends", || {
-        status = told(&connector.call("run_status", &json!({ "campaign": "sale" })));
+        status = parse_result(&connector.call("run_status", &json!({ "campaign": "sale" })));
         status["state"] != "sending"
     });
     status
@@ -45,8 +45,8 @@ fn ended(connector: &Connector) -> Value {
 #[test]
 fn campaign_is_sent_once_after_a_person_approves_its_plan() {
     let sandbox = SandboxProcess::start();
-    let connector = connector(house(&sandbox));
-    let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
+    let connector = connector(campaigns_folder(&sandbox));
+    let planned = parse_result(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
     assert_eq!((&planned["messages"], &planned["gateway"]), (&json!(3), &json!("local")));
     assert_eq!(planned["counts"], json!({ "planned": 3, "skipped": 1, "invalid": 1 }));
     let digest = planned["digest"].as_str().expect("a digest");
@@ -65,7 +65,7 @@ fn campaign_is_sent_once_after_a_person_approves_its_plan() {
     assert!(sandbox.journal().is_empty(), "an approval sends nothing");
     let begun = run(&connector, "sale.yaml", &digest[..16]);
     assert_eq!((&begun["started"], &begun["run"]), (&json!(true), &json!("sale@1")), "{begun}");
-    let status = ended(&connector);
+    let status = wait_for_run(&connector);
     assert_eq!(
         (&status["run"], &status["state"], &status["gateway"]),
         (&json!("sale@1"), &json!("finished"), &json!("local"))
@@ -80,7 +80,7 @@ fn campaign_is_sent_once_after_a_person_approves_its_plan() {
 #[test]
 fn unapproved_change_sends_nothing() {
     let sandbox = SandboxProcess::start();
-    let folder = house(&sandbox);
+    let folder = campaigns_folder(&sandbox);
     folder.write("campaigns/other.yaml", &campaign("other", "list.csv"));
     let connector = connector(folder);
     let (sale, other) = (plan(&connector, "sale"), plan(&connector, "other"));
@@ -95,7 +95,7 @@ fn unapproved_change_sends_nothing() {
     refused("sale", &other, "this run differs from the plan");
     assert_eq!(run(&connector, "sale", &sale)["pending"], true, "another campaign was approved");
     approve(&connector.folder, &sale);
-    // Whatever changes afterwards was not approved.
+    // Later changes are not approved.
     connector.folder.replace("campaigns/sale.yaml", "Hello", "Goodbye");
     refused("sale", &sale, "this run differs from the plan");
     connector.folder.replace("campaigns/sale.yaml", "Goodbye", "Hello");
@@ -110,7 +110,7 @@ fn unapproved_change_sends_nothing() {
         json!({ "campaign": "sale", "digest": sale, "approved": true }),
     ] {
         let result = connector.call("run_campaign", &arguments);
-        assert_eq!(told(&result)["code"], "invalid_argument", "{arguments}");
+        assert_eq!(parse_result(&result)["code"], "invalid_argument", "{arguments}");
     }
     assert!(sandbox.journal().is_empty());
 }
@@ -118,9 +118,9 @@ fn unapproved_change_sends_nothing() {
 #[test]
 fn typed_yes_is_no_approval_if_a_signature_is_needed() {
     let sandbox = SandboxProcess::start();
-    let folder = house(&sandbox);
-    let made = folder.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
-    let public = made["public"].as_str().expect("a public half");
+    let folder = campaigns_folder(&sandbox);
+    let keys = folder.campaign(&["approve", "--new-key", "olha", "--json"]).exits(0).json();
+    let public = keys["public"].as_str().expect("a public half");
     let rule = format!("local:\n  approval: {{ above: 0, by: {{ Olha: \"{public}\" }} }}\n");
     let connector = connector(folder);
     let digest = plan(&connector, "sale");
@@ -133,13 +133,13 @@ fn typed_yes_is_no_approval_if_a_signature_is_needed() {
     assert!(sandbox.journal().is_empty());
     connector.folder.campaign(&["approve", &digest, "--key", "olha.key", "--json"]).exits(0);
     assert_eq!(run(&connector, "sale", &digest)["started"], true);
-    assert_eq!(ended(&connector)["state"], "finished");
+    assert_eq!(wait_for_run(&connector)["state"], "finished");
 }
 
 #[test]
 fn assistant_cannot_run_a_scheduled_campaign() {
     let sandbox = SandboxProcess::start();
-    let folder = house(&sandbox);
+    let folder = campaigns_folder(&sandbox);
     let scheduled =
         format!("timezone: Europe/Kyiv\nschedule: {{ every: day 10:00 }}\n{}", campaign("later", "list.csv"));
     folder.write("campaigns/later.yaml", &scheduled);
@@ -148,16 +148,16 @@ fn assistant_cannot_run_a_scheduled_campaign() {
         ("plan_campaign", json!({ "campaign": "later" })),
         ("run_campaign", json!({ "campaign": "later", "digest": "0123456789abcdef" })),
     ] {
-        let error = told(&connector.call(tool, &arguments));
+        let error = parse_result(&connector.call(tool, &arguments));
         assert_eq!(error["code"], "campaign_refused", "{error}");
         assert!(error["error"].as_str().is_some_and(|words| words.contains("has a schedule")), "{error}");
     }
     assert!(sandbox.journal().is_empty());
 }
 
-/// The same house with a list of forty people and a slow account.
-fn slow_house(sandbox: &SandboxProcess) -> Folder {
-    let folder = house(sandbox);
+/// Creates the campaigns folder with a list of forty recipients and a slow account.
+fn slow_campaigns_folder(sandbox: &SandboxProcess) -> Folder {
+    let folder = campaigns_folder(sandbox);
     let rows: Vec<String> = (2..42).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     folder.write("campaigns/list.csv", &format!("phone,name\n{}", rows.concat()));
     folder.replace("gateways.yaml", "rate: unlimited", "rate: 20/s");
@@ -167,50 +167,52 @@ fn slow_house(sandbox: &SandboxProcess) -> Folder {
 #[test]
 fn signal_stops_the_run_of_a_connector_and_its_approval_stays() {
     let sandbox = SandboxProcess::start();
-    let connector = connector(slow_house(&sandbox));
+    let connector = connector(slow_campaigns_folder(&sandbox));
     let digest = plan(&connector, "sale");
     approve(&connector.folder, &digest);
     assert_eq!(run(&connector, "sale", &digest)["started"], true);
     let busy = run(&connector, "sale", &digest);
     assert_eq!(busy["code"], "busy", "{busy}");
-    until("some messages left", || !sandbox.messages().is_empty());
-    let (ended, folder) = connector.ended();
+    until("some messages were sent", || !sandbox.messages().is_empty());
+    let (ended, folder) = connector.finish_with_folder();
     ended.exits(0);
     let sent = sandbox.messages().len();
     assert!((1..40).contains(&sent), "{sent}");
     let status = folder.campaign(&["status", "sale@1", "--json"]).json();
     assert_eq!((&status["state"], &status["counts"]["planned"]), (&json!("stopped"), &json!(40 - sent)));
     folder.replace("gateways.yaml", "rate: 20/s", "rate: unlimited");
-    let connector = Connector::within(folder, &OPTIONS);
+    let connector = Connector::start_in(folder, &OPTIONS);
     assert_eq!(run(&connector, "sale", &digest)["run"], "sale@1");
-    assert_eq!(self::ended(&connector)["state"], "finished");
+    assert_eq!(wait_for_run(&connector)["state"], "finished");
     assert_eq!(sandbox.messages(), (2..42).map(|row| (phone(row), 1)).collect());
 }
 
 #[test]
 fn connector_ends_after_the_run_that_its_client_started() {
     let sandbox = SandboxProcess::start();
-    let mut client = Conversation::begin(slow_house(&sandbox), &OPTIONS);
+    let mut client = Conversation::start_in(slow_campaigns_folder(&sandbox), &OPTIONS);
     let call = |client: &mut Conversation, tool: &str, arguments: Value| {
         let params = json!({ "name": tool, "arguments": arguments });
-        told(&client.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }))["result"])
+        parse_result(
+            &client.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }))["result"],
+        )
     };
     let planned = call(&mut client, "plan_campaign", json!({ "campaign": "sale" }));
     let digest = planned["digest"].as_str().expect("a digest");
     approve(client.folder(), digest);
     assert_eq!(call(&mut client, "run_campaign", json!({ "campaign": "sale", "digest": digest }))["started"], true);
-    client.end().exits(0);
+    client.finish().exits(0);
     assert_eq!(sandbox.messages().len(), 40);
 }
 
 #[test]
 fn assistant_plans_nothing_for_cancelled_recipients() {
     let sandbox = SandboxProcess::start();
-    let folder = house(&sandbox);
+    let folder = campaigns_folder(&sandbox);
     folder.campaign(&["run", "campaigns/sale.yaml", "--gateway", "local", "--limit", "1", "--no-wait"]);
     folder.campaign(&["stop", "sale", "--for-good", "--yes"]).says("2 rows cancelled");
     let connector = connector(folder);
-    let planned = told(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
+    let planned = parse_result(&connector.call("plan_campaign", &json!({ "campaign": "sale" })));
     assert_eq!(planned["counts"], json!({ "skipped": 4, "invalid": 1 }), "{planned}");
     let begun = run(&connector, "sale", planned["digest"].as_str().expect("a digest"));
     assert_ne!(begun["started"], json!(true), "{begun}");

@@ -1,27 +1,27 @@
-//! What `tools/list` says of a tool holds: of what it takes, and of what it gives.
+//! Tool schemas in `tools/list`: input and output schemas match what the tools accept and return.
 
 use serde_json::{Value, json};
 
-use super::campaigns::house;
+use super::campaigns::campaigns_folder;
 use super::runs::{OPTIONS, approve, plan};
-use super::{Connector, told};
+use super::{Connector, parse_result};
 use crate::support::SandboxProcess;
 
-fn listed(connector: &Connector) -> Vec<Value> {
+fn list_tools(connector: &Connector) -> Vec<Value> {
     let list = connector.post(&[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).json();
     list["result"]["tools"].as_array().expect("tools").clone()
 }
 
-/// Looks at every property of a schema, and of the schemas in it.
-fn look_at(schema: &Value, place: &str) {
+/// Checks every property of a schema and of its nested schemas.
+fn check_schema(schema: &Value, place: &str) {
     assert!(!schema["type"].is_array(), "{place}: clients want one type");
     if let Some(properties) = schema["properties"].as_object() {
         assert_eq!(schema["additionalProperties"], false, "{place}");
         for (name, property) in properties {
             let place = format!("{place}.{name}");
             assert!(property["description"].as_str().is_some_and(|words| words.len() > 5), "{place} is not described");
-            look_at(property, &place);
-            look_at(&property["items"], &place);
+            check_schema(property, &place);
+            check_schema(&property["items"], &place);
         }
     }
 }
@@ -29,7 +29,7 @@ fn look_at(schema: &Value, place: &str) {
 #[test]
 fn every_tool_argument_is_described_and_others_are_refused() {
     let sandbox = SandboxProcess::start();
-    let tools = listed(&Connector::start(&sandbox, &["--allow-send"]));
+    let tools = list_tools(&Connector::start(&sandbox, &["--allow-send"]));
     assert_eq!(tools.len(), 11);
     for tool in tools {
         let name = tool["name"].as_str().expect("a name");
@@ -41,12 +41,12 @@ fn every_tool_argument_is_described_and_others_are_refused() {
             assert_eq!(tool[schema]["type"], "object", "{name}");
             jsonschema::validator_for(&tool[schema]).expect("a schema");
         }
-        look_at(&tool["inputSchema"], name);
+        check_schema(&tool["inputSchema"], name);
         let hint = |hint: &str| tool["annotations"][hint].as_bool().expect("a hint");
         let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"].map(hint);
         let expected = match name {
             "create_sms_template" => [false, false, false, true],
-            // It spends money each time.
+            // Each lookup costs money.
             "lookup_number" => [false, false, false, true],
             name if name.starts_with("send_") => [false, true, false, true],
             _ => [true, false, true, true],
@@ -59,7 +59,7 @@ fn every_tool_argument_is_described_and_others_are_refused() {
 fn account_tools_obey_their_schemas() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::start(&sandbox, &["--allow-send"]);
-    let tools = listed(&connector);
+    let tools = list_tools(&connector);
     let (phone, image, link) = ("380501234567", "https://cdn.example/a.png", "https://shop.example");
     let rcs =
         json!({ "phone": phone, "sender": "OlenaCo", "text": "Hi", "image": image, "button": "Buy", "link": link });
@@ -93,7 +93,7 @@ fn account_tools_obey_their_schemas() {
             assert!(schema("inputSchema").is_valid(&arguments), "{name}: {arguments}");
             let result = connector.call(name, &arguments);
             assert_eq!(
-                (&result["isError"], &told(&result)),
+                (&result["isError"], &parse_result(&result)),
                 (&json!(false), &result["structuredContent"]),
                 "{name}: {result}"
             );
@@ -108,10 +108,10 @@ fn account_tools_obey_their_schemas() {
 #[test]
 fn campaign_tools_obey_their_schemas() {
     let sandbox = SandboxProcess::start();
-    let folder = house(&sandbox);
+    let folder = campaigns_folder(&sandbox);
     folder.write("campaigns/broken.yaml", "name: broken\nchannels:\n");
-    let connector = Connector::within(folder, &OPTIONS);
-    let tools = listed(&connector).split_off(11);
+    let connector = Connector::start_in(folder, &OPTIONS);
+    let tools = list_tools(&connector).split_off(11);
     let digest = plan(&connector, "sale");
     let sale = json!({ "campaign": "sale" });
     let run = json!({ "campaign": "sale", "digest": digest });
@@ -132,11 +132,11 @@ fn campaign_tools_obey_their_schemas() {
         }
         let tool = tools.iter().find(|tool| tool["name"] == *name).expect("a tool");
         let schema = |which: &str| jsonschema::validator_for(&tool[which]).expect("a schema");
-        look_at(&tool["inputSchema"], name);
+        check_schema(&tool["inputSchema"], name);
         assert!(schema("inputSchema").is_valid(arguments), "{name}: {arguments}");
         let result = connector.call(name, arguments);
         assert_eq!(
-            (&result["isError"], &told(&result)),
+            (&result["isError"], &parse_result(&result)),
             (&json!(false), &result["structuredContent"]),
             "{name}: {result}"
         );

@@ -1,19 +1,19 @@
-//! What a call brings stays nowhere: its key and its texts are in no output, no file and nothing that the system shows of
-//! the process. A number is in the ledger, as that of every message, and in no log.
+//! Secrecy of keys and texts: no output, no file and nothing the system shows about the process contains them. Phone
+//! numbers are in the ledger, as for every message, and in no log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::{Connector, bare, told};
+use super::{Connector, parse_result, tool_call};
 use crate::support::{Gateway, KEY, SandboxProcess};
 
 const TEXT: &str = "m4rker-text";
 const PHONE: &str = "380501234567";
 
-/// Has everything done that a call can have done, with markers in it.
-fn use_all(connector: &Connector) {
+/// Makes one call of each kind, with markers in it.
+fn call_every_tool(connector: &Connector) {
     let sms = json!({ "phone": PHONE, "text": TEXT, "sender": "OlenaCo" });
     let mut confirmed = sms.clone();
     confirmed["confirm"] = json!(true);
@@ -28,15 +28,15 @@ fn use_all(connector: &Connector) {
         ("message_status", json!({ "id": TEXT })),
         (TEXT, json!({})),
     ] {
-        connector.post(&[], &bare(tool, &arguments));
+        connector.post(&[], &tool_call(tool, &arguments));
     }
     connector.post(&[], &format!("{{{TEXT}"));
     confirmed["text"] = json!(format!("another {TEXT}"));
-    assert_eq!(told(&connector.call("send_sms", &confirmed))["accepted"], true);
+    assert_eq!(parse_result(&connector.call("send_sms", &confirmed))["accepted"], true);
 }
 
-/// Every file below a folder.
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+/// Lists every file below a folder.
+pub(super) fn list_files(folder: &Path) -> Vec<PathBuf> {
     let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder") {
@@ -47,8 +47,8 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Whether bytes have a marker in them.
-pub(super) fn has(bytes: &[u8], marker: &str) -> bool {
+/// Reports whether the bytes contain a marker.
+pub(super) fn contains_marker(bytes: &[u8], marker: &str) -> bool {
     bytes.windows(marker.len()).any(|window| window == marker.as_bytes())
 }
 
@@ -56,35 +56,35 @@ pub(super) fn has(bytes: &[u8], marker: &str) -> bool {
 fn key_and_text_of_a_call_are_shown_and_stored_nowhere() {
     let sandbox = SandboxProcess::start();
     let connector = Connector::start(&sandbox, &["--allow-send", "-vvv"]);
-    use_all(&connector);
+    call_every_tool(&connector);
     let system = PathBuf::from(format!("/proc/{}", connector.process.id()));
     for place in ["cmdline", "environ"] {
-        let shown = fs::read(system.join(place)).expect("what the system shows");
-        assert!(!has(&shown, KEY) && !has(&shown, TEXT), "{place}");
+        let shown = fs::read(system.join(place)).expect("the process information");
+        assert!(!contains_marker(&shown, KEY) && !contains_marker(&shown, TEXT), "{place}");
     }
-    let mut looked_at = 0;
+    let mut file_count = 0;
     for descriptor in fs::read_dir(system.join("fd")).expect("open files") {
-        // What is no file on a disk has no end that it could be read to.
+        // Descriptors other than files on disk cannot be read to an end.
         let Ok(open) = fs::read_link(descriptor.expect("a descriptor").path()) else { continue };
         if open.is_file() {
             let bytes = fs::read(&open).expect("a file");
-            assert!(!has(&bytes, KEY) && !has(&bytes, TEXT), "{}", open.display());
-            looked_at += 1;
+            assert!(!contains_marker(&bytes, KEY) && !contains_marker(&bytes, TEXT), "{}", open.display());
+            file_count += 1;
         }
     }
-    assert!(looked_at > 0, "the ledger is open");
+    assert!(file_count > 0, "the ledger is open");
     let state = connector.folder.path("state");
-    let (ended, _folder) = connector.ended();
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(told.contains("called"), "it logs something: {told}");
+    let (ended, _folder) = connector.finish_with_folder();
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(output.contains("called"), "the log has an entry: {output}");
     for marker in [KEY, TEXT, PHONE, "501234567"] {
-        assert!(!told.contains(marker), "{marker}: {told}");
+        assert!(!output.contains(marker), "{marker}: {output}");
     }
-    let kept = files(&state);
-    assert!(!kept.is_empty(), "there is a ledger in {}", state.display());
-    for file in kept {
+    let state_files = list_files(&state);
+    assert!(!state_files.is_empty(), "there is a ledger in {}", state.display());
+    for file in state_files {
         let bytes = fs::read(&file).expect("a file");
-        assert!(!has(&bytes, KEY) && !has(&bytes, TEXT), "{}", file.display());
+        assert!(!contains_marker(&bytes, KEY) && !contains_marker(&bytes, TEXT), "{}", file.display());
     }
 }
 
@@ -96,7 +96,7 @@ fn platform_text_stays_in_its_field() {
     ));
     let connector = Connector::start(&gateway, &["--allow-send"]);
     let result = connector.call("senders", &json!({}));
-    let listed = told(&result);
+    let listed = parse_result(&result);
     assert_eq!(
         listed.as_object().map(|members| members.keys().cloned().collect::<Vec<_>>()),
         Some(vec!["count".into(), "items".into()])

@@ -1,4 +1,4 @@
-//! The connector over standard input and output, for programs that start it themselves.
+//! The connector over standard input and output (stdio), for programs that start it themselves.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,10 +10,10 @@ use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _};
 use serde_json::{Value, json};
 
-use super::{PATIENCE, folder_of, told};
+use super::{PATIENCE, folder_with_profile, parse_result};
 use crate::support::{Answer, Finished, Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable, SandboxProcess, until};
 
-/// A connector that was started by its client; dropped, it is killed.
+/// A connector that its client started. Dropping it kills it.
 pub(super) struct Conversation {
     process: Process,
     input: Option<File>,
@@ -22,11 +22,11 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn with(gateway: &impl Reachable) -> Self {
-        Self::begin(folder_of(gateway, &format!("env: {KEY_VARIABLE}")), &["-vvv"])
+    pub(super) fn start(gateway: &impl Reachable) -> Self {
+        Self::start_in(folder_with_profile(gateway, &format!("env: {KEY_VARIABLE}")), &["-vvv"])
     }
 
-    pub(super) fn begin(folder: Folder, arguments: &[&str]) -> Self {
+    pub(super) fn start_in(folder: Folder, arguments: &[&str]) -> Self {
         let (stdin, input) = std::io::pipe().expect("a pipe");
         let (output, stdout) = std::io::pipe().expect("a pipe");
         let stderr = File::create(folder.path("stderr")).expect("a file");
@@ -42,12 +42,12 @@ impl Conversation {
         Self { process, input: Some(file(input.into())), answers, folder }
     }
 
-    fn say(&mut self, line: &str) {
+    fn send_line(&mut self, line: &str) {
         let input = self.input.as_mut().expect("an open input");
-        input.write_all(format!("{line}\n").as_bytes()).expect("somebody who reads");
+        input.write_all(format!("{line}\n").as_bytes()).expect("an open pipe");
     }
 
-    fn hear(&self) -> Value {
+    fn read_answer(&self) -> Value {
         let line = self.answers.recv_timeout(PATIENCE).expect("an answer");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
@@ -56,26 +56,26 @@ impl Conversation {
         self.ask_raw(&message.to_string())
     }
 
-    /// The answer to a message as it is written.
+    /// Sends a line as it is and returns the answer.
     pub(super) fn ask_raw(&mut self, line: &str) -> Value {
-        self.say(line);
-        self.hear()
+        self.send_line(line);
+        self.read_answer()
     }
 
-    /// Closes its input, and waits for its end.
-    pub(super) fn end(self) -> Finished {
-        self.ended().0
+    /// Closes the input and waits until the connector ends.
+    pub(super) fn finish(self) -> Finished {
+        self.finish_with_folder().0
     }
 
-    /// What it said until its input was closed, and its folder.
-    pub(super) fn ended(mut self) -> (Finished, Folder) {
+    /// Closes the input and waits for the end. Returns the output and the folder.
+    pub(super) fn finish_with_folder(mut self) -> (Finished, Folder) {
         drop(self.input.take());
         let ended = self.process.finish();
-        assert_eq!(self.answers.recv(), Err(std::sync::mpsc::RecvError), "nobody waits for more");
+        assert_eq!(self.answers.recv(), Err(std::sync::mpsc::RecvError), "no further output");
         (ended, self.folder)
     }
 
-    /// Closes its input, and gives its folder back.
+    /// Closes the input and returns the folder.
     pub(super) fn into_folder(mut self) -> Folder {
         drop(self.input.take());
         self.process.finish().exits(0);
@@ -99,28 +99,28 @@ fn call(id: u64, tool: &str) -> Value {
 fn connector_over_stdio_uses_the_key_of_the_profile() {
     let gateway =
         Gateway::always(Answer::items(|_| json!({ "success": true, "data": { "amount": 7, "currency": "UAH" } })));
-    let mut client = Conversation::with(&gateway);
+    let mut client = Conversation::start(&gateway);
     let hello = json!({ "jsonrpc": "2.0", "id": "h", "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {} } });
     assert_eq!(client.ask(&hello)["result"]["protocolVersion"], "2025-06-18");
-    // To what waits for no answer there is none: the next line answers the next request.
-    client.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-    client.say("");
+    // Notifications get no answer: the next line answers the next request.
+    client.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    client.send_line("");
     let answer = client.ask(&call(2, "balance"));
-    assert_eq!((&answer["id"], &told(&answer["result"])["amount"]), (&json!(2), &json!(7)));
+    assert_eq!((&answer["id"], &parse_result(&answer["result"])["amount"]), (&json!(2), &json!(7)));
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
-    // A message that says of itself how it is read needs no headers here.
+    // A message that carries its own protocol version needs no headers here.
     let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
     let modern =
         json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "balance", "_meta": meta } });
     assert_eq!(client.ask(&modern)["result"]["resultType"], "complete");
     let log = client.stderr();
     assert!(log.contains("called") && !log.contains(KEY), "{log}");
-    client.end().exits(0);
+    client.finish().exits(0);
 }
 
 #[test]
 fn invalid_line_gets_an_error_and_the_next_is_read() {
-    let mut client = Conversation::with(&Gateway::accepting());
+    let mut client = Conversation::start(&Gateway::accepting());
     let code = |answer: Value| answer["error"]["code"].as_i64();
     for (line, expected) in [
         ("{".to_owned(), -32700),
@@ -131,50 +131,50 @@ fn invalid_line_gets_an_error_and_the_next_is_read() {
         (format!("\"{}\"", "z".repeat(256 * 1024 - 2)), -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#.to_owned(), -32601),
     ] {
-        client.say(&line);
-        assert_eq!(code(client.hear()), Some(expected), "{}", &line[..line.len().min(60)]);
+        client.send_line(&line);
+        assert_eq!(code(client.read_answer()), Some(expected), "{}", &line[..line.len().min(60)]);
         let ping = client.ask(&json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" }));
         assert_eq!(ping, json!({ "jsonrpc": "2.0", "id": 9, "result": {} }));
     }
-    client.end().exits(0);
+    client.finish().exits(0);
 }
 
 #[test]
 fn slow_call_delays_no_other_and_is_answered() {
     let gateway = Gateway::always(Answer::Held);
-    let mut client = Conversation::with(&gateway);
-    client.say(&call(1, "balance").to_string());
-    until("the gateway is asked", || gateway.requests().len() == 1);
+    let mut client = Conversation::start(&gateway);
+    client.send_line(&call(1, "balance").to_string());
+    until("the gateway gets a request", || gateway.requests().len() == 1);
     let ping = client.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" }));
     assert_eq!(ping["id"], 2);
-    // The last line without its end is a line.
+    // A last line without a line feed is still read.
     write!(client.input.as_mut().expect("an input"), r#"{{"jsonrpc":"2.0","id":3,"method":"ping"}}"#).expect("read");
     drop(client.input.take());
-    assert_eq!(client.hear()["id"], 3);
+    assert_eq!(client.read_answer()["id"], 3);
     assert!(client.process.is_running(), "{}", client.stderr());
     gateway.release();
-    assert_eq!(client.hear()["id"], 1);
-    client.end().exits(0);
+    assert_eq!(client.read_answer()["id"], 1);
+    client.finish().exits(0);
 }
 
 #[test]
 fn signal_ends_the_connector_after_open_calls() {
     let gateway = Gateway::always(Answer::Held);
-    let mut client = Conversation::with(&gateway);
-    client.say(&call(1, "balance").to_string());
-    until("the gateway is asked", || gateway.requests().len() == 1);
+    let mut client = Conversation::start(&gateway);
+    client.send_line(&call(1, "balance").to_string());
+    until("the gateway gets a request", || gateway.requests().len() == 1);
     client.process.signal("TERM");
     gateway.release();
-    assert_eq!(client.hear()["id"], 1);
+    assert_eq!(client.read_answer()["id"], 1);
     client.process.finish().exits(0);
 }
 
 #[test]
 fn stdio_connector_needs_a_key_and_refuses_server_options() {
-    let folder = folder_of(&Gateway::accepting(), &format!("env: {KEY_VARIABLE}"));
+    let folder = folder_with_profile(&Gateway::accepting(), &format!("env: {KEY_VARIABLE}"));
     folder.replace("gateways.yaml", KEY_VARIABLE, "NOBODY_HAS_IT");
     let ended = folder.campaign(&["connector", "--stdio"]).exits(2).says("NOBODY_HAS_IT");
-    assert_eq!(ended.stdout, "", "what the client reads is answers alone");
+    assert_eq!(ended.stdout, "", "standard output contains only answers");
     for option in [&["--listen", "127.0.0.1:1"][..], &["--require-key"], &["--origin", "https://a.example"]] {
         folder.campaign(&[&["connector", "--stdio"], option].concat()).exits(2).says("cannot be used with");
     }
@@ -184,7 +184,7 @@ fn stdio_connector_needs_a_key_and_refuses_server_options() {
 #[test]
 fn published_stdio_client_calls_tools_in_both_ways() {
     let sandbox = SandboxProcess::start();
-    let folder = folder_of(&sandbox, &format!("env: {KEY_VARIABLE}"));
+    let folder = folder_with_profile(&sandbox, &format!("env: {KEY_VARIABLE}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     for lifecycle in [
         ClientLifecycleMode::Initialize,
@@ -205,8 +205,8 @@ fn published_stdio_client_calls_tools_in_both_ways() {
             assert_eq!(client.list_all_tools().await.expect("tools").len(), 6);
             let result = client.call_tool(CallToolRequestParams::new("balance")).await.expect("a result");
             assert!(result.structured_content.expect("a structured result")["amount"].is_number());
-            client.cancel().await.expect("an end");
-            let ended = tokio::time::timeout(PATIENCE, child.wait()).await.expect("the client is gone");
+            client.cancel().await.expect("a clean end");
+            let ended = tokio::time::timeout(PATIENCE, child.wait()).await.expect("the connector ends with its client");
             assert!(ended.expect("a status").success());
         });
     }
@@ -219,18 +219,18 @@ fn locks_are_the_same_for_a_client_over_stdio() {
         let arguments = json!({ "phone": "380501234567", "text": "Hi", "sender": "OlenaCo", "confirm": confirm });
         json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "send_sms", "arguments": arguments } })
     };
-    let begin = |folder, locks: &[&str]| Conversation::begin(folder, locks);
-    let mut client = begin(folder_of(&gateway, &format!("env: {KEY_VARIABLE}")), &[]);
+    let begin = |folder, locks: &[&str]| Conversation::start_in(folder, locks);
+    let mut client = begin(folder_with_profile(&gateway, &format!("env: {KEY_VARIABLE}")), &[]);
     assert_eq!(client.ask(&sms(json!(true)))["error"]["code"], -32602);
     let mut client = begin(client.folder, &["--allow-send", "--approve"]);
-    assert_eq!(told(&client.ask(&sms(json!("true")))["result"])["refused"], true);
-    assert_eq!(told(&client.ask(&sms(json!(true)))["result"])["pending"], true);
+    assert_eq!(parse_result(&client.ask(&sms(json!("true")))["result"])["refused"], true);
+    assert_eq!(parse_result(&client.ask(&sms(json!(true)))["result"])["pending"], true);
     assert!(gateway.sends().is_empty());
     let mut client = begin(client.folder, &["--allow-send"]);
-    // Who closes its input at once gets the answer all the same, and the message goes once.
-    client.say(&sms(json!(true)).to_string());
+    // A client that closes its input at once still gets the answer, and the message is sent once.
+    client.send_line(&sms(json!(true)).to_string());
     drop(client.input.take());
-    assert_eq!(told(&client.hear()["result"])["accepted"], true);
-    client.end().exits(0);
+    assert_eq!(parse_result(&client.read_answer()["result"])["accepted"], true);
+    client.finish().exits(0);
     assert_eq!(gateway.phones(), [380_501_234_567]);
 }

@@ -1,4 +1,4 @@
-//! How rows are put into envelopes.
+//! Envelope sizes: warm-up, batch size and rate.
 
 use crate::support::{Answer, Gateway, SandboxProcess, campaign, phone};
 
@@ -13,7 +13,7 @@ fn start_grows_over_1_5_20_and_50_operations_to_the_batch() {
 #[test]
 fn rows_leave_in_the_files_order() {
     let gateway = Gateway::accepting();
-    let order: Vec<u64> = (0..60).map(|n| phone(2 + n * 7 % 60)).collect();
+    let order: Vec<u64> = (0..60).map(|index| phone(2 + index * 7 % 60)).collect();
     let list = order.iter().fold("phone,name\n".to_owned(), |list, phone| format!("{list}{phone},P\n"));
     let sale = campaign().with_list(&list).through(&gateway).batches_of(7).one_at_a_time().write();
     sale.run(&[]).exits(0);

@@ -1,4 +1,4 @@
-//! Sending: what goes over the wire, what the results say of it, and that nobody gets it twice.
+//! Sending a campaign: request bodies, results, and protection from duplicate messages.
 
 mod batches;
 mod limits;

@@ -1,4 +1,4 @@
-//! Every operation that a campaign can send (contract 4.3).
+//! Operations that a campaign can send (contract 4.3).
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ const TELEGRAM: &str = "  - telegram: { message: \"4821\" }";
 const VOICE: &str = "  - voice: { message: Hello, gender: female, language: uk-UA, name: uk-UA-Standard-A }";
 const WHATSAPP: &str = "  - whatsapp: { signature: OlenaCo, message: Hello }";
 
-/// Channels, the type that they become, and its keys besides `type`, `id` and `phone`.
-fn table() -> Vec<(Vec<&'static str>, &'static str, Value)> {
+/// Channels, the resulting operation type, and its keys in addition to `type`, `id` and `phone`.
+fn operation_cases() -> Vec<(Vec<&'static str>, &'static str, Value)> {
     let rcs = json!({ "rcs_signature": "OlenaCo", "rcs_message": "Hello", "rcs_image": "https://cdn.example/a.png",
         "rcs_button": "Shop", "rcs_link": "https://shop.example" });
     let viber = json!({ "viber_type": "text", "viber_signature": "OlenaCo", "viber_message": "Hello" });
@@ -26,9 +26,9 @@ fn table() -> Vec<(Vec<&'static str>, &'static str, Value)> {
         (vec![RCS], "rcs", rcs.clone()),
         (vec![TELEGRAM], "telegram", json!({ "message": "4821" })),
         (vec![VOICE], "voice", json!({ "message": "Hello", "voice": voice })),
-        (vec![VIBER, SMS], "viber+sms", both(&viber, &sms)),
-        (vec![RCS, SMS], "rcs+sms", both(&rcs, &sms)),
-        (vec![RCS, VIBER, SMS], "rcs+viber+sms", both(&both(&rcs, &viber), &sms)),
+        (vec![VIBER, SMS], "viber+sms", merge(&viber, &sms)),
+        (vec![RCS, SMS], "rcs+sms", merge(&rcs, &sms)),
+        (vec![RCS, VIBER, SMS], "rcs+viber+sms", merge(&merge(&rcs, &viber), &sms)),
         (vec!["  - hlr: {}"], "hlr", json!({})),
         (vec!["  - call/otp: {}"], "call/otp", json!({})),
         (vec![WHATSAPP], "pipeline", json!({ "pipeline": ["whatsapp"], "whatsapp": texts })),
@@ -36,20 +36,20 @@ fn table() -> Vec<(Vec<&'static str>, &'static str, Value)> {
             vec![VOICE, TELEGRAM, VIBER, RCS_STAGE, SMS, WHATSAPP],
             "pipeline",
             json!({ "pipeline": ["voice", "telegram", "viber", "rcs", "sms", "whatsapp"],
-                "voice": both(&json!({ "message": "Hello" }), &voice), "telegram": { "message": "4821" },
-                "viber": both(&json!({ "type": "text" }), &texts), "rcs": texts, "sms": texts, "whatsapp": texts }),
+                "voice": merge(&json!({ "message": "Hello" }), &voice), "telegram": { "message": "4821" },
+                "viber": merge(&json!({ "type": "text" }), &texts), "rcs": texts, "sms": texts, "whatsapp": texts }),
         ),
     ]
 }
 
-fn both(one: &Value, other: &Value) -> Value {
+fn merge(one: &Value, other: &Value) -> Value {
     let members = [one, other].into_iter().flat_map(|object| object.as_object().expect("an object").clone());
     Value::Object(members.collect())
 }
 
 #[test]
 fn channels_become_the_operation_that_the_contract_shows() {
-    for (channels, kind, keys) in table() {
+    for (channels, kind, keys) in operation_cases() {
         let gateway = Gateway::accepting();
         let sale = campaign().channels(&channels.join("\n")).through(&gateway).write();
         sale.run(&[]).exits(0);
@@ -58,7 +58,7 @@ fn channels_become_the_operation_that_the_contract_shows() {
         assert_eq!(operations.len(), 3, "{kind}");
         for (operation, row) in operations.iter().zip(&results.rows) {
             let (id, to): (u64, u64) = (row["id"].parse().unwrap(), row["to"].parse().unwrap());
-            assert_eq!(operation, &both(&json!({ "type": kind, "id": id, "phone": to }), &keys));
+            assert_eq!(operation, &merge(&json!({ "type": kind, "id": id, "phone": to }), &keys));
             assert_eq!((row["state"].as_str(), row["operation"].as_str()), ("accepted", kind));
         }
     }
@@ -67,7 +67,7 @@ fn channels_become_the_operation_that_the_contract_shows() {
 #[test]
 fn sandbox_accepts_every_operation() {
     let sandbox = SandboxProcess::start();
-    for (channels, kind, _) in table() {
+    for (channels, kind, _) in operation_cases() {
         let sale = campaign().channels(&channels.join("\n")).through(&sandbox).write();
         sale.run(&[]).exits(0);
         assert_eq!(sale.results().column("operation"), [kind; 3]);

@@ -1,4 +1,4 @@
-//! What a run that is through has to show.
+//! Summary and results of a finished run.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Answer, Gateway, Results, SandboxProcess, accepted, campaign, phone, rejected};
 
-/// The columns before the recipient's own.
+/// The columns before the columns of the list.
 const COLUMNS: &str = "row,id,to,state,operation,msg_id,request_id,parts,gateway_status,reason,error,submitted_at,\
                        updated_at,delivered_by,delivered_at,answer,run,delivered_at_is,read_by,message_run,\
                        message_state";
@@ -20,14 +20,14 @@ fn synchronous_row_ends_accepted_with_its_msg_id() {
     assert_eq!((&summary["rows"], &summary["counts"]), (&json!(30), &json!({ "accepted": 30 })));
     let results = sale.results();
     assert_eq!(results.states(), vec!["accepted"; 30]);
-    let told: BTreeMap<String, String> = sandbox
+    let msg_ids: BTreeMap<String, String> = sandbox
         .journal()
         .iter()
         .filter(|line| line["phone"].is_string())
         .map(|line| (line["phone"].as_str().expect("digits").to_owned(), line["msg_id"].to_string()))
         .collect();
     for row in &results.rows {
-        assert_eq!((&row["msg_id"], row["request_id"].as_str()), (&told[&row["to"]], ""), "{row:?}");
+        assert_eq!((&row["msg_id"], row["request_id"].as_str()), (&msg_ids[&row["to"]], ""), "{row:?}");
         assert_eq!((row["operation"].as_str(), row["parts"].as_str()), ("sms", "1"));
     }
 }
@@ -38,11 +38,11 @@ fn asynchronous_row_ends_queued_with_its_request_id() {
     let sale = campaign().to(8).through(&sandbox).asynchronous().write();
     let summary = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&summary["endpoint"], &summary["counts"]), (&json!("async"), &json!({ "queued": 8 })));
-    let known: Vec<String> =
+    let request_ids: Vec<String> =
         sandbox.journal().iter().filter_map(|line| line["request_id"].as_str().map(str::to_owned)).collect();
     for row in &sale.results().rows {
         assert_eq!((row["state"].as_str(), row["msg_id"].as_str()), ("queued", ""));
-        assert!(known.contains(&row["request_id"]), "{row:?} {known:?}");
+        assert!(request_ids.contains(&row["request_id"]), "{row:?} {request_ids:?}");
     }
 }
 
@@ -75,11 +75,11 @@ fn results_list_every_recipient_in_order_with_own_columns() {
     sale.run(&[]).exits(0);
     let results = sale.results();
     assert_eq!(results.header.join(","), format!("{COLUMNS},phone,name,row_in,note"));
-    assert_eq!(results.column("row"), ["2", "4", "5"], "a blank line counts though it is nobody");
+    assert_eq!(results.column("row"), ["2", "4", "5"], "blank lines count as rows");
     assert_eq!(results.column("to"), ["380501000007", "380501000003", "380501000005"]);
     assert_eq!(results.column("name"), ["Seven", "Three", "Five"]);
     assert_eq!(results.column("row_in"), ["x", "y", "z"]);
-    assert_eq!(results.column("note"), ["'=1+1", "plain", "-5"], "no cell runs as a formula");
+    assert_eq!(results.column("note"), ["'=1+1", "plain", "-5"], "formulas are escaped");
     assert_eq!(results.column("run"), ["sale@1"; 3]);
     let mode = std::fs::metadata(sale.results_file()).expect("results").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -95,7 +95,7 @@ fn rejected_row_keeps_the_reason_and_others_are_sent() {
     let summary = sale.run(&["--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 27, "rejected": 3 }));
     let notes = summary["notes"].as_array().and_then(|notes| notes.last()?.as_str()).expect("a note");
-    assert!(notes.ends_with("campaign retry sale@1"), "what was refused can be sent again: {notes}");
+    assert!(notes.ends_with("campaign retry sale@1"), "the note suggests a retry: {notes}");
     for row in &sale.results().rows {
         let expected = if row["to"].ends_with('4') { ("rejected", "Error in Alpha-name") } else { ("accepted", "") };
         assert_eq!((row["state"].as_str(), row["error"].as_str()), expected);
@@ -105,8 +105,8 @@ fn rejected_row_keeps_the_reason_and_others_are_sent() {
 #[test]
 fn skipped_recipients_have_reasons_and_counts_add_up() {
     let gateway = Gateway::accepting();
-    let people: String = (2..32).map(|row| format!("{},Person {row}\n", phone(row))).collect();
-    let list = format!("phone,name\n{people}12,Short\n{},Twice\n", phone(2));
+    let rows: String = (2..32).map(|row| format!("{},Person {row}\n", phone(row))).collect();
+    let list = format!("phone,name\n{rows}12,Short\n{},Twice\n", phone(2));
     let sale = campaign().with_list(&list).through(&gateway).write();
     let summary = sale.run(&["--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 30, "invalid": 1, "skipped": 1 }));

@@ -1,4 +1,4 @@
-//! Stopping on purpose and going on.
+//! Pausing, stopping and resuming a run.
 
 use serde_json::json;
 
@@ -59,8 +59,8 @@ fn changed_frozen_list_is_not_sent_and_can_be_abandoned() {
     std::fs::write(&frozen, list.replace("Person 8", "Nobody")).expect("the copy");
     sale.run(&[]).exits(74).says("missing or damaged").says("--accept-changes");
     let results = std::fs::read(sale.results_file()).expect("results");
-    for look in [&["results", "sale"][..], &["results", "sale", "--out", "-"], &["show", "sale", "--row", "3"]] {
-        sale.campaign(look).exits(74).says("not the list that the run started with");
+    for command in [&["results", "sale"][..], &["results", "sale", "--out", "-"], &["show", "sale", "--row", "3"]] {
+        sale.campaign(command).exits(74).says("not the list that the run started with");
     }
     assert_eq!(std::fs::read(sale.results_file()).expect("results"), results);
     sale.run(&["--accept-changes"]).exits(0);
@@ -137,7 +137,7 @@ fn clock_set_back_delays_nothing_and_long_wait_has_a_reason() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).delivery("rate: 100/s").through(&gateway).profile("rate: 100/s").write();
     sale.run(&["--limit", "7"]).exits(0);
-    // What was booked before the clock was set back by an hour: 3 seconds.
+    // An hour ahead of the clock, with 3 seconds of the rate already used.
     let ahead = "UPDATE accounts SET written_at = written_at + 3600000000, next_free = written_at + 3603000000";
     change_ledger(&sale, ahead);
     sale.run(&[]).exits(0).says("waiting 3.0 s: the clock was set back");

@@ -1,4 +1,4 @@
-//! The results of another run of an edition: which message a skipped row refers to, and where the earlier results are.
+//! Results of a repeated edition: the messages of skipped rows, and the files of earlier results.
 
 use std::fs;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::support::{Answer, Folder, Gateway, Results, accepted, campaign, in_files, phone, rejected};
 
-/// These columns of the results, row by row.
-fn columns<const N: usize>(results: &Results, names: [&str; N]) -> Vec<[String; N]> {
+/// The values of these columns in each row of the results.
+fn select_columns<const N: usize>(results: &Results, names: [&str; N]) -> Vec<[String; N]> {
     results.rows.iter().map(|row| names.map(|name| row[name].clone())).collect()
 }
 
-fn read(sale: &Folder, name: &str) -> String {
+fn read_file(sale: &Folder, name: &str) -> String {
     fs::read_to_string(sale.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The names of the files beside the results.
-fn names(sale: &Folder) -> Vec<String> {
+/// The names of the files in the results folder.
+fn list_results(sale: &Folder) -> Vec<String> {
     let entries = fs::read_dir(sale.path("results")).expect("a folder");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
@@ -31,14 +31,14 @@ fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
     sale.run(&[]).exits(0);
     let first = sale.results();
     let ids = ["id", "msg_id", "request_id"];
-    assert_eq!(columns(&first, ["message_run", "message_state"]), [["sale@1", "accepted"]; 3]);
-    // The list is in another order, and two people are new.
+    assert_eq!(select_columns(&first, ["message_run", "message_state"]), [["sale@1", "accepted"]; 3]);
+    // The list has another order and two new recipients.
     let list: String = [6, 4, 2, 3, 5].map(|row| format!("{},Person {row}\n", phone(row))).concat();
     campaign().with_list(&format!("phone,name\n{list}")).through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(0);
     let second = sale.results();
     assert_eq!(
-        columns(&second, ["state", "reason", "run", "message_run", "message_state"]),
+        select_columns(&second, ["state", "reason", "run", "message_run", "message_state"]),
         [
             ["accepted", "", "sale@2", "sale@2", "accepted"],
             ["skipped", "already sent", "sale@2", "sale@1", "accepted"],
@@ -47,18 +47,18 @@ fn skipped_row_has_the_identifiers_of_the_message_it_refers_to() {
             ["accepted", "", "sale@2", "sale@2", "accepted"],
         ]
     );
-    let [before, after] = [columns(&first, ids), columns(&second, ids)];
+    let [before, after] = [select_columns(&first, ids), select_columns(&second, ids)];
     assert_eq!(after[1..4], [before[2].clone(), before[0].clone(), before[1].clone()]);
     assert!(after.iter().all(|[id, msg_id, _]| !id.is_empty() && !msg_id.is_empty()), "{after:?}");
     let header = "run,delivered_at_is,read_by,message_run,message_state,phone,name";
-    assert!(second.header.join(",").ends_with(header), "the new columns are the last before the list's own");
-    // Each later run finds the run that sent the message.
+    assert!(second.header.join(",").ends_with(header), "the new columns come right before the columns of the list");
+    // Each later run names the run that sent the message.
     campaign().to(6).through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(0);
     let runs = ["sale@1", "sale@1", "sale@1", "sale@2", "sale@2", "sale@3"];
     assert_eq!(sale.results().column("message_run"), runs);
-    let told = sale.campaign(&["results", "sale", "--out", "-", "--json"]).exits(0).json();
-    let rows = told["rows"].as_array().expect("rows");
+    let output = sale.campaign(&["results", "sale", "--out", "-", "--json"]).exits(0).json();
+    let rows = output["rows"].as_array().expect("rows");
     assert_eq!(rows.iter().map(|row| row["message_run"].as_str().unwrap()).collect::<Vec<_>>(), runs);
     assert_eq!(rows[0]["msg_id"], Value::from(before[0][1].clone()));
 }
@@ -74,7 +74,7 @@ fn skipped_row_of_a_second_phone_column_has_its_message() {
     sale.run(&[]).exits(0);
     draft(&format!("{list}{},\n", phone(3))).channels(channel).rewrite(&sale);
     sale.run(&[]).exits(0);
-    let runs = columns(&sale.results(), ["reason", "message_run"]);
+    let runs = select_columns(&sale.results(), ["reason", "message_run"]);
     assert_eq!(runs, [["already sent", "sale@1"], ["", "sale@2"]]);
 }
 
@@ -123,7 +123,7 @@ fn skipped_row_has_the_state_that_its_message_has_now() {
     assert!(["in_doubt", "unresolved"].contains(&row["message_state"].as_str()), "{row:?}");
     sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]).exits(0);
     sale.campaign(&["results", "sale@2"]).exits(0);
-    assert_eq!(columns(&sale.results(), ["state", "message_state"])[1], ["skipped", "assumed_sent"]);
+    assert_eq!(select_columns(&sale.results(), ["state", "message_state"])[1], ["skipped", "assumed_sent"]);
 }
 
 #[test]
@@ -136,11 +136,11 @@ fn rows_of_a_number_refer_to_the_messages_of_their_texts() {
     };
     let sale = draft("ABA").write();
     sale.run(&[]).exits(0);
-    let first = columns(&sale.results(), ["id", "msg_id"]);
+    let first = select_columns(&sale.results(), ["id", "msg_id"]);
     draft("CABAX").rewrite(&sale);
     sale.run(&[]).exits(0);
-    let second = columns(&sale.results(), ["id", "msg_id"]);
-    assert_eq!(second[1..4], first, "each row that says the same has a message of its own");
+    let second = select_columns(&sale.results(), ["id", "msg_id"]);
+    assert_eq!(second[1..4], first, "rows with the same text have separate messages");
 }
 
 #[test]
@@ -161,22 +161,25 @@ fn results_of_the_run_before_are_kept_beside_their_place() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);
-    let first = read(&sale, "results/sale.csv");
+    let first = read_file(&sale, "results/sale.csv");
     campaign().to(4).through(&gateway).rewrite(&sale);
-    // What a person has there is never overwritten.
+    // A user's own file is never overwritten.
     sale.write("results/sale@2.csv", "my work\n");
     sale.run(&[]).exits(0).says("the results of sale@1 were moved to `").says("sale@1.csv`");
-    assert_eq!((read(&sale, "results/sale@1.csv"), names(&sale).len()), (first.clone(), 3));
-    let second = read(&sale, "results/sale.csv");
+    assert_eq!((read_file(&sale, "results/sale@1.csv"), list_results(&sale).len()), (first.clone(), 3));
+    let second = read_file(&sale, "results/sale.csv");
     campaign().to(5).through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(0);
-    assert_eq!(names(&sale), ["sale.csv", "sale@1.csv", "sale@2.csv", "sale@3.csv"]);
-    assert_eq!(read(&sale, "results/sale@2.csv"), "my work\n");
-    assert_eq!((read(&sale, "results/sale@1.csv"), read(&sale, "results/sale@3.csv")), (first.clone(), second));
-    // The ledger knows where they are, and a run that is written again keeps nothing.
+    assert_eq!(list_results(&sale), ["sale.csv", "sale@1.csv", "sale@2.csv", "sale@3.csv"]);
+    assert_eq!(read_file(&sale, "results/sale@2.csv"), "my work\n");
+    assert_eq!(
+        (read_file(&sale, "results/sale@1.csv"), read_file(&sale, "results/sale@3.csv")),
+        (first.clone(), second)
+    );
+    // The ledger knows the path of each results file, so writing the results again creates no new file.
     sale.campaign(&["results", "sale@1"]).exits(0).says("sale@1.csv");
     sale.campaign(&["results", "sale@3"]).exits(0);
-    assert_eq!((read(&sale, "results/sale@1.csv"), names(&sale).len()), (first, 4));
+    assert_eq!((read_file(&sale, "results/sale@1.csv"), list_results(&sale).len()), (first, 4));
     let status = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
     assert!(status["results"].as_str().expect("a path").ends_with("results/sale@1.csv"), "{status}");
 }
@@ -192,7 +195,7 @@ fn results_of_another_run_are_kept_wherever_they_are_written_to() {
     assert_eq!(fs::read(sale.path("sale@1.xlsx")).expect("a workbook"), first);
     sale.campaign(&["results", "sale@1", "--out", "sale.xlsx"]).exits(0).says("sale@2.xlsx");
     assert!(sale.path("sale@2.xlsx").is_file());
-    // A file that is not a results file still refuses the run.
+    // A file that is not a results file still prevents the run.
     sale.write("sale.xlsx", "my work\n");
     campaign().to(4).through(&gateway).top("results: sale.xlsx").rewrite(&sale);
     sale.run(&[]).exits(2).says("sale.xlsx");
@@ -204,5 +207,5 @@ fn rehearsals_replace_the_results_of_rehearsals() {
     for _ in 0..3 {
         sale.run(&[]).exits(0);
     }
-    assert_eq!(names(&sale), ["sale.sandbox.csv"]);
+    assert_eq!(list_results(&sale), ["sale.sandbox.csv"]);
 }

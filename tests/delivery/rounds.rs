@@ -1,4 +1,4 @@
-//! Sending the same campaign once more: to whom it goes, and to whom never.
+//! Repeated runs of a campaign: new recipients, duplicates, and `--again`.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn second_run_sends_nothing() {
         sale.run(&["--yes"]).exits(0);
     }
     assert_eq!(gateway.requests().len(), sent);
-    assert_eq!(std::fs::read(sale.results_file()).expect("results"), before, "the results stay as they are");
+    assert_eq!(std::fs::read(sale.results_file()).expect("results"), before, "the results are unchanged");
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn guard_holds_across_profile_names_and_hosts() {
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&["--limit", "2"]).exits(0);
     let local = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
-    // Renamed in the middle: the same run goes on.
+    // After the profile is renamed, the same run continues.
     sale.write("gateways.yaml", &local.replace("local:", "renamed:"));
     sale.run(&["--gateway", "renamed", "--limit", "2"]).exits(0).says("sale@1");
     // A second profile on the same host.
@@ -32,10 +32,10 @@ fn guard_holds_across_profile_names_and_hosts() {
     sale.run(&["--gateway", "second"]).exits(0);
     sale.run(&["--gateway", "second"]).exits(0);
     assert_eq!(gateway.phones(), (2..7).map(phone).collect::<Vec<_>>());
-    // The host has another address by now.
+    // The host has a new address.
     sale.write("gateways.yaml", &local.replace(&gateway.base_url(), &moved.base_url()));
     sale.run(&[]).exits(0);
-    // Another account is another matter, and one that a person names.
+    // Another account is independent, but it must be named explicitly.
     sale.write("gateways.yaml", &format!("{}  account: other\n", local.replace("local:", "other:")));
     sale.run(&["--gateway", "other"]).exits(0);
     assert_eq!((gateway.phones().len(), moved.phones().len()), (10, 0));
@@ -96,7 +96,7 @@ fn renamed_campaign_file_is_the_same_campaign() {
     let sent = gateway.phones().len();
     std::fs::rename(sale.path("sale.yaml"), sale.path("autumn.yaml")).expect("another name");
     sale.campaign(&["run", "autumn.yaml", "--no-wait"]).exits(0);
-    assert_eq!(gateway.phones().len(), sent, "whoever has the message does not get it again");
+    assert_eq!(gateway.phones().len(), sent, "no recipient gets the message again");
 }
 
 #[test]

@@ -1,27 +1,27 @@
-//! Campaigns with `duplicates: allow`: each row of a number has a message of its own, and none has two.
+//! Campaigns with `duplicates: allow`: one message for each row of a number.
 
 use serde_json::json;
 
 use crate::support::{Answer, Draft, Folder, Gateway, Results, accepted, campaign, phone, rejected};
 
-/// A list of children with the number of a parent; `rest` are other columns.
-fn children(rows: &[(usize, &str, &str)]) -> String {
-    let lines = rows.iter().map(|(parent, name, rest)| format!("{},{name},{rest}\n", phone(*parent)));
+/// A list of children, each with the number of a parent, a name and a note.
+fn children_list(rows: &[(usize, &str, &str)]) -> String {
+    let lines = rows.iter().map(|(parent, name, note)| format!("{},{name},{note}\n", phone(*parent)));
     format!("phone,name,note\n{}", lines.collect::<String>())
 }
 
-fn allowing(gateway: &Gateway, rows: &[(usize, &str, &str)]) -> Draft {
-    campaign().with_list(&children(rows)).recipients("duplicates: allow").through(gateway)
+fn draft_with_duplicates(gateway: &Gateway, rows: &[(usize, &str, &str)]) -> Draft {
+    campaign().with_list(&children_list(rows)).recipients("duplicates: allow").through(gateway)
 }
 
-/// The texts that the gateway got, in their order.
-fn texts(gateway: &Gateway) -> Vec<String> {
+/// The texts that the gateway received, in order.
+fn sent_texts(gateway: &Gateway) -> Vec<String> {
     let operations = gateway.sends().into_iter().flat_map(|request| request.operations());
     operations.map(|operation| operation["sms_message"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// The reasons of the results, "" for a row that was sent.
-fn reasons(sale: &Folder) -> Vec<String> {
+/// The column `reason` of the results. It is empty for a sent row.
+fn result_reasons(sale: &Folder) -> Vec<String> {
     sale.results().column("reason").into_iter().map(str::to_owned).collect()
 }
 
@@ -30,25 +30,26 @@ const TWO: [(usize, &str, &str); 2] = [(2, "Ann", "x"), (2, "Bob", "x")];
 #[test]
 fn added_row_of_a_number_is_sent_in_a_list_of_any_order() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    // Sorted anew, with other notes, and a third child of the same parent.
-    allowing(&gateway, &[(2, "Cid", "y"), (2, "Bob", "y"), (2, "Ann", "z"), (3, "Dan", "y")]).rewrite(&sale);
+    // Another order, other notes, and a third child of the same parent.
+    draft_with_duplicates(&gateway, &[(2, "Cid", "y"), (2, "Bob", "y"), (2, "Ann", "z"), (3, "Dan", "y")])
+        .rewrite(&sale);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("−2  skipped: already sent");
     let summary = sale.run(&["--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 2, "skipped": 2 }));
-    assert_eq!(reasons(&sale), ["", "already sent", "already sent", ""]);
-    assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Cid", "Hello, Dan"]);
+    assert_eq!(result_reasons(&sale), ["", "already sent", "already sent", ""]);
+    assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Cid", "Hello, Dan"]);
     sale.run(&["--json"]).exits(0);
-    assert_eq!(gateway.phones().len(), 4, "and nobody gets anything twice");
+    assert_eq!(gateway.phones().len(), 4, "no message is sent twice");
 }
 
 #[test]
 fn text_of_a_number_is_not_sent_twice_to_identical_rows() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "other")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "other")]).rewrite(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 2);
 }
@@ -56,54 +57,57 @@ fn text_of_a_number_is_not_sent_twice_to_identical_rows() {
 #[test]
 fn changed_row_is_skipped_in_doubt_and_reported() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    // Nobody knows whether one of them is Bob under another name.
-    allowing(&gateway, &[(2, "Ann", "x"), (2, "Bobby", "x"), (2, "Cid", "x"), (3, "Dan", "x")]).rewrite(&sale);
+    // Bobby or Cid might be Bob under another name.
+    draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bobby", "x"), (2, "Cid", "x"), (3, "Dan", "x")])
+        .rewrite(&sale);
     sale.campaign(&["check", "sale.yaml"]).says("2 rows (3 and 4) are skipped").says("in a new `edition`");
     sale.run(&[]).exits(0);
-    assert_eq!(reasons(&sale), ["already sent", "might be sent already", "might be sent already", ""]);
-    assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Dan"]);
+    assert_eq!(result_reasons(&sale), ["already sent", "might be sent already", "might be sent already", ""]);
+    assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Dan"]);
 }
 
 #[test]
 fn new_wording_makes_no_new_row() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).rewrite(&sale);
     sale.replace("sale.yaml", "Hello, ", "Good day, ");
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Good day, Cid"]);
+    assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Bob", "Good day, Cid"]);
 }
 
 #[test]
 fn unfinished_run_with_a_changed_list_sends_the_remaining_rows() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).write();
+    let sale = draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")]).write();
     sale.run(&["--limit", "2"]).exits(0);
-    allowing(&gateway, &[(2, "Cid", "x"), (2, "Dan", "x"), (2, "Ann", "x"), (2, "Bob", "x")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Cid", "x"), (2, "Dan", "x"), (2, "Ann", "x"), (2, "Bob", "x")])
+        .rewrite(&sale);
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(reasons(&sale), ["", "", "already sent", "already sent"]);
+    assert_eq!(result_reasons(&sale), ["", "", "already sent", "already sent"]);
     assert_eq!(gateway.phones().len(), 4);
 }
 
 #[test]
 fn list_without_a_column_of_the_texts_is_skipped_by_number() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
     let list = format!("phone,child\n{},Ann\n{},Cid\n{},Dan\n", phone(2), phone(2), phone(3));
-    allowing(&gateway, &TWO).with_list(&list).rewrite(&sale);
+    draft_with_duplicates(&gateway, &TWO).with_list(&list).rewrite(&sale);
     sale.replace("sale.yaml", "{{ name }}", "{{ child }}");
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(texts(&gateway)[2..], ["Hello, Dan"]);
-    assert_eq!(reasons(&sale), ["might be sent already", "might be sent already", ""]);
+    assert_eq!(sent_texts(&gateway)[2..], ["Hello, Dan"]);
+    assert_eq!(result_reasons(&sale), ["might be sent already", "might be sent already", ""]);
 }
 
 #[test]
 fn rejected_row_of_a_number_is_sent_again_by_run_and_retry() {
-    let draft = |gateway: &Gateway| allowing(gateway, &[(4, "Eve", "x"), (2, "Ann", "x"), (2, "Bob", "x")]);
+    let draft =
+        |gateway: &Gateway| draft_with_duplicates(gateway, &[(4, "Eve", "x"), (2, "Ann", "x"), (2, "Bob", "x")]);
     let gateway = Gateway::always(Answer::items(|operation| match operation["sms_message"].as_str() {
         Some(text) if text.ends_with("Bob") => rejected(operation, "No route"),
         _ => accepted(operation),
@@ -111,23 +115,23 @@ fn rejected_row_of_a_number_is_sent_again_by_run_and_retry() {
     let sale = draft(&gateway).write();
     sale.run(&[]).exits(3);
     let added = [(4, "Eve", "x"), (2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x")];
-    allowing(&gateway, &added).rewrite(&sale);
+    draft_with_duplicates(&gateway, &added).rewrite(&sale);
     sale.run(&["--keep-going"]).exits(3);
-    assert_eq!(reasons(&sale)[..2], ["already sent", "already sent"]);
-    assert_eq!(texts(&gateway)[2..], ["Hello, Bob", "Hello, Bob", "Hello, Cid"]);
-    // The later run sent to the number, and not to this row.
+    assert_eq!(result_reasons(&sale)[..2], ["already sent", "already sent"]);
+    assert_eq!(sent_texts(&gateway)[2..], ["Hello, Bob", "Hello, Bob", "Hello, Cid"]);
+    // The later run sent to the number, but not to this row.
     draft(&gateway).rewrite(&sale);
     sale.campaign(&["retry", "sale@1", "--yes"]).exits(3);
-    assert_eq!(texts(&gateway)[5..], ["Hello, Bob"]);
+    assert_eq!(sent_texts(&gateway)[5..], ["Hello, Bob"]);
 }
 
 #[test]
 fn retry_skips_a_row_that_a_later_run_reached() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&["--keep-going"]).exits(3);
     sale.run(&[]).exits(0);
-    assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Bob"]);
+    assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Bob", "Hello, Bob"]);
     sale.campaign(&["retry", "sale@1", "--yes"]).exits(3).says("has no rows to retry");
     assert_eq!(gateway.phones().len(), 3);
 }
@@ -135,41 +139,41 @@ fn retry_skips_a_row_that_a_later_run_reached() {
 #[test]
 fn cancelled_row_of_a_number_stays_cancelled() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x")]).write();
+    let sale = draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x")]).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0);
-    allowing(&gateway, &[(2, "Cid", "x"), (2, "Bob", "x"), (2, "Ann", "x")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Cid", "x"), (2, "Bob", "x"), (2, "Ann", "x")]).rewrite(&sale);
     sale.run(&[]).exits(0);
-    assert_eq!(reasons(&sale), ["", "cancelled earlier", "already sent"]);
-    assert_eq!(texts(&gateway), ["Hello, Ann", "Hello, Cid"]);
+    assert_eq!(result_reasons(&sale), ["", "cancelled earlier", "already sent"]);
+    assert_eq!(sent_texts(&gateway), ["Hello, Ann", "Hello, Cid"]);
 }
 
 #[test]
 fn plan_and_test_choose_the_added_row() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
-    allowing(&gateway, &[(2, "Ann", "x"), (2, "Cid", "x"), (2, "Bob", "x")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Cid", "x"), (2, "Bob", "x")]).rewrite(&sale);
     let plan = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
     assert_eq!(plan["messages"], 1);
     sale.campaign(&["test", "sale.yaml", "--to", &phone(9).to_string(), "--yes"]).exits(0);
-    assert_eq!(texts(&gateway)[2..], ["Hello, Cid"]);
+    assert_eq!(sent_texts(&gateway)[2..], ["Hello, Cid"]);
     sale.run(&["--plan", plan["digest"].as_str().expect("a digest")]).exits(0);
-    assert_eq!(texts(&gateway)[3..], ["Hello, Cid"]);
+    assert_eq!(sent_texts(&gateway)[3..], ["Hello, Cid"]);
 }
 
 #[test]
 fn recipients_of_a_campaign_are_its_rows() {
     let gateway = Gateway::accepting();
-    // Two rows say the same, and both were sent.
+    // Two rows have the same text, and both were sent.
     let rows = [(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "y")];
-    let sale = allowing(&gateway, &rows).write();
+    let sale = draft_with_duplicates(&gateway, &rows).write();
     sale.run(&[]).exits(0);
-    allowing(&gateway, &[&[(2, "Cid", "x")][..], &rows[..]].concat()).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[&[(2, "Cid", "x")][..], &rows[..]].concat()).rewrite(&sale);
     sale.run(&[]).exits(0);
-    let told = sale.campaign(&["results", "sale", "--people", "--out", "-"]).exits(0).stdout;
-    let people = Results::parse(&told);
-    assert_eq!(people.states(), ["accepted"; 4], "{told}");
+    let output = sale.campaign(&["results", "sale", "--people", "--out", "-"]).exits(0).stdout;
+    let people = Results::parse(&output);
+    assert_eq!(people.states(), ["accepted"; 4], "{output}");
     let mut names = people.column("name");
     names.sort_unstable();
     assert_eq!(names, ["Ann", "Ann", "Bob", "Cid"]);
@@ -178,10 +182,11 @@ fn recipients_of_a_campaign_are_its_rows() {
 #[test]
 fn opted_out_number_gets_none_of_its_rows() {
     let gateway = Gateway::accepting();
-    let sale = allowing(&gateway, &TWO).write();
+    let sale = draft_with_duplicates(&gateway, &TWO).write();
     sale.run(&[]).exits(0);
     sale.campaign(&["suppress", "add", &phone(2).to_string()]).exits(0);
-    allowing(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x"), (3, "Dan", "x")]).rewrite(&sale);
+    draft_with_duplicates(&gateway, &[(2, "Ann", "x"), (2, "Bob", "x"), (2, "Cid", "x"), (3, "Dan", "x")])
+        .rewrite(&sale);
     sale.run(&[]).exits(0);
-    assert_eq!(reasons(&sale), ["already sent", "already sent", "opted out", ""]);
+    assert_eq!(result_reasons(&sale), ["already sent", "already sent", "opted out", ""]);
 }

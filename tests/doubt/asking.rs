@@ -1,4 +1,4 @@
-//! What becomes of rows in doubt by asking the gateway: at the end of a run, by `reconcile`, by the next run.
+//! Reconciliation of rows in doubt at the end of a run, by `reconcile`, and by the next run.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -6,54 +6,55 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{
-    ANSWER_LOST, Memory, SECOND, answer_was_lost, everybody_once, in_doubt, result, sandbox_playing, states, ten_people,
+    ANSWER_LOST, Memory, SECOND, answer_was_lost, assert_one_message_each, result_cell, sale_in_doubt, start_sandbox,
+    states, ten_recipients,
 };
 use crate::support::{Answer, Gateway, Process, campaign, phone, rejected, telling};
 
 #[test]
 fn lost_answer_is_found_at_the_end_of_the_run() {
-    let sandbox = sandbox_playing(ANSWER_LOST);
-    let sale = ten_people(&sandbox).write();
+    let sandbox = start_sandbox(ANSWER_LOST);
+    let sale = ten_recipients(&sandbox).write();
     let summary = sale.run(&["--json"]).exits(0).json();
     assert!(answer_was_lost(&sandbox));
     assert_eq!(summary["counts"], json!({ "accepted": 10 }));
     let results = sale.results();
     assert!(results.column("msg_id").iter().all(|msg_id| !msg_id.is_empty()), "{results:?}");
-    assert!(result(&sale, 4, "reason").contains("confirmed by the gateway"));
-    everybody_once(&sandbox);
+    assert!(result_cell(&sale, 4, "reason").contains("confirmed by the gateway"));
+    assert_one_message_each(&sandbox);
     sale.run(&[]).exits(0);
-    everybody_once(&sandbox);
+    assert_one_message_each(&sandbox);
 }
 
 #[test]
 fn gateway_that_knows_a_message_later_is_asked_again() {
-    let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
-    let sale = ten_people(&sandbox).write();
+    let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ lag: 4s }}\n"));
+    let sale = ten_recipients(&sandbox).write();
     Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0);
     assert!(answer_was_lost(&sandbox));
     let questions = sandbox.journal().into_iter().filter(|line| line["type"] == "status");
     let first = questions.filter(|line| line["index"] == 2).collect::<Vec<_>>();
-    assert_eq!(first.len(), 2, "asked after 1 s in vain, and once more after 5 s");
+    assert_eq!(first.len(), 2, "asked after 1 s and again after 5 s");
     let states = states(&sale);
     assert!(states.len() == 10 && states.chars().all(|state| "aD".contains(state)), "{states}");
-    everybody_once(&sandbox);
+    assert_one_message_each(&sandbox);
 }
 
 #[test]
 fn run_asks_one_second_after_its_end_and_ends() {
     let memory = Memory::default();
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let (times, tells) = (Arc::clone(&asked), memory.clone());
-    let gateway = memory.gateway(memory.takes_in_silence()).with_statuses(move |question| {
-        times.lock().expect("the times").push(Instant::now());
-        tells.tells(question)
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let (recorded, answering) = (Arc::clone(&times), memory.clone());
+    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |question| {
+        recorded.lock().expect("the times").push(Instant::now());
+        answering.answer_query(question)
     });
-    let sale = ten_people(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     let began = Instant::now();
     Process::start(sale.command(&["run", "sale.yaml"])).finish().exits(0).says("asking the gateway about 4 rows");
-    let asked = asked.lock().expect("the times");
-    assert_eq!(asked.len(), 6, "the probe, a message that was surely taken, and the four: once");
-    assert!(asked[0] - began >= Duration::from_secs(1));
+    let times = times.lock().expect("the times");
+    assert_eq!(times.len(), 6, "one accepted message as a probe, and the four in doubt, once each");
+    assert!(times[0] - began >= Duration::from_secs(1));
     assert_eq!(states(&sale), "a".repeat(10));
 }
 
@@ -61,32 +62,32 @@ fn run_asks_one_second_after_its_end_and_ends() {
 fn blind_gateway_proves_nothing_and_is_reported() {
     for blind in ["denies", "affirms"] {
         let _case = telling(format!("case: {blind}"));
-        let sandbox = sandbox_playing(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
-        let sale = ten_people(&sandbox).write();
+        let sandbox = start_sandbox(&format!("{ANSWER_LOST}status: {{ blind: {blind} }}\n"));
+        let sale = ten_recipients(&sandbox).write();
         sale.run(&[]).exits(4).says("prove nothing");
         assert!(answer_was_lost(&sandbox));
         assert_eq!(states(&sale), "addddaaaaa");
-        let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
-        assert_eq!((&told["blind"], &told["found"], &told["asked"]), (&json!(true), &json!(0), &json!(4)));
+        let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+        assert_eq!((&report["blind"], &report["found"], &report["asked"]), (&json!(true), &json!(0), &json!(4)));
         sale.run(&[]).exits(4);
         assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(4));
-        everybody_once(&sandbox);
+        assert_one_message_each(&sandbox);
     }
 }
 
 #[test]
 fn late_gateway_answer_is_found_by_reconcile() {
     let memory = Memory::default();
-    let gateway = memory.gateway(memory.takes_in_silence());
-    memory.hide(true);
-    let sale = ten_people(&gateway).write();
+    let gateway = memory.gateway(memory.accept_without_proof());
+    memory.set_hidden(true);
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
     sale.campaign(&["reconcile", "sale"]).exits(4).says("nothing was sent again");
-    memory.hide(false);
-    let told = sale.campaign(&["reconcile", "sale@1", "--json"]).exits(0).json();
-    assert_eq!((&told["found"], &told["blind"]), (&json!(4), &json!(false)));
-    assert_eq!(told["counts"], json!({ "accepted": 10 }));
-    assert_eq!(states(&sale), "a".repeat(10), "the results are written anew");
+    memory.set_hidden(false);
+    let report = sale.campaign(&["reconcile", "sale@1", "--json"]).exits(0).json();
+    assert_eq!((&report["found"], &report["blind"]), (&json!(4), &json!(false)));
+    assert_eq!(report["counts"], json!({ "accepted": 10 }));
+    assert_eq!(states(&sale), "a".repeat(10), "the results are updated");
     sale.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt");
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
@@ -94,15 +95,15 @@ fn late_gateway_answer_is_found_by_reconcile() {
 #[test]
 fn late_gateway_answer_is_found_by_the_next_run() {
     let memory = Memory::default();
-    let gateway = memory.gateway(memory.takes_in_silence());
-    memory.hide(true);
-    let sale = ten_people(&gateway).write();
+    let gateway = memory.gateway(memory.accept_without_proof());
+    memory.set_hidden(true);
+    let sale = ten_recipients(&gateway).write();
     sale.run(&["--limit", "7"]).exits(4);
     assert_eq!(states(&sale), "addddaappp");
     sale.run(&["--limit", "1"]).exits(4);
-    memory.hide(false);
+    memory.set_hidden(false);
     sale.run(&["--limit", "1"]).exits(0);
-    assert_eq!(states(&sale), "aaaaaaaaap", "an unfinished run asks at its start");
+    assert_eq!(states(&sale), "aaaaaaaaap", "an unfinished run reconciles at its start");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
@@ -110,11 +111,11 @@ fn late_gateway_answer_is_found_by_the_next_run() {
 #[test]
 fn repeated_campaign_asks_about_its_finished_run() {
     let memory = Memory::default();
-    let gateway = memory.gateway(memory.takes_in_silence());
-    memory.hide(true);
-    let sale = ten_people(&gateway).write();
+    let gateway = memory.gateway(memory.accept_without_proof());
+    memory.set_hidden(true);
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
-    memory.hide(false);
+    memory.set_hidden(false);
     sale.run(&[]).exits(0);
     sale.campaign(&["status", "sale@1"]).exits(0);
     assert_eq!(states(&sale), "a".repeat(10));
@@ -125,11 +126,11 @@ fn repeated_campaign_asks_about_its_finished_run() {
 fn message_never_executed_stays_in_doubt_and_is_not_resent() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
-    let sale = ten_people(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
     for _ in 0..4 {
-        let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
-        assert_eq!((&told["found"], &told["not_found"], &told["blind"]), (&json!(0), &json!(0), &json!(false)));
+        let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+        assert_eq!((&report["found"], &report["not_found"], &report["blind"]), (&json!(0), &json!(0), &json!(false)));
         sale.run(&[]).exits(4);
     }
     assert_eq!(states(&sale), "addddaaaaa");
@@ -140,36 +141,40 @@ fn message_never_executed_stays_in_doubt_and_is_not_resent() {
 #[test]
 fn message_rejected_by_the_gateway_later_is_failed() {
     let memory = Memory::default();
-    let takes = memory.clone();
-    let gateway = memory.gateway(memory.takes_in_silence()).with_statuses(move |question| {
-        let mut told = takes.tells(question);
-        if told["success"] == true {
-            told["data"]["status"] = json!("REJECTED");
+    let answering = memory.clone();
+    let gateway = memory.gateway(memory.accept_without_proof()).with_statuses(move |question| {
+        let mut report = answering.answer_query(question);
+        if report["success"] == true {
+            report["data"]["status"] = json!("REJECTED");
         }
-        told
+        report
     });
-    let sale = ten_people(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(3).says("next: campaign results sale@1 --state failed --out -");
     sale.campaign(&["status", "sale"]).exits(3).says("campaign results sale@1 --state failed --out -");
     assert_eq!(states(&sale), "affffaaaaa");
-    assert_eq!(result(&sale, 3, "gateway_status"), "REJECTED");
+    assert_eq!(result_cell(&sale, 3, "gateway_status"), "REJECTED");
 }
 
 #[test]
 fn campaign_can_count_doubt_as_sent() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
+    let sale = ten_recipients(&gateway).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
     assert_eq!(states(&sale), "assssaaaaa");
-    assert!(result(&sale, 3, "reason").contains("`on_in_doubt: assume_sent`"), "{}", result(&sale, 3, "reason"));
+    assert!(
+        result_cell(&sale, 3, "reason").contains("`on_in_doubt: assume_sent`"),
+        "{}",
+        result_cell(&sale, 3, "reason")
+    );
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
 
 #[test]
 fn gateway_is_asked_before_doubt_counts_as_sent() {
-    let sandbox = sandbox_playing(ANSWER_LOST);
-    let sale = ten_people(&sandbox).delivery("on_in_doubt: assume_sent").write();
+    let sandbox = start_sandbox(ANSWER_LOST);
+    let sale = ten_recipients(&sandbox).delivery("on_in_doubt: assume_sent").write();
     sale.run(&[]).exits(0);
     assert!(answer_was_lost(&sandbox));
     assert_eq!(states(&sale), "a".repeat(10));
@@ -177,11 +182,15 @@ fn gateway_is_asked_before_doubt_counts_as_sent() {
 
 #[test]
 fn failed_query_changes_nothing() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     drop(gateway);
-    let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
-    assert_eq!((&told["found"], &told["counts"]["in_doubt"]), (&json!(0), &json!(4)));
-    assert_eq!((&told["unclear"], &told["blind"]), (&json!(4), &json!(false)), "silence is not blindness");
+    let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+    assert_eq!((&report["found"], &report["counts"]["in_doubt"]), (&json!(0), &json!(4)));
+    assert_eq!(
+        (&report["unclear"], &report["blind"]),
+        (&json!(4), &json!(false)),
+        "no answer does not mean a blind gateway"
+    );
     let rehearsal = campaign().write();
     rehearsal.run(&[]).exits(0);
     rehearsal.campaign(&["reconcile", "sale"]).exits(0).says("no rows are in doubt");

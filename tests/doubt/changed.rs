@@ -1,4 +1,4 @@
-//! Inputs that change between two starts of a run or while it goes on: the right people, once, or a refusal.
+//! Lists that change during a run or between its starts: the right recipients get one message, or the run is refused.
 
 use serde_json::json;
 
@@ -6,25 +6,25 @@ use super::states;
 use crate::support::{Answer, Folder, Gateway, Results, campaign, phone, telling, until};
 
 /// The lines of a list without its header.
-fn people(sale: &Folder) -> Vec<String> {
+fn list_lines(sale: &Folder) -> Vec<String> {
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
     list.lines().skip(1).map(str::to_owned).collect()
 }
 
-fn write_people(sale: &Folder, people: &[String]) {
+fn write_lines(sale: &Folder, people: &[String]) {
     sale.write("sale.csv", &format!("phone,name\n{}\n", people.join("\n")));
 }
 
-/// What somebody does to a list.
-type Deed = (&'static str, fn(&Folder));
+/// A change of a list: its name, and how it is made.
+type ListChange = (&'static str, fn(&Folder));
 
-const DEEDS: [Deed; 6] = [
+const LIST_CHANGES: [ListChange; 6] = [
     ("shuffled", |sale| {
-        let mut people = people(sale);
+        let mut people = list_lines(sale);
         people.reverse();
-        write_people(sale, &people);
+        write_lines(sale, &people);
     }),
-    ("truncated", |sale| write_people(sale, &people(sale)[..7])),
+    ("truncated", |sale| write_lines(sale, &list_lines(sale)[..7])),
     ("cut within a line", |sale| {
         let text = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
         sale.write("sale.csv", &text[..text.len() - 5]);
@@ -32,15 +32,15 @@ const DEEDS: [Deed; 6] = [
     ("emptied", |sale| sale.write("sale.csv", "")),
     ("a name edited", |sale| sale.replace("sale.csv", "Person 9", "Somebody")),
     ("appended to", |sale| {
-        let mut people = people(sale);
+        let mut people = list_lines(sale);
         people.push(format!("{},Person 12", phone(12)));
-        write_people(sale, &people);
+        write_lines(sale, &people);
     }),
 ];
 
-/// Fails unless each line of the results pairs a person with their own number.
+/// Checks that each line of the results pairs a person with their own number.
 #[track_caller]
-fn right_people(results: &Results) {
+fn assert_own_numbers(results: &Results) {
     for result in &results.rows {
         let row: usize = result["name"].trim_start_matches("Person ").parse().expect("a person");
         assert_eq!(result["to"], phone(row).to_string(), "{result:?}");
@@ -49,49 +49,49 @@ fn right_people(results: &Results) {
 
 #[test]
 fn list_changed_between_starts_is_refused_and_results_keep_rows() {
-    for (deed, change) in DEEDS {
-        let _case = telling(format!("case: {deed}"));
+    for (name, change) in LIST_CHANGES {
+        let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sale = campaign().to(10).through(&gateway).write();
         sale.run(&["--limit", "5"]).exits(0);
-        let (before, list) = (std::fs::read(sale.results_file()).expect("results"), people(&sale));
+        let (before, list) = (std::fs::read(sale.results_file()).expect("results"), list_lines(&sale));
         change(&sale);
         let refused = sale.run(&["--yes", "--json"]).exits(2).json();
         assert_eq!(refused["exit"], 2);
-        if deed != "emptied" {
+        if name != "emptied" {
             assert!(refused["error"].as_str().is_some_and(|error| error.contains("the list `")), "{refused}");
         }
         let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
         assert_eq!(shown.rows.len(), 10);
-        right_people(&shown);
+        assert_own_numbers(&shown);
         assert_eq!((std::fs::read(sale.results_file()).expect("results"), gateway.phones().len()), (before, 5));
-        write_people(&sale, &list);
+        write_lines(&sale, &list);
         sale.run(&[]).exits(0);
-        right_people(&sale.results());
+        assert_own_numbers(&sale.results());
         assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
     }
 }
 
 #[test]
 fn list_changed_while_sending_changes_nothing_in_the_run() {
-    for (deed, change) in DEEDS.into_iter().chain([("deleted", delete as fn(&Folder))]) {
-        let _case = telling(format!("case: {deed}"));
+    for (name, change) in LIST_CHANGES.into_iter().chain([("deleted", delete_list as fn(&Folder))]) {
+        let _case = telling(format!("case: {name}"));
         let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
         let sale = campaign().to(10).batches_of(3).one_at_a_time().through(&gateway).write();
         let run = sale.start(&[]);
-        until("the second envelope is on its way", || gateway.requests().len() == 2);
+        until("the gateway has the second envelope", || gateway.requests().len() == 2);
         change(&sale);
         gateway.release();
         run.finish().exits(0);
         assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
         let results = sale.results();
-        right_people(&results);
+        assert_own_numbers(&results);
         assert_eq!(results.column("row"), (2..12).map(|row| row.to_string()).collect::<Vec<_>>());
         assert_eq!(states(&sale), "a".repeat(10));
     }
 }
 
-fn delete(sale: &Folder) {
+fn delete_list(sale: &Folder) {
     for name in ["sale.csv", "sale.yaml"] {
         std::fs::remove_file(sale.path(name)).expect("removed");
     }
@@ -103,17 +103,17 @@ fn accepted_changes_of_a_list_send_only_to_new_recipients() {
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "7"]).exits(4);
     assert_eq!(states(&sale), "addddaappp");
-    let mut list = people(&sale);
+    let mut list = list_lines(&sale);
     list.reverse();
     list.push(format!("{},Person 12", phone(12)));
-    write_people(&sale, &list);
+    write_lines(&sale, &list);
     sale.run(&[]).exits(2).says("--accept-changes");
     let summary = sale.run(&["--accept-changes", "--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 4, "skipped": 7 }));
-    assert_eq!(states(&sale), "aaakkkkkkka", "who is in doubt has a message too");
-    right_people(&sale.results());
+    assert_eq!(states(&sale), "aaakkkkkkka", "rows in doubt count as sent");
+    assert_own_numbers(&sale.results());
     let old = Results::parse(&sale.campaign(&["results", "sale@1", "--out", "-"]).exits(0).stdout);
-    right_people(&old);
+    assert_own_numbers(&old);
     let mut sent = gateway.phones();
     sent.sort_unstable();
     assert_eq!(sent, (2..13).map(phone).collect::<Vec<_>>());

@@ -1,19 +1,22 @@
-//! `resolve`: what a person decides about rows in doubt, and what later proof makes of it.
+//! `campaign resolve`: decisions about rows in doubt, and later proof from the gateway.
 
 use serde_json::json;
 
-use super::{SECOND, ids_of, in_doubt, ledger, result, states};
+use super::{SECOND, message_ids, result_cell, sale_in_doubt, states, with_ledger};
 use crate::support::{Folder, Results, phone, telling};
 
 use campaign::domain::{GatewayMessageId, Row};
 use campaign::ledger::{NewRowEvent, Ownership, RowChange, RunFilter};
 
-/// Has it recorded that the gateway knows the message of row 4 from envelope 2 after all.
-fn late_proof(sale: &Folder) {
-    ledger(sale, async |ledger| {
+/// Records that the gateway knows the message of row 4 in envelope 2.
+fn record_late_proof(sale: &Folder) {
+    with_ledger(sale, async |ledger| {
         let run = ledger.list_runs(RunFilter::all()).await.expect("the runs").pop().expect("a run");
-        let hold =
-            ledger.acquire_campaign_lock(&run.campaign, &run.account).await.expect("a ledger").expect("nobody has it");
+        let hold = ledger
+            .acquire_campaign_lock(&run.campaign, &run.account)
+            .await
+            .expect("a ledger")
+            .expect("the lock is free");
         let lease = ledger.claim_run(&hold, run.key).await.expect("the run").lease;
         let change = RowChange::Found {
             status: "DELIVERED".into(),
@@ -28,15 +31,15 @@ fn late_proof(sale: &Folder) {
 
 #[test]
 fn rows_counted_as_sent_are_final_with_author_and_reason() {
-    let (gateway, sale) = in_doubt();
-    let told = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
-    assert_eq!((&told["rows"], &told["as"], &told["exit"]), (&json!(2), &json!("sent"), &json!(4)));
-    assert_eq!(told["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
+    let (gateway, sale) = sale_in_doubt();
+    let report = sale.campaign(&["resolve", "sale", "--rows", "3,5", "--as", "sent", "--json"]).exits(4).json();
+    assert_eq!((&report["rows"], &report["as"], &report["exit"]), (&json!(2), &json!("sent"), &json!(4)));
+    assert_eq!(report["counts"], json!({ "accepted": 6, "in_doubt": 2, "assumed_sent": 2 }));
     let why = "the operator's list has them";
-    let told = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
-    told.says("resolved 2 rows as sent");
+    let report = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent", "--why", why]).exits(0);
+    report.says("resolved 2 rows as sent");
     assert_eq!(states(&sale), "assssaaaaa");
-    assert!(result(&sale, 4, "reason").contains(why) && !result(&sale, 3, "reason").contains(why));
+    assert!(result_cell(&sale, 4, "reason").contains(why) && !result_cell(&sale, 3, "reason").contains(why));
     assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(0));
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 10);
@@ -44,10 +47,10 @@ fn rows_counted_as_sent_are_final_with_author_and_reason() {
 
 #[test]
 fn rows_may_be_named_by_a_part_of_the_results() {
-    let (_gateway, sale) = in_doubt();
+    let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "doubt.csv"]).exits(0);
     let text = std::fs::read_to_string(sale.path("doubt.csv")).expect("a file");
-    // As a spreadsheet saves it, with the last row taken out.
+    // As a spreadsheet saves it, without the last row.
     let lines: Vec<&str> = text.lines().collect();
     sale.write("doubt.csv", &format!("\u{feff}{}\r\n", lines[..lines.len() - 1].join("\r\n")));
     sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(4).says("resolved 3 rows as sent");
@@ -56,7 +59,7 @@ fn rows_may_be_named_by_a_part_of_the_results() {
 
 #[test]
 fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
-    let (_gateway, sale) = in_doubt();
+    let (_gateway, sale) = sale_in_doubt();
     let resolve = || sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]);
     let spoilt = "7,83783E+14";
     for (list, words) in [
@@ -81,7 +84,7 @@ fn rows_shortened_by_a_spreadsheet_are_named_or_refused() {
 fn possible_second_message_needs_the_number_of_rows() {
     for decision in ["not-sent", "send-again"] {
         let _case = telling(format!("case: {decision}"));
-        let (gateway, sale) = in_doubt();
+        let (gateway, sale) = sale_in_doubt();
         let resolve = |more: &[&str]| sale.campaign(&[&["resolve", "sale", "--all", "--as", decision], more].concat());
         resolve(&[]).exits(2).says("--i-accept-duplicates 4");
         resolve(&["--i-accept-duplicates", "3"])
@@ -96,38 +99,38 @@ fn possible_second_message_needs_the_number_of_rows() {
 
 #[test]
 fn rows_to_resend_are_sent_by_the_next_run_as_the_same_messages() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5).says("campaign run");
     sale.run(&[]).exits(4);
     assert_eq!(states(&sale), "aaaddaaaaa");
     assert_eq!(gateway.phones()[10..], [3, 4].map(phone));
     for row in [3, 4] {
-        let ids = ids_of(&gateway, row);
+        let ids = message_ids(&gateway, row);
         assert!(ids.len() == 2 && ids[0] == ids[1], "{ids:?}");
-        assert_eq!(result(&sale, row, "id"), ids[0].to_string());
+        assert_eq!(result_cell(&sale, row, "id"), ids[0].to_string());
     }
     sale.run(&[]).exits(4);
 }
 
 #[test]
 fn rows_that_were_not_sent_are_sent_as_new_messages_by_retry() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     let not_sent = ["resolve", "sale", "--all", "--as", "not-sent", "--i-accept-duplicates", "4"];
     sale.campaign(&not_sent).exits(3).says("campaign retry sale@1");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(states(&sale), "a".repeat(10));
     for row in SECOND {
-        let ids = ids_of(&gateway, row);
+        let ids = message_ids(&gateway, row);
         assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
-        assert_eq!(result(&sale, row, "id"), ids[1].to_string());
+        assert_eq!(result_cell(&sale, row, "id"), ids[1].to_string());
     }
 }
 
 #[test]
 fn decision_without_rows_is_refused() {
-    let (_gateway, sale) = in_doubt();
-    let accepted = result(&sale, 2, "id");
+    let (_gateway, sale) = sale_in_doubt();
+    let accepted = result_cell(&sale, 2, "id");
     sale.write("accepted.csv", &format!("id\n{accepted}\n"));
     sale.write("foreign.csv", "to,id\n380501000003,12345\n");
     sale.write("other.csv", "row\n3\n");
@@ -155,7 +158,7 @@ fn decision_without_rows_is_refused() {
 
 #[test]
 fn decision_is_changed_only_by_name_and_sent_stays_sent() {
-    let (_gateway, sale) = in_doubt();
+    let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent"]).exits(4);
     let not_sent = |which: &[&str], number| {
         let more = ["--as", "not-sent", "--i-accept-duplicates", number];
@@ -173,12 +176,12 @@ fn decision_is_changed_only_by_name_and_sent_stays_sent() {
 fn proof_that_comes_after_a_decision_wins() {
     for decision in ["sent", "not-sent"] {
         let _case = telling(format!("case: {decision}"));
-        let (_gateway, sale) = in_doubt();
+        let (_gateway, sale) = sale_in_doubt();
         sale.campaign(&["resolve", "sale", "--rows", "4", "--as", decision, "--i-accept-duplicates", "1"]).exits(4);
-        late_proof(&sale);
+        record_late_proof(&sale);
         assert_eq!(states(&sale), "adaddaaaaa");
         assert_eq!(
-            (result(&sale, 4, "msg_id"), result(&sale, 4, "gateway_status")),
+            (result_cell(&sale, 4, "msg_id"), result_cell(&sale, 4, "gateway_status")),
             ("4711".into(), "DELIVERED".into())
         );
     }
@@ -186,31 +189,31 @@ fn proof_that_comes_after_a_decision_wins() {
 
 #[test]
 fn proof_after_a_resend_is_reported_as_a_suspected_duplicate() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
     sale.campaign(&again).exits(5);
     sale.run(&[]).exits(4);
-    assert_eq!(ids_of(&gateway, 4).len(), 2);
-    assert_eq!(result(&sale, 4, "reason"), "");
-    late_proof(&sale);
+    assert_eq!(message_ids(&gateway, 4).len(), 2);
+    assert_eq!(result_cell(&sale, 4, "reason"), "");
+    record_late_proof(&sale);
     assert_eq!(states(&sale), "adaddaaaaa");
-    assert!(result(&sale, 4, "reason").starts_with("duplicate suspected"), "{}", result(&sale, 4, "reason"));
-    assert!(!result(&sale, 3, "reason").contains("duplicate"));
+    assert!(result_cell(&sale, 4, "reason").starts_with("duplicate suspected"), "{}", result_cell(&sale, 4, "reason"));
+    assert!(!result_cell(&sale, 3, "reason").contains("duplicate"));
 }
 
 #[test]
 fn proof_before_a_resend_prevents_it() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     let again = ["resolve", "sale", "--rows", "3-4", "--as", "send-again", "--i-accept-duplicates", "2"];
     sale.campaign(&again).exits(5);
-    late_proof(&sale);
+    record_late_proof(&sale);
     sale.run(&[]).exits(4);
-    assert_eq!((ids_of(&gateway, 3).len(), ids_of(&gateway, 4).len()), (2, 1));
+    assert_eq!((message_ids(&gateway, 3).len(), message_ids(&gateway, 4).len()), (2, 1));
     assert_eq!(states(&sale), "aaaddaaaaa");
 }
 
-/// The rows in doubt as a spreadsheet saves them, with this between its cells.
-fn part(sale: &Folder, delimiter: &str) -> String {
+/// The rows in doubt as a spreadsheet saves them, with this delimiter.
+fn export_doubtful_rows(sale: &Folder, delimiter: &str) -> String {
     let part = sale.campaign(&["results", "sale", "--state", "in_doubt", "--out", "-"]).exits(0);
     let rows = Results::parse(&part.stdout).rows;
     let rows = rows.iter().map(|row| format!("{}{delimiter}{}", row["id"], row["state"]));
@@ -221,12 +224,12 @@ fn part(sale: &Folder, delimiter: &str) -> String {
 fn results_saved_by_a_spreadsheet_are_understood() {
     for (delimiter, mark) in [(";", ""), ("\t", ""), (";", "\u{feff}")] {
         let _case = telling(format!("case: {delimiter:?} {mark:?}"));
-        let (_gateway, sale) = in_doubt();
-        sale.write("doubt.csv", &format!("{mark}{}", part(&sale, delimiter)));
+        let (_gateway, sale) = sale_in_doubt();
+        sale.write("doubt.csv", &format!("{mark}{}", export_doubtful_rows(&sale, delimiter)));
         sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0).says("resolved 4 rows");
     }
-    let (_gateway, sale) = in_doubt();
-    let units: Vec<u8> = part(&sale, "\t").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let (_gateway, sale) = sale_in_doubt();
+    let units: Vec<u8> = export_doubtful_rows(&sale, "\t").encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(sale.path("doubt.csv"), [&[0xff, 0xfe][..], &units].concat()).expect("a file");
     let decided = sale.campaign(&["resolve", "sale", "--file", "doubt.csv", "--as", "sent"]).exits(0);
     decided.says("resolved 4 rows");

@@ -1,22 +1,22 @@
-//! `show`: the whole history of one message, in the order of time.
+//! `campaign show`: the history of one message, in time order.
 
 use serde_json::{Value, json};
 
-use super::{ids_of, in_doubt, result};
+use super::{message_ids, result_cell, sale_in_doubt};
 use crate::support::{Answer, Gateway, KEY, Process, campaign, phone, telling};
 
-/// The events of a history, by their names.
-fn names(shown: &Value) -> Vec<&str> {
-    history(shown).iter().filter_map(|event| event["event"].as_str()).collect()
+/// The names of the events in a history.
+fn event_names(shown: &Value) -> Vec<&str> {
+    events(shown).iter().filter_map(|event| event["event"].as_str()).collect()
 }
 
-fn history(shown: &Value) -> &[Value] {
+fn events(shown: &Value) -> &[Value] {
     shown["history"].as_array().expect("a history")
 }
 
 #[test]
 fn history_lists_attempts_inquiries_and_decisions_by_time() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     sale.campaign(&["reconcile", "sale"]).exits(4);
     let why = "the subscriber has not got it";
     let again = ["resolve", "sale", "--rows", "3", "--as", "send-again", "--i-accept-duplicates", "1", "--why", why];
@@ -25,11 +25,11 @@ fn history_lists_attempts_inquiries_and_decisions_by_time() {
     Process::start(decide).finish().exits(5);
     sale.run(&[]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
-    assert_eq!(names(&shown), ["attempt", "outcome", "change", "attempt", "outcome"]);
-    let times: Vec<&str> = history(&shown).iter().filter_map(|event| event["at"].as_str()).collect();
+    assert_eq!(event_names(&shown), ["attempt", "outcome", "change", "attempt", "outcome"]);
+    let times: Vec<&str> = events(&shown).iter().filter_map(|event| event["at"].as_str()).collect();
     assert!(times.len() == 5 && times.is_sorted(), "{times:?}");
-    let ids = [0, 3].map(|index| history(&shown)[index]["id"].as_u64().expect("an id"));
-    assert_eq!(ids.to_vec(), ids_of(&gateway, 3));
+    let ids = [0, 3].map(|index| events(&shown)[index]["id"].as_u64().expect("an id"));
+    assert_eq!(ids.to_vec(), message_ids(&gateway, 3));
     assert_eq!((&shown["state"], &shown["to"]), (&json!("accepted"), &json!(phone(3).to_string())));
     assert_eq!(shown["questions"]["asked"], 2, "by the run and by reconcile");
     assert_eq!(shown["questions"]["envelope"], 2);
@@ -50,12 +50,12 @@ fn history_lists_attempts_inquiries_and_decisions_by_time() {
     assert!(!once.stdout.contains("about the attempt"), "{}", once.told());
     let times = once.stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let times: Vec<&str> = times.collect();
-    assert!(times.len() == 3 && times.is_sorted(), "one attempt, asked about after it: {}", once.told());
+    assert!(times.len() == 3 && times.is_sorted(), "one attempt, with later inquiries: {}", once.told());
 }
 
 #[test]
 fn decision_without_a_known_author_names_none() {
-    let (_gateway, sale) = in_doubt();
+    let (_gateway, sale) = sale_in_doubt();
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", "she has it"]).exits(4);
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("marked as sent: she has it");
     assert!(!shown.stdout.contains("somebody"), "{}", shown.told());
@@ -70,7 +70,7 @@ fn unclear_answer_is_stored_without_the_key() {
     sale.run(&[]).exits(5);
     let shown = sale.campaign(&["show", "sale", "--row", "2", "--json"]).exits(0);
     let object = shown.json();
-    let answer = history(&object).iter().find(|event| event["event"] == "answer").expect("the answer");
+    let answer = events(&object).iter().find(|event| event["event"] == "answer").expect("the answer");
     assert!(answer["body"].as_str().is_some_and(|body| body.contains("4815162342")), "{answer}");
     assert!(!shown.stdout.contains(KEY));
     let text = sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("gateway response: ");
@@ -79,7 +79,7 @@ fn unclear_answer_is_stored_without_the_key() {
 
 #[test]
 fn message_is_selected_by_row_or_number() {
-    let (_gateway, sale) = in_doubt();
+    let (_gateway, sale) = sale_in_doubt();
     for number in ["380501000004", "+380501000004", "+380 50 100 00 04"] {
         let shown = sale.campaign(&["show", "sale@1", "--to", number, "--json"]).exits(0).json();
         assert_eq!((&shown["row"], &shown["state"]), (&json!(4), &json!("in_doubt")), "{number}");
@@ -110,13 +110,13 @@ fn rows_that_never_left_say_why() {
         [("3", "skipped", "duplicate number"), ("4", "invalid", "never sent: "), ("5", "planned", "")]
     {
         let shown = sale.campaign(&["show", "sale", "--row", row, "--json"]).exits(0).json();
-        assert_eq!((&shown["state"], history(&shown).len()), (&json!(state), 0), "{row}");
+        assert_eq!((&shown["state"], events(&shown).len()), (&json!(state), 0), "{row}");
         sale.campaign(&["show", "sale", "--row", row]).exits(0).says(words);
     }
-    assert_eq!(result(&sale, 3, "state"), "skipped");
+    assert_eq!(result_cell(&sale, 3, "state"), "skipped");
     let planned = sale.campaign(&["show", "sale", "--to", &phone(7).to_string(), "--json"]).exits(0).json();
     assert_eq!((&planned["row"], &planned["to"]), (&json!(7), &json!(phone(7).to_string())));
     let first = sale.campaign(&["show", "sale", "--to", &phone(2).to_string(), "--json"]).exits(0).json();
-    assert_eq!((&first["row"], &first["state"]), (&json!(2), &json!("accepted")), "where it was sent to");
+    assert_eq!((&first["row"], &first["state"]), (&json!(2), &json!("accepted")), "the first row with the number");
     sale.campaign(&["show", "sale", "--row", "6"]).exits(2).says("row 6 in the list for sale@1 is blank");
 }

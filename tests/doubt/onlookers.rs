@@ -1,6 +1,6 @@
-//! Looking at a run while it goes on changes nothing, and deciding about it has to wait.
+//! Commands during a run: readers change nothing, and decisions wait until the run stops.
 
-use super::{commits, ten_people};
+use super::{commits, ten_recipients};
 use crate::support::{Answer, Gateway, Results, campaign, in_files, phone, until};
 
 #[test]
@@ -9,11 +9,15 @@ fn unfinished_run_is_read_without_a_trace_and_decided_after() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     let before = commits(&sale);
     sale.campaign(&["status"]).exits(0).says("sending");
-    let looked = sale.campaign(&["status", "sale"]).exits(6).says("to stop the run: campaign stop sale@1");
-    assert_eq!(looked.stdout.lines().last(), Some("next: campaign status sale@1"), "what is pasted disturbs nothing");
+    let output = sale.campaign(&["status", "sale"]).exits(6).says("to stop the run: campaign stop sale@1");
+    assert_eq!(
+        output.stdout.lines().last(),
+        Some("next: campaign status sale@1"),
+        "the suggested command changes nothing"
+    );
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     let mut expected = vec!["accepted"];
     expected.extend(["sending"; 4].iter().chain(&["planned"; 5]));
@@ -28,7 +32,7 @@ fn unfinished_run_is_read_without_a_trace_and_decided_after() {
     for command in busy {
         sale.campaign(command).exits(6).says("another process");
     }
-    assert_eq!(commits(&sale), before, "nothing was written to the ledger");
+    assert_eq!(commits(&sale), before, "the ledger is unchanged");
     assert!(!sale.results_file().exists());
     gateway.release();
     run.finish().exits(0);
@@ -40,12 +44,12 @@ fn unfinished_run_is_read_without_a_trace_and_decided_after() {
 fn resent_message_is_sending_on_every_surface() {
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept, Answer::Held];
     let gateway = Gateway::answering(script);
-    let sale = ten_people(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
     let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
     sale.campaign(&again).exits(5);
     let run = sale.start(&[]);
-    until("the row is on its way again", || gateway.sends().len() == 5);
+    until("the gateway has the row again", || gateway.sends().len() == 5);
     sale.campaign(&["status", "sale"]).exits(6).says("1 sending");
     sale.campaign(&["show", "sale", "--row", "4"]).exits(0).says("row 4 to").says("· sending");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
@@ -61,7 +65,7 @@ fn looking_at_a_run_that_was_killed_leaves_its_intent_as_it_is() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Silence]);
     let sale = campaign().to(10).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     assert_eq!(run.kill().code(), None);
     let before = commits(&sale);
     sale.campaign(&["status", "sale"]).exits(5).says("4 in doubt");

@@ -1,4 +1,4 @@
-//! Several processes, folders and names for the same campaign: one of them sends, and nobody gets it twice.
+//! Concurrent processes, copied folders and symbolic links for one campaign: one process sends, without duplicates.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,22 +12,22 @@ use crate::support::{
     phone, until,
 };
 
-/// How often each number was sent to.
-fn times(gateway: &Gateway) -> BTreeMap<u64, usize> {
+/// The number of messages to each phone.
+fn message_counts(gateway: &Gateway) -> BTreeMap<u64, usize> {
     gateway.phones().into_iter().fold(BTreeMap::new(), |mut times, phone| {
         *times.entry(phone).or_default() += 1;
         times
     })
 }
 
-/// Fails unless the people in these rows got exactly one message each, and nobody else any.
+/// Checks that the recipients in these rows got one message each, and no one else got any.
 #[track_caller]
-fn once_each(gateway: &Gateway, rows: std::ops::Range<usize>) {
-    assert_eq!(times(gateway), rows.map(|row| (phone(row), 1)).collect());
+fn assert_once_each(gateway: &Gateway, rows: std::ops::Range<usize>) {
+    assert_eq!(message_counts(gateway), rows.map(|row| (phone(row), 1)).collect());
 }
 
-/// Copies the campaign and its profiles into a folder beside it.
-fn copy(sale: &Folder, to: &str) {
+/// Copies the campaign and its profiles to a folder beside it.
+fn copy_campaign(sale: &Folder, to: &str) {
     for name in ["sale.yaml", "sale.csv", "gateways.yaml"] {
         let text = std::fs::read_to_string(sale.path(name)).expect("a file");
         sale.write(&format!("{to}/{name}"), &text);
@@ -41,18 +41,18 @@ fn of_eight_that_start_at_once_one_sends() {
     let rivals: Vec<Process> = (0..8).map(|_| sale.start(&["--yes"])).collect();
     let mut codes: Vec<_> = rivals.into_iter().map(|rival| rival.finish().code()).collect();
     codes.sort_unstable();
-    // Whoever comes while it is sent is told so; whoever comes later finds nobody left to send to.
+    // A process that starts during the run is refused; a later one finds no unsent rows.
     assert!(codes[0] == Some(0) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
-    once_each(&gateway, 2..202);
+    assert_once_each(&gateway, 2..202);
 }
 
 #[test]
 fn copied_folder_holds_the_same_campaign() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
-    copy(&sale, "copy");
+    copy_campaign(&sale, "copy");
     let first = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     sale.campaign(&["run", "copy/sale.yaml"]).exits(6).says("another process");
     gateway.release();
     first.finish().exits(0);
@@ -61,7 +61,7 @@ fn copied_folder_holds_the_same_campaign() {
     sale.write("copy/sale.csv", &format!("phone,name\n{more}"));
     let summary = sale.campaign(&["run", "copy/sale.yaml", "--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 5, "skipped": 5 }));
-    once_each(&gateway, 2..17);
+    assert_once_each(&gateway, 2..17);
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn unfinished_run_resumes_from_an_identical_copy() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "4"]).exits(0);
-    copy(&sale, "copy");
+    copy_campaign(&sale, "copy");
     sale.campaign(&["run", "copy/sale.yaml"]).exits(0).says("resuming sale@1");
     sale.run(&[]).exits(0);
-    once_each(&gateway, 2..12);
+    assert_once_each(&gateway, 2..12);
 }
 
 #[cfg(unix)]
@@ -84,7 +84,7 @@ fn symbolic_link_is_the_same_campaign() {
     symlink(sale.path("sale.yaml"), sale.path("link.yaml")).expect("a link");
     symlink(sale.path(""), sale.path("folder")).expect("a link");
     let first = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
         sale.campaign(&["run", name]).exits(6).says("another process");
     }
@@ -93,7 +93,7 @@ fn symbolic_link_is_the_same_campaign() {
     for name in ["link.yaml", "folder/sale.yaml", "folder/link.yaml"] {
         sale.campaign(&["run", name]).exits(0).says("no recipients are left to send to");
     }
-    once_each(&gateway, 2..12);
+    assert_once_each(&gateway, 2..12);
 }
 
 #[cfg(unix)]
@@ -109,10 +109,10 @@ fn state_folder_behind_a_symbolic_link_is_the_same_ledger() {
     command.args(["run", "sale.yaml"]);
     Process::start(command).finish().exits(0);
     sale.run(&[]).exits(0);
-    once_each(&gateway, 2..12);
+    assert_once_each(&gateway, 2..12);
 }
 
-/// Takes the lock of a campaign away that another process has.
+/// Deletes the lock of a campaign that another process holds.
 fn remove_lock(sale: &Folder) {
     if sale.ledger().is_some() {
         return change_ledger(sale, "UPDATE locks SET until = 0");
@@ -128,7 +128,7 @@ fn owner_that_slept_while_another_took_over_sends_nothing_more() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
     let mut old = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     old.signal("STOP");
     remove_lock(&sale);
     sale.run(&[]).exits(4).says("1 request");
@@ -138,11 +138,11 @@ fn owner_that_slept_while_another_took_over_sends_nothing_more() {
     assert!(old.is_running());
     old.signal("CONT");
     old.finish().exits(6).says("another process has taken over the run");
-    assert_eq!(gateway.requests().len(), sent, "its next envelope is refused before it leaves");
+    assert_eq!(gateway.requests().len(), sent, "the next envelope is not sent");
     let results = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
-    assert_eq!(results.states(), ["accepted"; 30], "the answer that it had waited for is evidence");
+    assert_eq!(results.states(), ["accepted"; 30], "the delayed answer counts as proof");
     assert_eq!(sale.campaign(&["status", "sale@1"]).code(), Some(0));
-    once_each(&gateway, 2..32);
+    assert_once_each(&gateway, 2..32);
 }
 
 #[cfg(unix)]
@@ -151,7 +151,7 @@ fn answer_after_a_resend_is_reported_as_a_suspected_duplicate() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(10).batches_of(5).one_at_a_time().through(&gateway).write();
     let mut old = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     old.signal("STOP");
     remove_lock(&sale);
     let again = ["resolve", "sale", "--rows", "4", "--as", "send-again", "--i-accept-duplicates", "1"];
@@ -166,7 +166,7 @@ fn answer_after_a_resend_is_reported_as_a_suspected_duplicate() {
     assert_eq!(suspected.map(|result| result["row"].as_str()).collect::<Vec<_>>(), ["4"]);
 }
 
-/// When each envelope came, and how many operations it had.
+/// The arrival time and size of each envelope.
 type Arrivals = Arc<Mutex<Vec<(Instant, usize)>>>;
 
 #[test]
@@ -174,10 +174,10 @@ fn two_campaigns_share_the_rate_of_their_account() {
     const RATE: usize = 20;
     const BATCH: usize = 5;
     let arrivals = Arrivals::default();
-    let noted = Arc::clone(&arrivals);
+    let recorded = Arc::clone(&arrivals);
     let gateway = Gateway::always(Answer::with(move |request: &Request| {
         let operations = request.operations();
-        noted.lock().expect("the arrivals").push((Instant::now(), operations.len()));
+        recorded.lock().expect("the arrivals").push((Instant::now(), operations.len()));
         json!({ "success": true, "data": operations.iter().map(accepted).collect::<Vec<_>>() })
     }));
     let sale = campaign().to(30).batches_of(BATCH).delivery(&format!("rate: {RATE}/s"));
@@ -196,10 +196,11 @@ fn two_campaigns_share_the_rate_of_their_account() {
     for (from, _) in arrivals.iter() {
         for seconds in [1, 2] {
             let seen = count(*from, *from + Duration::from_secs(seconds));
-            // An envelope per process, and one more that came late on a busy machine; unshared it would be 50 in a second.
+            // One envelope per process, and one more that was delayed on a busy machine. Without sharing there would be
+            // 50 in a second.
             let most = RATE * seconds as usize + 3 * BATCH;
-            assert!(seen <= most, "{seen} operations in {seconds} s, and at most {most} may be");
+            assert!(seen <= most, "{seen} operations in {seconds} s, but at most {most} are allowed");
         }
     }
-    assert!(last - first >= Duration::from_secs(2), "60 at 20 a second take longer than {:?}", last - first);
+    assert!(last - first >= Duration::from_secs(2), "60 messages at 20 a second took only {:?}", last - first);
 }

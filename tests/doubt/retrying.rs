@@ -1,14 +1,14 @@
-//! `retry`: what was refused goes out as new messages, and nothing else does.
+//! `campaign retry`: rejected messages are sent again as new messages, and no others are sent.
 
 use serde_json::{Value, json};
 
-use super::{ids_of, result, states};
+use super::{message_ids, result_cell, states};
 use crate::support::{
     Answer, Folder, Gateway, Terminal, accepted, campaign, change_ledger, in_files, phone, rejected, until,
 };
 
-/// Refuses rows 3 and 4 with different words, and takes the others.
-fn refuses_two(operation: &Value) -> Value {
+/// Rejects rows 3 and 4 with different errors, and accepts the others.
+fn reject_two(operation: &Value) -> Value {
     match operation["phone"].as_u64() {
         Some(number) if number == phone(3) => rejected(operation, "No route"),
         Some(number) if number == phone(4) => rejected(operation, "Please enter valid receiver phone number"),
@@ -16,9 +16,9 @@ fn refuses_two(operation: &Value) -> Value {
     }
 }
 
-/// A finished sale to five people, two of whom were refused; then the gateway answers like this.
-fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
-    let first = [Answer::Accept, Answer::items(refuses_two)];
+/// A finished sale to five recipients, two of them rejected. Later requests get these answers.
+fn sale_with_rejections(answers: Vec<Answer>) -> (Gateway, Folder) {
+    let first = [Answer::Accept, Answer::items(reject_two)];
     let gateway = Gateway::answering(first.into_iter().chain(answers));
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(3);
@@ -28,14 +28,14 @@ fn refused_then(answers: Vec<Answer>) -> (Gateway, Folder) {
 
 #[test]
 fn rejected_rows_are_resent_as_new_linked_messages() {
-    let (gateway, sale) = refused_then(Vec::new());
+    let (gateway, sale) = sale_with_rejections(Vec::new());
     sale.campaign(&["status", "sale"]).exits(3).says("to retry rejected messages").says("campaign retry sale@1\n");
     let summary = sale.campaign(&["retry", "sale", "--error", "NO ROUTE", "--json"]).exits(3).json();
     assert_eq!(summary["counts"], json!({ "accepted": 4, "rejected": 1 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6, 3].map(phone));
-    let ids = ids_of(&gateway, 3);
-    assert_ne!(ids[0], ids[1], "another message has another identifier");
-    assert_eq!(result(&sale, 3, "id"), ids[1].to_string());
+    let ids = message_ids(&gateway, 3);
+    assert_ne!(ids[0], ids[1], "a new message has a new identifier");
+    assert_eq!(result_cell(&sale, 3, "id"), ids[1].to_string());
     let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
     shown
         .says(&ids[0].to_string())
@@ -44,18 +44,18 @@ fn rejected_rows_are_resent_as_new_linked_messages() {
         .says("will be retried as a new message\n");
     sale.campaign(&["retry", "sale"]).exits(0);
     assert_eq!(gateway.phones()[6..], [phone(4)]);
-    let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| ids_of(&gateway, row)).collect();
+    let all: Vec<u64> = [3, 4].into_iter().flat_map(|row| message_ids(&gateway, row)).collect();
     assert!(all.iter().all(|id| all.iter().filter(|other| *other == id).count() == 1), "{all:?}");
     assert_eq!(states(&sale), "aaaaa");
 }
 
 #[test]
 fn retry_names_errors_that_sending_again_does_not_help() {
-    let (gateway, sale) = refused_then(Vec::new());
+    let (gateway, sale) = sale_with_rejections(Vec::new());
     let retry = sale.campaign(&["retry", "sale"]).exits(0);
     let suggested = "to retry only the others: campaign retry sale@1 --error 'No route'\n";
     retry.says("1 rejected: No route").says("correct the number in the list").says(suggested);
-    let (_gateway, sale) = refused_then(Vec::new());
+    let (_gateway, sale) = sale_with_rejections(Vec::new());
     let retry = sale.campaign(&["retry", "sale@1", "--error", "No route"]).exits(3);
     assert!(!retry.stderr.contains("does not help"), "{}", retry.told());
     assert_eq!(states(&sale), "aaraa");
@@ -64,14 +64,14 @@ fn retry_names_errors_that_sending_again_does_not_help() {
 
 #[test]
 fn retry_sends_messages_with_any_of_the_named_errors() {
-    let (gateway, sale) = refused_then(Vec::new());
+    let (gateway, sale) = sale_with_rejections(Vec::new());
     sale.campaign(&["retry", "sale", "--error", "no route", "--error", "RECEIVER"]).exits(0);
     assert_eq!(gateway.phones()[5..], [3, 4].map(phone));
 }
 
 #[test]
 fn retry_without_rejections_does_nothing() {
-    let (gateway, sale) = refused_then(Vec::new());
+    let (gateway, sale) = sale_with_rejections(Vec::new());
     sale.campaign(&["retry", "sale", "--error", "Not enough money"]).exits(3).says("`Not enough money`");
     sale.campaign(&["retry", "sale"]).exits(0);
     sale.campaign(&["retry", "sale"]).exits(0).says("no rows to retry");
@@ -83,7 +83,7 @@ fn retry_without_rejections_does_nothing() {
 #[test]
 fn retry_tries_every_row_once() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
-    let (gateway, sale) = refused_then(vec![refuse_all(), refuse_all()]);
+    let (gateway, sale) = sale_with_rejections(vec![refuse_all(), refuse_all()]);
     sale.campaign(&["retry", "sale"]).exits(3).says("2 rejected");
     assert_eq!(gateway.phones()[5..], [3, 4].map(phone));
     assert_eq!(states(&sale), "arraa");
@@ -91,7 +91,7 @@ fn retry_tries_every_row_once() {
 
 #[test]
 fn retry_without_an_answer_asks_once_if_not_waiting() {
-    let (gateway, sale) = refused_then(vec![Answer::CloseRead]);
+    let (gateway, sale) = sale_with_rejections(vec![Answer::CloseRead]);
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(4).says("1 in doubt");
     let questions = gateway.requests().iter().filter(|request| request.operations()[0]["type"] == "status").count();
     assert_eq!(questions, 1);
@@ -100,36 +100,37 @@ fn retry_without_an_answer_asks_once_if_not_waiting() {
 #[test]
 fn recipient_rejected_again_can_be_retried_again() {
     let refuse_all = || Answer::items(|operation| rejected(operation, "No route"));
-    let (gateway, sale) = refused_then(vec![refuse_all()]);
+    let (gateway, sale) = sale_with_rejections(vec![refuse_all()]);
     sale.campaign(&["retry", "sale", "--error", "no route"]).exits(3).says("No route");
     assert_eq!(states(&sale), "arraa");
     sale.campaign(&["retry", "sale", "--error", "no route"]).exits(3);
     assert_eq!(states(&sale), "aaraa");
-    let mut ids = ids_of(&gateway, 3);
+    let mut ids = message_ids(&gateway, 3);
     ids.dedup();
     assert_eq!(ids.len(), 3, "{ids:?}");
-    assert_eq!(result(&sale, 3, "id"), ids[2].to_string());
+    assert_eq!(result_cell(&sale, 3, "id"), ids[2].to_string());
 }
 
 #[test]
 fn recipient_of_another_run_meanwhile_is_skipped() {
-    let (gateway, sale) = refused_then(vec![Answer::items(refuses_two), Answer::items(refuses_two)]);
-    // A new run sends to whoever was refused, and both are refused again.
+    let (gateway, sale) = sale_with_rejections(vec![Answer::items(reject_two), Answer::items(reject_two)]);
+    // A new run sends to the rejected recipients, and both are rejected again.
     sale.run(&["--keep-going", "--rows", "3"]).exits(3);
     sale.run(&["--keep-going"]).exits(3);
     let before = gateway.phones().len();
-    // Now nobody refuses them any more.
+    // From now on the gateway accepts both.
     sale.campaign(&["retry", "sale@2", "--error", "no route"]).exits(3);
     sale.campaign(&["retry", "sale@1"]).exits(3);
-    assert_eq!(gateway.phones()[before..], [3, 4].map(phone), "row 3 has its message by the second run");
+    assert_eq!(gateway.phones()[before..], [3, 4].map(phone), "the second run has sent row 3");
     sale.campaign(&["retry", "sale@2"]).exits(3).says("another run");
 }
 
 #[test]
 fn live_gateway_needs_confirmation_before_anything_is_recorded() {
     let _files = in_files();
-    let (gateway, sale) = refused_then(Vec::new());
-    // As if the first messages had gone through a live gateway; a retry never moves between loopback and live.
+    let (gateway, sale) = sale_with_rejections(Vec::new());
+    // Pretends that the first messages went through a live gateway, because a retry never moves between loopback and
+    // live.
     change_ledger(&sale, "UPDATE runs SET loopback = FALSE, sum = NULL");
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profiles");
     let address = profile.lines().find_map(|line| line.trim().strip_prefix("base_url: ")).expect("an address");
@@ -142,37 +143,37 @@ fn live_gateway_needs_confirmation_before_anything_is_recorded() {
     assert_eq!(sale.campaign(&["status", "sale@1"]).code(), Some(3));
     let shown = sale.campaign(&["show", "sale", "--row", "3", "--json"]).exits(0).json();
     assert_eq!(shown["history"].as_array().map(Vec::len), Some(2), "{shown}");
-    assert!(super::commits(&sale) <= before + 1, "the host of the profile is all that may be remembered");
+    assert!(super::commits(&sale) <= before + 1, "only the host of the profile is recorded");
     sale.replace("gateways.yaml", "local:\n", "local:\n  prices: { sms: 0.80 }\n");
-    let asked = Terminal::start(sale.command(&["retry", "sale"]));
-    asked.shows("Retry 2 messages from sale@1").shows("at most 1.60").shows("Type 2 to send").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["retry", "sale"]));
+    terminal.shows("Retry 2 messages from sale@1").shows("at most 1.60").shows("Type 2 to send").types("no");
+    terminal.finish().exits(2);
     assert_eq!(gateway.phones().len(), 5);
 }
 
 #[test]
 fn interrupted_retry_is_continued_by_the_next_run() {
-    let (gateway, sale) = refused_then(vec![Answer::Silence]);
+    let (gateway, sale) = sale_with_rejections(vec![Answer::Silence]);
     let retry = crate::support::Process::start(sale.command(&["retry", "sale"]));
-    until("the first new message is on its way", || gateway.phones().len() == 6);
+    until("the gateway has the first new message", || gateway.phones().len() == 6);
     assert_eq!(retry.kill().code(), None);
     sale.campaign(&["status", "sale"]).exits(5).says("1 in doubt");
     sale.campaign(&["retry", "sale"]).exits(2).says("unfinished");
     sale.run(&[]).exits(4);
     assert_eq!(states(&sale), "adaaa");
-    assert_eq!(gateway.phones()[5..], [3, 4].map(phone), "what was in flight is not sent again");
+    assert_eq!(gateway.phones()[5..], [3, 4].map(phone), "messages in flight are not resent");
     for row in [3, 4] {
-        let ids = ids_of(&gateway, row);
+        let ids = message_ids(&gateway, row);
         assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
-        assert_eq!(result(&sale, row, "id"), ids[1].to_string());
+        assert_eq!(result_cell(&sale, row, "id"), ids[1].to_string());
     }
 }
 
 #[test]
 fn run_with_changed_inputs_is_not_retried_from_its_copies() {
-    let (gateway, sale) = refused_then(Vec::new());
+    let (gateway, sale) = sale_with_rejections(Vec::new());
     campaign().to(5).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
     sale.campaign(&["retry", "sale"]).exits(2).says("the channels or their messages");
     assert_eq!(gateway.phones().len(), 5);
-    assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(3), "nothing was ordered");
+    assert_eq!(sale.campaign(&["status", "sale"]).code(), Some(3), "no retry was recorded");
 }

@@ -1,23 +1,23 @@
-//! Turns of events in which somebody could get a message twice, or doubt could be forgotten.
+//! Edge cases that risk a duplicate message or a forgotten doubt.
 
-use super::waiting::{asked, never_executed};
-use super::{SECOND, in_doubt, states, ten_people};
+use super::waiting::{reconcile_repeatedly, sale_never_executed};
+use super::{SECOND, sale_in_doubt, states, ten_recipients};
 use crate::support::{
     Answer, Folder, Gateway, Process, Results, campaign, change_ledger, in_files, phone, rejected, telling, until,
 };
 
-/// Adds one more person to the list.
-fn one_more(sale: &Folder) {
+/// Adds one recipient to the list.
+fn add_recipient(sale: &Folder) {
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("the list");
     sale.write("sale.csv", &format!("{list}{},Person 12\n", phone(12)));
 }
 
-fn everybody(rows: std::ops::Range<usize>) -> Vec<u64> {
+fn expected_phones(rows: std::ops::Range<usize>) -> Vec<u64> {
     rows.map(phone).collect()
 }
 
-/// The numbers that were sent to, in order.
-fn sorted(gateway: &Gateway) -> Vec<u64> {
+/// The numbers that got messages, sorted.
+fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
     let mut phones = gateway.phones();
     phones.sort_unstable();
     phones
@@ -27,13 +27,13 @@ fn sorted(gateway: &Gateway) -> Vec<u64> {
 fn new_start_on_another_day_skips_recipients_of_the_day_before() {
     let gateway = Gateway::accepting();
     let edition = "edition: \"{{ today }}\"";
-    // Of these two zones one is always a day ahead.
+    // Of these two time zones, one is always a day ahead.
     let sale = campaign().to(10).top(edition).top("timezone: Pacific/Kiritimati").through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
     sale.replace("sale.yaml", "Pacific/Kiritimati", "Pacific/Pago_Pago");
     sale.run(&[]).exits(2).says("`timezone`");
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(sorted(&gateway), everybody(2..12));
+    assert_eq!(sorted_phones(&gateway), expected_phones(2..12));
     sale.run(&[]).exits(0).says("10 accepted");
 }
 
@@ -44,7 +44,7 @@ fn new_edition_skips_recipients_of_the_run_it_ends() {
     sale.run(&["--limit", "5"]).exits(0);
     sale.replace("sale.yaml", "edition: spring", "edition: summer");
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(sorted(&gateway), everybody(2..12));
+    assert_eq!(sorted_phones(&gateway), expected_phones(2..12));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn doubtful_message_rejected_on_resend_stays_in_doubt() {
     let refuse = || Answer::items(|operation| rejected(operation, "Duplicate id"));
     let script = [Answer::Accept, Answer::CloseRead, Answer::Accept, Answer::Accept].into_iter();
     let gateway = Gateway::answering(script.chain(std::iter::repeat_with(refuse).take(9)));
-    let sale = ten_people(&gateway).write();
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
     let again = ["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "4"];
     sale.campaign(&again).exits(5);
@@ -61,14 +61,14 @@ fn doubtful_message_rejected_on_resend_stays_in_doubt() {
     assert!(sale.results().rows[1]["reason"].contains("Duplicate id"), "{:?}", sale.results().rows[1]);
     sale.campaign(&["retry", "sale"]).exits(4).says("no rows to retry");
     sale.run(&[]).exits(4).says("campaign reconcile sale@1");
-    assert_eq!(gateway.phones().len(), 14, "ten, and the four that were ordered");
+    assert_eq!(gateway.phones().len(), 14, "ten messages, and four resent");
 }
 
 #[test]
 fn rule_orders_nothing_in_a_run_with_a_changed_list() {
-    let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
-    assert_eq!(asked(&sale, 3, 61), 4);
-    one_more(&sale);
+    let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
+    assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
+    add_recipient(&sale);
     sale.run(&[]).exits(0).says("4 rows in sale@1 are still in doubt: campaign reconcile sale@1");
     assert_eq!(gateway.phones()[10..], [phone(12)]);
     sale.run(&["--accept-changes"]).exits(4);
@@ -84,18 +84,18 @@ fn run_without_copies_can_be_ended_and_sends_nothing_again() {
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
     sale.run(&[]).exits(2).says("missing or damaged").says("--accept-changes");
     sale.run(&["--accept-changes"]).exits(0);
-    assert_eq!(sorted(&gateway), everybody(2..12));
+    assert_eq!(sorted_phones(&gateway), expected_phones(2..12));
 }
 
 #[test]
 fn finished_doubtful_run_without_copies_blocks_nothing() {
     let _files = in_files();
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
-    one_more(&sale);
+    add_recipient(&sale);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones()[10..], [phone(12)]);
-    // The decision holds. The results that the second run kept as `sale@1.csv` cannot be written without the copies.
+    // The decision holds. The results of the first run, kept as `sale@1.csv`, cannot be written without the copies.
     let resolved = sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]).exits(74);
     resolved.says("resolved 4 rows as sent").says("results were not updated");
 }
@@ -113,8 +113,8 @@ fn stop_request_is_heard_while_an_envelope_waits() {
 
 #[test]
 fn resent_row_waits_again_although_the_clock_was_set_back() {
-    let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
-    assert_eq!(asked(&sale, 3, 61), 4);
+    let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
+    assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     let hour = 3_600_000_000_i64;
     change_ledger(
         &sale,
@@ -126,13 +126,13 @@ fn resent_row_waits_again_although_the_clock_was_set_back() {
     drop(gateway);
     let denied = |_: &serde_json::Value| serde_json::json!({ "success": false, "error": "no such message" });
     let silent = Gateway::answering([Answer::CloseRead, Answer::CloseRead]).with_statuses(denied);
-    ten_people(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
+    ten_recipients(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
     sale.run(&[]).exits(4);
     let sent = silent.phones().len();
     for _ in 0..2 {
         sale.run(&[]).exits(4);
     }
-    assert_eq!(silent.phones().len(), sent, "no denial of the second attempt counts yet");
+    assert_eq!(silent.phones().len(), sent, "denials of the second attempt do not count yet");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn inquiries_fit_the_envelope_limit_of_the_gateway() {
         sale.run(&[]).exits(4);
         let sizes: Vec<usize> = gateway.requests().iter().map(|request| request.operations().len()).collect();
         assert!(sizes.iter().all(|size| *size <= limit), "{sizes:?}");
-        assert!(sizes.len() > 10 / limit, "it was asked too: {sizes:?}");
+        assert!(sizes.len() > 10 / limit, "the run also sent inquiries: {sizes:?}");
     }
 }
 
@@ -163,9 +163,9 @@ fn retry_of_an_older_round_skips_recipients_of_a_later_one() {
 #[test]
 fn signal_during_reconciliation_interrupts_and_decides_nothing() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
-    let sale = ten_people(&gateway).delivery("on_in_doubt: assume_sent").write();
+    let sale = ten_recipients(&gateway).delivery("on_in_doubt: assume_sent").write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml"]));
-    until("it asks", || run.stderr().contains("asking the gateway about 4 rows"));
+    until("the run reconciles", || run.stderr().contains("asking the gateway about 4 rows"));
     run.signal("INT");
     run.finish().exits(130);
     assert_eq!(states(&sale), "addddaaaaa");
@@ -176,8 +176,8 @@ fn signal_during_reconciliation_interrupts_and_decides_nothing() {
 
 #[test]
 fn decision_about_an_older_run_keeps_newer_results() {
-    let (_gateway, sale) = in_doubt();
-    one_more(&sale);
+    let (_gateway, sale) = sale_in_doubt();
+    add_recipient(&sale);
     sale.run(&[]).exits(0);
     let newest = std::fs::read_to_string(sale.results_file()).expect("the results");
     let decided = sale.campaign(&["resolve", "sale", "--all", "--as", "sent"]).exits(0);
@@ -185,16 +185,16 @@ fn decision_about_an_older_run_keeps_newer_results() {
     assert_eq!(std::fs::read_to_string(sale.results_file()).expect("the results"), newest);
     let kept = sale.results_file().with_file_name("sale@1.csv");
     let decided = || Results::read(&kept).states().iter().filter(|state| **state == "assumed_sent").count();
-    assert_eq!(decided(), 4, "the kept results are written anew");
+    assert_eq!(decided(), 4, "the kept results are updated");
     sale.campaign(&["results", "sale@1"]).exits(0).says("sale@1.csv");
     assert_eq!(decided(), 4);
 }
 
 #[test]
 fn newer_run_does_not_hide_the_doubt_of_an_older_one() {
-    let (gateway, sale) = in_doubt();
+    let (gateway, sale) = sale_in_doubt();
     sale.run(&[]).exits(4).says("4 rows in sale@1 are still in doubt").says("next: campaign reconcile sale@1");
-    one_more(&sale);
+    add_recipient(&sale);
     sale.run(&[]).exits(0).says("4 rows in sale@1 are still in doubt: campaign reconcile sale@1");
     sale.campaign(&["reconcile", "sale"]).exits(4).says("sale@1: ");
     sale.campaign(&["resolve", "sale", "--rows", "3-6", "--as", "sent"]).exits(0);

@@ -1,12 +1,12 @@
-//! What only time proves: three denials over three waits, and the end of all asking.
+//! Reconciliation over time: three denials after three waits, and the end of inquiries after a day.
 
-use super::{Memory, SECOND, ids_of, result, states, ten_people};
+use super::{Memory, SECOND, message_ids, result_cell, states, ten_recipients};
 use crate::support::{Answer, Draft, Folder, Gateway, change_ledger, phone, telling};
 
-/// Lets so many seconds pass for everything that the ledger knows about envelopes and questions.
-fn time_passes(sale: &Folder, seconds: i64) {
+/// Moves the recorded times of envelopes and inquiries this many seconds into the past.
+fn let_time_pass(sale: &Folder, seconds: i64) {
     let past = seconds * 1_000_000;
-    // A record whose times are moved has no checksum any more, as one from before there were any.
+    // Changed records get no checksum, like records from before checksums existed.
     change_ledger(
         sale,
         &[
@@ -23,50 +23,51 @@ fn time_passes(sale: &Folder, seconds: i64) {
     );
 }
 
-/// A gateway that never executed the second envelope, and a finished run in which it is in doubt.
-pub(super) fn never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, Folder) {
+/// A gateway that never executed the second envelope, and a finished run in which that envelope is in doubt.
+pub(super) fn sale_never_executed(draft: impl Fn(Draft) -> Draft) -> (Gateway, Folder) {
     let gateway = Memory::default().gateway(Answer::CloseRead);
-    let sale = draft(ten_people(&gateway)).write();
+    let sale = draft(ten_recipients(&gateway)).write();
     sale.run(&[]).exits(4);
     (gateway, sale)
 }
 
-/// Asks `times` times, each after so many seconds; gives back how many rows were found missing at the last.
-pub(super) fn asked(sale: &Folder, times: usize, seconds: i64) -> u64 {
+/// Reconciles this many times, each after this many seconds, and returns the number of unknown messages in the last
+/// answer.
+pub(super) fn reconcile_repeatedly(sale: &Folder, times: usize, seconds: i64) -> u64 {
     let mut not_found = 0;
     for _ in 0..times {
-        time_passes(sale, seconds);
-        let told = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
-        assert!(told["asked"] != 0 && told["blind"] == false && told["unclear"] == 0, "{told}");
-        not_found = told["not_found"].as_u64().expect("a count");
+        let_time_pass(sale, seconds);
+        let report = sale.campaign(&["reconcile", "sale", "--json"]).exits(4).json();
+        assert!(report["asked"] != 0 && report["blind"] == false && report["unclear"] == 0, "{report}");
+        not_found = report["not_found"].as_u64().expect("a count");
     }
     not_found
 }
 
 #[test]
 fn three_denials_are_reported_and_send_nothing() {
-    let (gateway, sale) = never_executed(|draft| draft);
-    assert_eq!(asked(&sale, 2, 61), 0);
-    assert_eq!(asked(&sale, 1, 30), 0, "a denial that comes too early does not count");
-    assert_eq!(asked(&sale, 1, 31), 4);
+    let (gateway, sale) = sale_never_executed(|draft| draft);
+    assert_eq!(reconcile_repeatedly(&sale, 2, 61), 0);
+    assert_eq!(reconcile_repeatedly(&sale, 1, 30), 0, "an early denial does not count");
+    assert_eq!(reconcile_repeatedly(&sale, 1, 31), 4);
     assert_eq!(states(&sale), "addddaaaaa");
-    assert!(result(&sale, 3, "reason").contains("not found"), "{}", result(&sale, 3, "reason"));
+    assert!(result_cell(&sale, 3, "reason").contains("not found"), "{}", result_cell(&sale, 3, "reason"));
     sale.run(&[]).exits(4);
     assert_eq!(gateway.phones().len(), 10);
 }
 
 #[test]
 fn unknown_message_is_resent_only_if_the_campaign_allows_it() {
-    let (gateway, sale) = never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
-    let before: Vec<String> = SECOND.iter().map(|row| result(&sale, *row, "id")).collect();
-    assert_eq!(asked(&sale, 2, 61), 0);
+    let (gateway, sale) = sale_never_executed(|draft| draft.delivery("on_in_doubt: resend_if_not_found"));
+    let before: Vec<String> = SECOND.iter().map(|row| result_cell(&sale, *row, "id")).collect();
+    assert_eq!(reconcile_repeatedly(&sale, 2, 61), 0);
     sale.run(&[]).exits(4);
-    assert_eq!(gateway.phones().len(), 10, "two denials are too few");
-    assert_eq!(asked(&sale, 1, 61), 4);
+    assert_eq!(gateway.phones().len(), 10, "two denials are not enough");
+    assert_eq!(reconcile_repeatedly(&sale, 1, 61), 4);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones()[10..], SECOND.map(phone));
     for (row, before) in SECOND.into_iter().zip(before) {
-        assert_eq!(ids_of(&gateway, row), [before.parse::<u64>().expect("an id"); 2], "the same message");
+        assert_eq!(message_ids(&gateway, row), [before.parse::<u64>().expect("an id"); 2], "the same message");
     }
     assert_eq!(states(&sale), "a".repeat(10));
     sale.run(&[]).exits(0);
@@ -76,24 +77,24 @@ fn unknown_message_is_resent_only_if_the_campaign_allows_it() {
 fn resent_row_in_doubt_waits_again() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
-    let sale = ten_people(&gateway).delivery("on_in_doubt: resend_if_not_found").write();
+    let sale = ten_recipients(&gateway).delivery("on_in_doubt: resend_if_not_found").write();
     sale.run(&[]).exits(4);
-    assert_eq!(asked(&sale, 3, 61), 4);
+    assert_eq!(reconcile_repeatedly(&sale, 3, 61), 4);
     drop(gateway);
-    let script = std::iter::once(Answer::CloseRead).chain(std::iter::repeat_with(|| memory.takes()).take(9));
-    let tells = memory.clone();
-    let silent = Gateway::answering(script).with_statuses(move |question| tells.tells(question));
-    ten_people(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
+    let script = std::iter::once(Answer::CloseRead).chain(std::iter::repeat_with(|| memory.accept_all()).take(9));
+    let answering = memory.clone();
+    let silent = Gateway::answering(script).with_statuses(move |question| answering.answer_query(question));
+    ten_recipients(&silent).delivery("on_in_doubt: resend_if_not_found").rewrite(&sale);
     sale.run(&[]).exits(4);
     assert_eq!(states(&sale), "adaaaaaaaa");
     for _ in 0..2 {
-        assert_eq!(asked(&sale, 1, 61), 0, "what was asked about the attempt before does not count");
+        assert_eq!(reconcile_repeatedly(&sale, 1, 61), 0, "inquiries about the previous attempt do not count");
         sale.run(&[]).exits(4);
     }
     assert_eq!(silent.phones(), SECOND.map(phone));
 }
 
-/// What is sent, and how a campaign comes to send it.
+/// A channel, and a draft that sends through it.
 type Case = (&'static str, fn(Draft) -> Draft);
 
 #[test]
@@ -112,7 +113,7 @@ fn rule_never_resends_slow_or_harmful_messages() {
     for (name, change) in cases {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
-        let sale = change(ten_people(&gateway)).delivery("on_in_doubt: resend_if_not_found").write();
+        let sale = change(ten_recipients(&gateway)).delivery("on_in_doubt: resend_if_not_found").write();
         sale.run(&[]).exits(2).says("`resend_if_not_found` cannot be used");
         assert_eq!(gateway.requests().len(), 0, "{name}");
     }
@@ -122,18 +123,18 @@ fn rule_never_resends_slow_or_harmful_messages() {
 fn reconciliation_stops_after_a_day_and_a_person_decides() {
     let memory = Memory::default();
     let gateway = memory.gateway(Answer::CloseUnread);
-    memory.hide(true);
-    let sale = ten_people(&gateway).write();
+    memory.set_hidden(true);
+    let sale = ten_recipients(&gateway).write();
     sale.run(&[]).exits(4);
-    time_passes(&sale, 86_401);
+    let_time_pass(&sale, 86_401);
     sale.campaign(&["reconcile", "sale"]).exits(4).says("4 unresolved");
     assert_eq!(states(&sale), "auuuuaaaaa");
     let questions = gateway.requests().len();
     sale.run(&[]).exits(4);
-    assert_eq!(gateway.requests().len(), questions, "a run does not ask any more");
+    assert_eq!(gateway.requests().len(), questions, "the run no longer reconciles");
     sale.campaign(&["resolve", "sale", "--rows", "3-4", "--as", "sent"]).exits(4);
-    memory.hide(false);
+    memory.set_hidden(false);
     sale.campaign(&["reconcile", "sale"]).exits(4);
-    assert_eq!(states(&sale), "assuuaaaaa", "who asks anyway may still be told");
+    assert_eq!(states(&sale), "assuuaaaaa", "`reconcile` can still find messages");
     assert_eq!(gateway.phones().len(), 6);
 }

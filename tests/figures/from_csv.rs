@@ -1,4 +1,4 @@
-//! The figures of a run, computed from its results CSV and nothing else.
+//! Figures of a run, computed only from its results CSV.
 
 use std::collections::BTreeMap;
 
@@ -6,31 +6,29 @@ use jiff::Timestamp;
 
 use crate::support::Results;
 
-/// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
-    /// Rows by the words of the column `state`, each row once.
+    /// Rows per value of the column `state`, each row once.
     pub(super) states: BTreeMap<String, u64>,
     /// Delivered messages by channel; `unknown` if no receipt names one.
     pub(super) channels: BTreeMap<String, ChannelFigures>,
 }
 
-/// The figures of one channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ChannelFigures {
-    /// Messages that it delivered first, read or not.
+    /// Messages that this channel delivered first, read or not.
     pub(super) delivered: u64,
-    /// Readings that it reported.
+    /// Read receipts of this channel.
     pub(super) read: u64,
     pub(super) in_part: u64,
     pub(super) at_latest: u64,
     pub(super) uncertain: u64,
-    /// Seconds from the sending to the delivery of each message whose time is not uncertain.
+    /// Seconds from sending to delivery, for messages with a certain delivery time.
     pub(super) seconds: Vec<f64>,
 }
 
 impl Figures {
-    pub(super) fn of(csv: &str) -> Self {
+    pub(super) fn from_csv(csv: &str) -> Self {
         let results = Results::parse(csv);
         let mut figures = Self { states: results.counts(), ..Self::default() };
         for row in &results.rows {
@@ -61,7 +59,6 @@ impl Figures {
         figures
     }
 
-    /// Rows in a state.
     pub(super) fn state(&self, state: &str) -> u64 {
         self.states.get(state).copied().unwrap_or_default()
     }
@@ -84,7 +81,7 @@ impl Figures {
     }
 
     /// Rows by state as people see them: `delivered` includes `read`.
-    pub(super) fn shown(&self) -> BTreeMap<String, u64> {
+    pub(super) fn counts_by_state(&self) -> BTreeMap<String, u64> {
         let mut shown = self.states.clone();
         if self.delivered() > 0 {
             shown.insert("delivered".to_owned(), self.delivered());
@@ -94,9 +91,9 @@ impl Figures {
 }
 
 impl ChannelFigures {
-    /// The time within which so many of a hundred were delivered.
-    pub(super) fn within(&self, of_100: usize) -> Option<f64> {
-        let place = (self.seconds.len() * of_100).div_ceil(100).max(1);
+    /// Time within which this percentage was delivered.
+    pub(super) fn percentile(&self, percent: usize) -> Option<f64> {
+        let place = (self.seconds.len() * percent).div_ceil(100).max(1);
         self.seconds.get(place - 1).copied()
     }
 }

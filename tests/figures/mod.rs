@@ -1,6 +1,5 @@
-//! Figures that people compare: the same numbers in `status`, the summary, the report, the dashboard and the workbook.
-//!
-//! The numbers are computed from the results CSV alone, by code that shares nothing with the product.
+//! Consistency of figures across `status`, the summary, the report, the dashboard and the workbook. The expected
+//! figures come from the results CSV alone, computed by code that shares nothing with the product.
 
 mod from_csv;
 mod surfaces;
@@ -13,16 +12,16 @@ use serde_json::{Value, json};
 use crate::receipts::{Hooked, operations};
 use crate::support::{Answer, Browser, Clock, Gateway, Process, accepted, campaign, in_files, phone, rejected, until};
 use from_csv::Figures;
-use surfaces::{agree, lines_agree};
+use surfaces::{assert_lines, assert_surfaces};
 
 const VIBER_THEN_SMS: &str = "  - viber: { signature: OlenaCo, message: \"{{ offer }}\" }\n  - sms: { signature: OlenaCo, message: \"{{ offer }}\" }";
 const HOUR: i64 = 3_600;
 const YEAR: i64 = 365 * 24 * HOUR;
-/// The channel, the status, and the seconds from the sending to the reported time.
-type Told = (&'static str, &'static str, Option<i64>);
+/// Channel, status, and seconds from sending to the reported time.
+type Receipt = (&'static str, &'static str, Option<i64>);
 
-/// The receipts of the messages from the sixth on.
-const RECEIPTS: [&[Told]; 14] = [
+/// Receipts of the messages from the sixth on.
+const RECEIPTS: [&[Receipt]; 14] = [
     &[("viber", "DELIVERED", Some(60)), ("viber", "READ", Some(HOUR))],
     &[("viber", "READ", Some(2 * HOUR))],
     &[("viber", "EXPIRED", Some(HOUR)), ("sms", "DELIVERED", Some(HOUR + 5))],
@@ -39,8 +38,8 @@ const RECEIPTS: [&[Told]; 14] = [
     &[],
 ];
 
-/// Tells the receipts of an operation that was sent at `sent`.
-fn tell(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: &[Told]) {
+/// Sends the receipts of an operation that was sent at `sent`.
+fn send_receipts(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: &[Receipt]) {
     for (channel, status, after) in receipts {
         let mut receipt = json!({ "success": true, "status": status });
         if !channel.is_empty() {
@@ -53,16 +52,16 @@ fn tell(hooked: &Hooked, operation: &Value, sent: Timestamp, receipts: &[Told]) 
     }
 }
 
-/// Twenty-five people, one of them twice and one without a number.
+/// Builds a list of twenty-five recipients, one of them twice and one without a number.
 fn list() -> String {
     let people: String = (2..27).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     format!("phone,name\n{people}{},Again\nnobody,Nobody\n", phone(2))
 }
 
-/// The results of a run as they stand.
-fn from_results(hooked: &Hooked) -> Figures {
+/// Computes the figures from the current results of a run.
+fn compute_figures(hooked: &Hooked) -> Figures {
     let csv = hooked.sale.campaign(&["results", "sale", "--out", "-"]).stdout;
-    Figures::of(&csv)
+    Figures::from_csv(&csv)
 }
 
 #[test]
@@ -83,15 +82,15 @@ fn figures_are_those_of_the_results_on_every_surface() {
     let hooked = Hooked::write(draft.through(&gateway).batches_of(4).one_at_a_time());
     let server = hooked.serve();
     let browser = Browser::first(&server);
-    // The receipts of more than a day are in the past, and doubt of that age is not asked about any more.
+    // The run was 30 hours ago, so the late receipts are in the past and old doubts are no longer reconciled.
     let (clock, then) = (Clock::new(), Timestamp::now() - SignedDuration::from_hours(30));
     let run = ["run", "sale.yaml", "--no-wait", "--keep-going", "--limit", "20"];
     let sent = Process::start(hooked.sale.command_after(&clock.set_to(then), &run)).finish().exits(4);
-    lines_agree(&sent.stdout, &from_results(&hooked));
+    assert_lines(&sent.stdout, &compute_figures(&hooked));
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut compare = |hooked: &Hooked| {
-        let figures = from_results(hooked);
-        agree(&hooked.sale, &browser, &figures);
+        let figures = compute_figures(hooked);
+        assert_surfaces(&hooked.sale, &browser, &figures);
         seen.extend(figures.states.keys().cloned());
         figures
     };
@@ -102,24 +101,24 @@ fn figures_are_those_of_the_results_on_every_surface() {
 
     let (operations, results) = (operations(&gateway), hooked.results());
     let sent_at = |row: usize| results.rows[row]["submitted_at"].parse::<Timestamp>().expect("a time");
-    tell(&hooked, &operations[0], sent_at(0), &[("viber", "DELIVERED", Some(600))]);
+    send_receipts(&hooked, &operations[0], sent_at(0), &[("viber", "DELIVERED", Some(600))]);
     for (index, receipts) in (6..).zip(RECEIPTS) {
-        tell(&hooked, &operations[index], sent_at(index), receipts);
+        send_receipts(&hooked, &operations[index], sent_at(index), receipts);
     }
     let figures = compare(&hooked);
     assert_eq!((figures.delivered(), figures.read(), figures.in_part()), (12, 4, 1), "{figures:?}");
     assert_eq!((figures.channels["viber"].read, figures.channels["sms"].read), (4, 0), "{figures:?}");
     assert_eq!(figures.channels.values().map(|channel| channel.uncertain).sum::<u64>(), 2, "{figures:?}");
 
-    // While the rest is sent, and after the process was killed.
+    // While the rest is being sent, and after the process was killed.
     let sending = hooked.sale.start(&["--keep-going"]);
-    until("a request is on its way", || gateway.sends().len() == 7);
+    until("a request arrives", || gateway.sends().len() == 7);
     compare(&hooked);
     sending.kill();
     compare(&hooked);
     let ended = hooked.sale.run(&["--keep-going"]);
     let figures = compare(&hooked);
-    lines_agree(&ended.stdout, &figures);
+    assert_lines(&ended.stdout, &figures);
     drop(server);
     let states = [
         "accepted",
@@ -151,9 +150,9 @@ fn figures_of_queued_messages_are_those_of_the_results() {
     let run = hooked.sale.command_after(&clock.set_to(then), &["run", "sale.yaml", "--no-wait"]);
     Process::start(run).finish().exits(0);
     for (index, operation) in operations(&gateway).iter().enumerate().take(3) {
-        tell(&hooked, operation, then, RECEIPTS[index + 1]);
+        send_receipts(&hooked, operation, then, RECEIPTS[index + 1]);
     }
-    let figures = from_results(&hooked);
+    let figures = compute_figures(&hooked);
     assert_eq!((figures.states["queued"], figures.delivered()), (3, 3), "{figures:?}");
-    agree(&hooked.sale, &Browser::first(&server), &figures);
+    assert_surfaces(&hooked.sale, &Browser::first(&server), &figures);
 }

@@ -1,4 +1,4 @@
-//! Where people see figures, and a comparison of each place with the figures of the results.
+//! Places that show figures, each compared with the figures of the results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use crate::support::{Browser, Folder, Html, until};
 
 /// Fails unless every surface shows these figures.
 #[track_caller]
-pub(super) fn agree(sale: &Folder, browser: &Browser, figures: &Figures) {
-    status_agrees(sale, figures);
-    json_agrees(&sale.campaign(&["status", "sale", "--json"]).json(), figures);
-    report_agrees(sale, figures);
-    dashboard_agrees(browser, figures);
-    workbook_agrees(sale, figures);
+pub(super) fn assert_surfaces(sale: &Folder, browser: &Browser, figures: &Figures) {
+    assert_status(sale, figures);
+    assert_json(&sale.campaign(&["status", "sale", "--json"]).json(), figures);
+    assert_report(sale, figures);
+    assert_dashboard(browser, figures);
+    assert_workbook(sale, figures);
 }
 
-/// The counts of a line such as `3 accepted by the gateway · 9 delivered (3 read, 1 only in part)`, by state.
+/// Parses a line such as `3 accepted by the gateway · 9 delivered (3 read, 1 only in part)` into counts by state.
 fn counts_of(line: &str) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for part in line.split(" · ").flat_map(|part| part.split(['(', ')', ','])).map(str::trim) {
@@ -33,26 +33,26 @@ fn counts_of(line: &str) -> BTreeMap<String, u64> {
     counts
 }
 
-/// The counts as a line for people has them.
-fn in_words(figures: &Figures) -> BTreeMap<String, u64> {
-    let mut counts = figures.shown();
+/// Returns the counts as a line for people shows them.
+fn counts_in_words(figures: &Figures) -> BTreeMap<String, u64> {
+    let mut counts = figures.counts_by_state();
     if figures.in_part() > 0 {
         counts.insert("only_in_part".to_owned(), figures.in_part());
     }
     counts
 }
 
-/// Fails unless the line of all rows in a text has these figures.
+/// Fails unless the line with all rows in this text has these figures.
 #[track_caller]
-pub(super) fn lines_agree(text: &str, figures: &Figures) {
+pub(super) fn assert_lines(text: &str, figures: &Figures) {
     let start = format!("  {} rows: ", figures.rows());
     let line = text.lines().find_map(|line| line.strip_prefix(&start)).unwrap_or_else(|| panic!("no rows in:\n{text}"));
-    assert_eq!(counts_of(line), in_words(figures), "{text}");
+    assert_eq!(counts_of(line), counts_in_words(figures), "{text}");
 }
 
-fn status_agrees(sale: &Folder, figures: &Figures) {
+fn assert_status(sale: &Folder, figures: &Figures) {
     let text = sale.campaign(&["status", "sale"]).stdout;
-    lines_agree(&text, figures);
+    assert_lines(&text, figures);
     for (name, channel) in &figures.channels {
         let name = if name == "unknown" { "channel not reported" } else { name };
         let line = text.lines().find(|line| line.starts_with(&format!("  {name}: ")));
@@ -66,100 +66,105 @@ fn status_agrees(sale: &Folder, figures: &Figures) {
     assert!(figures.delivered() == 0 || list.contains(&delivered), "{delivered}: {list}");
 }
 
-fn json_agrees(status: &Value, figures: &Figures) {
+fn assert_json(status: &Value, figures: &Figures) {
     assert_eq!(status["counts"], json!(figures.states), "each row has one state");
     assert_eq!(status["delivered_or_read"], figures.delivered());
     for (name, channel) in &figures.channels {
-        let told = &status["channels"][name];
-        let count = |state: &str| told["counts"][state].as_u64().unwrap_or_default();
+        let reported = &status["channels"][name];
+        let count = |state: &str| reported["counts"][state].as_u64().unwrap_or_default();
         assert_eq!(count("delivered") + count("read"), channel.delivered, "{name}: {status}");
         for (member, number) in
             [("read", channel.read), ("in_part", channel.in_part), ("uncertain_times", channel.uncertain)]
         {
-            assert_eq!(told[member], number, "{name}.{member}: {status}");
+            assert_eq!(reported[member], number, "{name}.{member}: {status}");
         }
-        assert_eq!(told["delivery"]["messages"].as_u64().unwrap_or_default(), channel.seconds.len() as u64, "{status}");
-        assert_eq!(told["delivery"]["at_latest"].as_u64().unwrap_or_default(), channel.at_latest, "{status}");
-        for (member, of_100) in [("median_seconds", 50), ("p95_seconds", 95)] {
-            let (told, exactly) = (told["delivery"][member].as_f64(), channel.within(of_100));
-            let near = told.zip(exactly).is_none_or(|(told, exactly)| (told - exactly).abs() <= exactly * 0.001 + 0.01);
-            assert!(near && told.is_some() == exactly.is_some(), "{name}.{member}: {told:?}, {exactly:?}");
+        assert_eq!(
+            reported["delivery"]["messages"].as_u64().unwrap_or_default(),
+            channel.seconds.len() as u64,
+            "{status}"
+        );
+        assert_eq!(reported["delivery"]["at_latest"].as_u64().unwrap_or_default(), channel.at_latest, "{status}");
+        for (member, percent) in [("median_seconds", 50), ("p95_seconds", 95)] {
+            let (value, exactly) = (reported["delivery"][member].as_f64(), channel.percentile(percent));
+            let near =
+                value.zip(exactly).is_none_or(|(value, exactly)| (value - exactly).abs() <= exactly * 0.001 + 0.01);
+            assert!(near && value.is_some() == exactly.is_some(), "{name}.{member}: {value:?}, {exactly:?}");
         }
     }
 }
 
-/// A number with its spaces, which are of several kinds.
-fn number(text: &str) -> u64 {
+/// Parses a number that is grouped with spaces of several kinds.
+fn parse_number(text: &str) -> u64 {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    digits.parse().unwrap_or_else(|_| panic!("no number: {text:?}"))
+    digits.parse().unwrap_or_else(|_| panic!("not a number: {text:?}"))
 }
 
-/// The number in the funnel's row with this label.
-fn in_funnel(html: &Html, label: &str) -> Option<u64> {
+/// Returns the number in the funnel row with this label.
+fn funnel_rows(html: &Html, label: &str) -> Option<u64> {
     let cells: Vec<_> = html.elements.iter().filter(|element| ["th", "td"].contains(&element.name.as_str())).collect();
     let place = cells.iter().position(|cell| cell.name == "th" && cell.words().starts_with(label))?;
-    cells.get(place + 1).map(|cell| number(&cell.words()))
+    cells.get(place + 1).map(|cell| parse_number(&cell.words()))
 }
 
-fn report_agrees(sale: &Folder, figures: &Figures) {
+fn assert_report(sale: &Folder, figures: &Figures) {
     sale.campaign(&["report", "sale", "--out", "report.html", "--lang", "en"]);
     let page = fs::read_to_string(sale.path("report.html")).expect("a page");
     let (before, rest) = page.split_once("<script type=\"application/json\" id=\"run-data\">").expect("its numbers");
     let (data, after) = rest.split_once("</script>").expect("their end");
-    json_agrees(&serde_json::from_str(data).expect("JSON"), figures);
+    assert_json(&serde_json::from_str(data).expect("JSON"), figures);
     let html = Html::sound(&format!("{before}{after}"));
     let words: Vec<_> = html.elements.iter().filter(|element| ["dt", "dd"].contains(&element.name.as_str())).collect();
     let named: BTreeMap<String, u64> = words
         .chunks(2)
         .filter(|pair| pair[1].text.contains(|c: char| c.is_ascii_digit()))
-        .map(|pair| (pair[0].words(), number(&pair[1].words())))
+        .map(|pair| (pair[0].words(), parse_number(&pair[1].words())))
         .collect();
     assert_eq!(named["rows in the list"], figures.rows());
     assert_eq!((named["Delivered"], named["Read"]), (figures.delivered(), figures.read()), "{named:?}");
     assert_eq!(named.get("Delivered only in part").copied().unwrap_or_default(), figures.in_part(), "{named:?}");
     assert_eq!(named["Failed or rejected"], figures.state("failed") + figures.state("rejected"), "{named:?}");
-    funnel_agrees(&html, figures);
+    assert_funnel(&html, figures);
 }
 
-fn funnel_agrees(html: &Html, figures: &Figures) {
-    assert_eq!(in_funnel(html, "Delivered"), Some(figures.delivered()));
-    assert_eq!(in_funnel(html, "Read").unwrap_or_default(), figures.read());
+fn assert_funnel(html: &Html, figures: &Figures) {
+    assert_eq!(funnel_rows(html, "Delivered"), Some(figures.delivered()));
+    assert_eq!(funnel_rows(html, "Read").unwrap_or_default(), figures.read());
     for (name, channel) in figures.channels.iter().filter(|(_, channel)| channel.delivered + channel.read > 0) {
-        let said = format!("Delivered: {}. Read: {}.", channel.delivered, channel.read);
-        assert!(html.one("main").words().contains(&said), "{name}: {said}");
+        let label = format!("Delivered: {}. Read: {}.", channel.delivered, channel.read);
+        assert!(html.one("main").words().contains(&label), "{name}: {label}");
     }
 }
 
-fn dashboard_agrees(browser: &Browser, figures: &Figures) {
-    // A page shows a run as it was up to a second ago.
-    let shown = figures.shown();
+fn assert_dashboard(browser: &Browser, figures: &Figures) {
+    // A page can be up to one second behind the run.
+    let shown = figures.counts_by_state();
     for path in ["/", "/runs/sale@1", "/runs/sale@1/rows?state=delivered"] {
         let mut last = BTreeMap::new();
         let agrees = || {
-            last = chips(&browser.page(path));
+            last = page_counts(&browser.page(path));
             last == shown
         };
         until(path, agrees);
     }
-    funnel_agrees(&browser.page("/runs/sale@1"), figures);
+    assert_funnel(&browser.page("/runs/sale@1"), figures);
     let rows = browser.page("/runs/sale@1/rows?state=delivered");
     let listed = rows.all("tr").len().saturating_sub(1) as u64;
     assert_eq!(listed, figures.delivered(), "the rows behind the number");
 }
 
-/// The numbers of a page by state.
-fn chips(page: &Html) -> BTreeMap<String, u64> {
+/// Returns the counts of a page by state.
+fn page_counts(page: &Html) -> BTreeMap<String, u64> {
     let chips = page.of_class("count").into_iter().filter_map(|chip| {
         let state = chip.attribute("class").split_once("count-")?.1.to_owned();
-        Some((state, number(&chip.words())))
+        Some((state, parse_number(&chip.words())))
     });
     chips.collect()
 }
 
-fn workbook_agrees(sale: &Folder, figures: &Figures) {
+fn assert_workbook(sale: &Folder, figures: &Figures) {
     sale.campaign(&["results", "sale", "--out", "book.xlsx"]);
     let mut book: Xlsx<_> = open_workbook(sale.path("book.xlsx")).expect("a workbook");
-    let rows = book.worksheet_range_at(0).expect("a sheet").expect("which can be read");
+    let rows = book.worksheet_range_at(0).expect("a sheet").expect("a readable file");
     let column = rows.rows().next().expect("a header").iter().position(|cell| cell == &Data::String("state".into()));
     let mut states: BTreeMap<String, u64> = BTreeMap::new();
     for row in rows.rows().skip(1) {
@@ -169,20 +174,20 @@ fn workbook_agrees(sale: &Folder, figures: &Figures) {
     let sheet = book.worksheet_range("Figures").expect("a sheet of figures");
     let mut shown: BTreeMap<(String, String), u64> = BTreeMap::new();
     for row in sheet.rows().skip(1) {
-        let Data::Float(messages) = row[2] else { panic!("no number: {row:?}") };
+        let Data::Float(messages) = row[2] else { panic!("not a number: {row:?}") };
         shown.insert((row[0].to_string(), row[1].to_string()), messages as u64);
     }
-    let of =
+    let figure_of =
         |figure: &str, channel: &str| shown.get(&(figure.to_owned(), channel.to_owned())).copied().unwrap_or_default();
-    assert_eq!(of("rows", ""), figures.rows());
+    assert_eq!(figure_of("rows", ""), figures.rows());
     let (delivered, in_part) = ("delivered (including read)", "delivered only in part");
     for (figure, messages) in [(delivered, figures.delivered()), ("read", figures.read()), (in_part, figures.in_part())]
     {
-        assert_eq!(of(figure, ""), messages, "{figure}: {shown:?}");
+        assert_eq!(figure_of(figure, ""), messages, "{figure}: {shown:?}");
     }
     for (name, channel) in &figures.channels {
-        let told = [delivered, "read", in_part, "delivery time is an upper bound", "delivery time uncertain"];
+        let names = [delivered, "read", in_part, "delivery time is an upper bound", "delivery time uncertain"];
         let expected = [channel.delivered, channel.read, channel.in_part, channel.at_latest, channel.uncertain];
-        assert_eq!(told.map(|figure| of(figure, name)), expected, "{name}: {shown:?}");
+        assert_eq!(names.map(|figure| figure_of(figure, name)), expected, "{name}: {shown:?}");
     }
 }

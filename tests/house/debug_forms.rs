@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{files, is_test, source};
+use super::{files, is_test, source, without_tests};
 
 /// Files that write a text in quotes by its Debug form, or make a key of it that is never shown.
 const ALLOWED: [(&str, &str); 8] = [
@@ -25,7 +25,7 @@ fn messages_contain_no_debug_forms() {
             continue;
         }
         let text = fs::read_to_string(&file).expect("a file");
-        let code = text.split("mod tests {").next().unwrap_or_default();
+        let code = without_tests(&text);
         let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
         let is_test = |line: &&str| line.contains("assert") || line.contains("panic!");
         let shown = lines.filter(|line| line.contains(":?}") && !is_test(line));

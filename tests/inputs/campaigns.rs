@@ -1,12 +1,12 @@
-//! Campaign files and texts.
+//! Campaign files and message texts: errors, names, and missing keys.
 
 use serde_json::Value;
 
 use crate::support::{Gateway, campaign, telling};
 
-use super::refused;
+use super::assert_refused;
 
-/// What replaces a part of the good campaign file, and what is said of it.
+/// A part of the valid campaign file, its replacement, and words of the report.
 type Mistake = (&'static str, &'static str, &'static [&'static str]);
 
 const MISTAKES: &[Mistake] = &[
@@ -35,7 +35,7 @@ fn campaign_mistake_is_reported_at_its_place_and_sends_nothing() {
         let gateway = Gateway::accepting();
         let sale = campaign().through(&gateway).write();
         sale.replace("sale.yaml", right, wrong);
-        refused(&sale, &gateway, words);
+        assert_refused(&sale, &gateway, words);
     }
 }
 
@@ -60,7 +60,7 @@ fn all_mistakes_are_reported_at_once() {
     for (right, wrong) in [("gateway:", "gatway:"), ("message:", "mesage:"), ("rate: 100000/s", "rate: fast")] {
         sale.replace("sale.yaml", right, wrong);
     }
-    refused(&sale, &gateway, &["`gatway`", "`mesage`", "`fast`"]);
+    assert_refused(&sale, &gateway, &["`gatway`", "`mesage`", "`fast`"]);
     let found = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
     let findings = found["findings"].as_array().expect("findings");
     assert!(findings.len() >= 3, "{found}");
@@ -74,12 +74,16 @@ fn all_mistakes_are_reported_at_once() {
 fn keys_an_operation_cannot_carry_are_reported() {
     let gateway = Gateway::accepting();
     let pipeline = "  - viber: { signature: OlenaCo, message: Hi, image: \"https://cdn.example/a.png\" }\n  - whatsapp: { signature: OlenaCo, message: Hi }";
-    refused(&campaign().channels(pipeline).through(&gateway).write(), &gateway, &["image", "sale.yaml:6:"]);
+    assert_refused(&campaign().channels(pipeline).through(&gateway).write(), &gateway, &["image", "sale.yaml:6:"]);
     let lifetime =
         "  - sms: { signature: OlenaCo, message: Hi, lifetime: 1h }\n  - viber: { signature: OlenaCo, message: Hi }";
-    refused(&campaign().channels(lifetime).through(&gateway).write(), &gateway, &["lifetime", "sale.yaml:6:"]);
+    assert_refused(&campaign().channels(lifetime).through(&gateway).write(), &gateway, &["lifetime", "sale.yaml:6:"]);
     let collision = "  - sms: { signature: OlenaCo, message: Hi, fields: { sms_message: Ha } }";
-    refused(&campaign().channels(collision).through(&gateway).write(), &gateway, &["sms_message", "sale.yaml:6:"]);
+    assert_refused(
+        &campaign().channels(collision).through(&gateway).write(),
+        &gateway,
+        &["sms_message", "sale.yaml:6:"],
+    );
 }
 
 #[test]
@@ -87,10 +91,10 @@ fn text_sees_only_its_row_and_no_file() {
     let gateway = Gateway::accepting();
     for text in ["{{ __tera_context }}", "{{ get_env(name='HOME') }}", "{% include '/etc/passwd' %}"] {
         let sms = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
-        refused(&campaign().channels(&sms).through(&gateway).write(), &gateway, &["sale.yaml:6:"]);
+        assert_refused(&campaign().channels(&sms).through(&gateway).write(), &gateway, &["sale.yaml:6:"]);
     }
     let file = "  - sms: { signature: OlenaCo, message: { file: ../../outside.txt } }";
-    refused(&campaign().channels(file).through(&gateway).write(), &gateway, &["outside.txt"]);
+    assert_refused(&campaign().channels(file).through(&gateway).write(), &gateway, &["outside.txt"]);
 }
 
 #[test]

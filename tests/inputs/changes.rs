@@ -1,17 +1,17 @@
-//! Inputs that changed since a run began.
+//! Inputs that changed after a run started.
 
 use serde_json::json;
 
 use crate::support::{Draft, Folder, Gateway, campaign, phone};
 
-/// A campaign of which five of ten were sent.
-fn paused(gateway: &Gateway) -> Folder {
+/// A campaign with five of ten messages sent.
+fn half_sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(10).through(gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
     sale
 }
 
-/// What is changed, in the words of the refusal.
+/// A changed input, with the words that report it.
 type Change = (&'static str, fn(Draft) -> Draft);
 
 #[test]
@@ -26,7 +26,7 @@ fn run_with_changed_inputs_is_refused_with_the_changes() {
         ("`recipients.duplicates`", |draft| draft.recipients("duplicates: allow")),
     ];
     for (what, change) in changes {
-        let sale = paused(&gateway);
+        let sale = half_sent_campaign(&gateway);
         let before = std::fs::read(sale.results_file()).expect("results");
         let sent = gateway.phones().len();
         change(campaign().to(10)).through(&gateway).rewrite(&sale);
@@ -35,7 +35,7 @@ fn run_with_changed_inputs_is_refused_with_the_changes() {
         assert_eq!(std::fs::read(sale.results_file()).expect("results"), before);
         campaign().to(10).through(&gateway).rewrite(&sale);
         sale.run(&[]).exits(0);
-        assert_eq!(gateway.phones().len(), sent + 5, "put back, it goes on");
+        assert_eq!(gateway.phones().len(), sent + 5, "with the inputs restored, the run resumes");
     }
 }
 
@@ -54,7 +54,7 @@ fn changed_text_file_counts_as_a_change() {
 #[test]
 fn accepted_changes_go_to_those_without_a_message_alone() {
     let gateway = Gateway::accepting();
-    let sale = paused(&gateway);
+    let sale = half_sent_campaign(&gateway);
     campaign().to(12).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
     let summary = sale.run(&["--accept-changes", "--json"]).exits(0).json();
     assert_eq!(summary["counts"], json!({ "accepted": 7, "skipped": 5 }));
@@ -69,7 +69,7 @@ fn accepted_changes_go_to_those_without_a_message_alone() {
 #[test]
 fn resumed_run_sends_its_frozen_inputs() {
     let gateway = Gateway::accepting();
-    let sale = paused(&gateway);
+    let sale = half_sent_campaign(&gateway);
     std::fs::remove_file(sale.path("sale.csv")).expect("removed");
     sale.run(&[]).exits(2).says("sale.csv");
     assert_eq!(sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout.lines().count(), 11);
@@ -80,7 +80,7 @@ fn list_that_grows_while_sending_changes_nothing_in_the_run() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
     let sale = campaign().to(10).through(&gateway).write();
     let run = sale.start(&[]);
-    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
+    crate::support::until("the gateway has the first envelope", || !gateway.requests().is_empty());
     campaign().to(20).channels("  - sms: { signature: OlenaCo, message: Bye }").through(&gateway).rewrite(&sale);
     gateway.release();
     run.finish().exits(0);

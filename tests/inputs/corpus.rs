@@ -1,9 +1,9 @@
-//! Lists and campaigns as people bring them: files of `corpus/`, each with what a person gets.
+//! Realistic lists and campaigns in `corpus/`, each with its expected result.
 //!
-//! `lists/NAME.csv` has its expectation in `NAME.yaml`: `told` are words of `init --from`; `rows` are numbers and messages as
-//! `preview` shows them, or why there is none, by the row of the spreadsheet (`⏎` is a line break); `refused` are words
-//! of `init` where no campaign is written. `campaigns/NAME.spoilt` is a campaign file, and has in `NAME.said` the exit code of `check`, and words
-//! that are said or `not:` said.
+//! `lists/NAME.csv` has its expectation in `NAME.yaml`: `told` holds words of `init --from`; `rows` maps spreadsheet
+//! rows to numbers and messages as `preview` shows them, or to the reason for no message (`⏎` is a line break);
+//! `refused` holds words of `init` if it writes no campaign. `campaigns/NAME.spoilt` is a campaign file. `NAME.said`
+//! holds the exit code of `check`, words of its output, and words after `not:` that it must not print.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::support::{Folder, telling};
 
-/// What a person gets from a list.
+/// The expected result of a list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
-    /// Where such a list comes from.
+    /// The origin of the list.
     about: String,
     #[serde(default)]
     told: Vec<String>,
@@ -36,7 +36,7 @@ fn corpus(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/corpus").join(kind)
 }
 
-/// The files of a folder with that ending, by their names without it.
+/// The files in a folder with this extension, by their stems.
 fn files(folder: &Path, ending: &str) -> BTreeMap<String, PathBuf> {
     let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let files = files.filter(|path| path.extension().is_some_and(|found| found == ending));
@@ -76,12 +76,12 @@ fn list_is_read_as_intended_or_refused_with_advice() {
         for (row, expected) in expected.rows {
             let got = rows.get(&row).unwrap_or_else(|| panic!("no row {row} in {rows:?}"));
             let reason = expected.starts_with("invalid: ") && got.starts_with(&expected);
-            assert!(*got == expected.replace('⏎', "\n") || reason, "row {row}: {got:?} and not {expected:?}");
+            assert!(*got == expected.replace('⏎', "\n") || reason, "row {row}: expected {expected:?}, got {got:?}");
         }
     }
 }
 
-/// A row as `preview --json` shows it.
+/// A line of `preview --json` as a row number and its text.
 fn row(line: &str) -> (u32, String) {
     let shown: Value = serde_json::from_str(line).expect("an object");
     let number = shown["row"].as_u64().and_then(|row| row.try_into().ok()).expect("a row");
@@ -95,25 +95,25 @@ fn row(line: &str) -> (u32, String) {
 
 #[test]
 fn broken_campaign_gets_advice_for_its_author() {
-    let said = files(&corpus("campaigns"), "said");
-    assert!(said.len() >= 30);
+    let expectations = files(&corpus("campaigns"), "said");
+    assert!(expectations.len() >= 30);
     let folder = Folder::new(false);
     for entry in fs::read_dir(corpus("campaigns")).expect("a folder") {
         let path = entry.expect("an entry").path();
         let name = path.file_name().expect("a name").to_string_lossy().replace(".spoilt", ".yaml");
         fs::copy(path, folder.path(&name)).expect("a copy");
     }
-    for (name, said) in said {
+    for (name, expectation) in expectations {
         let _case = telling(format!("case: {name}"));
         let checked = folder.campaign(&["check", &format!("{name}.yaml")]);
-        let told = format!("{}{}", checked.stdout, checked.stderr);
-        for words in fs::read_to_string(said).expect("an expectation").lines() {
+        let output = format!("{}{}", checked.stdout, checked.stderr);
+        for words in fs::read_to_string(expectation).expect("an expectation").lines() {
             if let Some(code) = words.strip_prefix("exit ") {
                 assert_eq!(checked.code(), code.parse().ok(), "{}", checked.told());
             } else if let Some(words) = words.strip_prefix("not: ") {
-                assert!(!told.contains(words), "`{words}` in {}", checked.told());
+                assert!(!output.contains(words), "`{words}` in {}", checked.told());
             } else {
-                assert!(told.contains(words), "no `{words}` in {}", checked.told());
+                assert!(output.contains(words), "no `{words}` in {}", checked.told());
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Lists as programs save them, and files that are none: those of `corpus/files` and `corpus/malformed`.
+//! List file formats: valid lists in `corpus/files`, and unreadable files in `corpus/malformed`.
 //!
-//! Beside each stands NAME.yaml: of a list how it is told to be written, its header, and rows by their numbers; of a file that is
-//! refused the rule and words that are said. `corpus/make.py` makes them; what they mean is written there by hand.
+//! Each file has its expectation in NAME.yaml: for a list, its form, header, and rows by number; for a rejected
+//! file, the rule and words of the finding. `corpus/make.py` writes the files; the expectations in it are written by
+//! hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,16 +18,16 @@ use serde::Deserialize;
 
 use crate::support::telling;
 
-/// What is read of a file.
+/// The content read from a file.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Read {
+struct ListContent {
     told: Option<String>,
     warnings: Vec<String>,
     header: Vec<String>,
     rows: BTreeMap<u32, Vec<String>>,
 }
 
-/// What is to be read of a file, or why it is refused.
+/// The expected content of a file, or why it is rejected.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
@@ -59,7 +60,7 @@ impl Expected {
         expected
     }
 
-    fn form(&self) -> ListFormat {
+    fn list_format(&self) -> ListFormat {
         let encoding = self.encoding.as_ref().map(|label| encoding_rs::Encoding::for_label(label.as_bytes()));
         ListFormat {
             encoding: encoding.map(|encoding| encoding.expect("an encoding")),
@@ -78,11 +79,11 @@ fn corpus(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Reads a file to its end, as a campaign does.
-fn read(bytes: Vec<u8>, expected: &Expected) -> Result<Read, Vec<Finding>> {
+/// Reads a complete file, as a campaign does.
+fn read_list(bytes: Vec<u8>, expected: &Expected) -> Result<ListContent, Vec<Finding>> {
     let (file, region) = (Path::new("list"), "UA".parse().ok());
     let one = |finding: Box<Finding>| vec![*finding];
-    let decoded = decode(Cursor::new(bytes), file, &expected.form(), region).map_err(one)?;
+    let decoded = decode(Cursor::new(bytes), file, &expected.list_format(), region).map_err(one)?;
     let written = decoded.format().clone();
     let columns = expected.columns.clone().into_iter().collect();
     let mut reader =
@@ -93,7 +94,7 @@ fn read(bytes: Vec<u8>, expected: &Expected) -> Result<Read, Vec<Finding>> {
     }
     let warnings = written.warnings().iter().map(|finding| finding.message.clone()).collect();
     let header = reader.header().headers().to_vec();
-    Ok(Read { told: written.describe(reader.delimiter()), warnings, header, rows })
+    Ok(ListContent { told: written.describe(reader.delimiter()), warnings, header, rows })
 }
 
 #[test]
@@ -103,11 +104,11 @@ fn list_is_read_as_its_author_sees_it() {
     for file in files {
         let _case = telling(format!("case: {}", file.display()));
         let expected = Expected::of(&file);
-        let found = read(fs::read(&file).expect("a file"), &expected);
+        let found = read_list(fs::read(&file).expect("a file"), &expected);
         let found = found.unwrap_or_else(|findings| panic!("{findings:#?}"));
         assert_eq!((&found.told, &found.warnings), (&expected.told, &expected.warnings));
         assert_eq!(found.header, expected.header);
-        // Of a long list the first and the last row are written down.
+        // The expectation of a long list has only the first and the last row.
         assert!(found.rows.len() == expected.rows.len() || expected.rows.len() == 2 && found.rows.len() > 100);
         assert_eq!(found.rows.keys().last(), expected.rows.keys().last());
         for (row, cells) in &expected.rows {
@@ -123,19 +124,19 @@ fn file_that_is_not_a_list_is_refused_for_what_it_is() {
     for file in files {
         let _case = telling(format!("case: {}", file.display()));
         let expected = Expected::of(&file);
-        let findings = read(fs::read(&file).expect("a file"), &expected).expect_err("no list");
+        let findings = read_list(fs::read(&file).expect("a file"), &expected).expect_err("no list");
         let finding = &findings[0];
         assert_eq!(Some(finding.rule.id), expected.rule.as_deref(), "{finding:#?}");
-        let said = format!("{}; {}", finding.message, finding.help.as_deref().unwrap_or_default());
-        assert!(finding.help.is_some(), "{said}: what is to be done?");
+        let text = format!("{}; {}", finding.message, finding.help.as_deref().unwrap_or_default());
+        assert!(finding.help.is_some(), "{text}: no help");
         for words in &expected.says {
-            assert!(said.contains(words), "no `{words}` in `{said}`");
+            assert!(text.contains(words), "no `{words}` in `{text}`");
         }
     }
 }
 
-/// A file with some of its bytes changed, cut out, doubled, or with another file's end.
-fn mutated(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
+/// A file with changed, deleted or duplicated bytes, or with another file's end.
+fn mutate(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..random.random_range(1..6) {
         if bytes.is_empty() {
@@ -162,7 +163,7 @@ fn mutated(random: &mut StdRng, bytes: &[u8], other: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads so many changed files; `MUTATED=100000` says how many, and `SEED` which.
+/// Reads randomly changed files: `MUTATED=100000` sets how many, and `SEED` the random seed.
 #[test]
 fn no_changed_file_makes_the_reader_panic() {
     let number =
@@ -176,6 +177,6 @@ fn no_changed_file_makes_the_reader_panic() {
     for _ in 0..count {
         let (expected, bytes) = &files[random.random_range(0..files.len())];
         let (_, other) = &files[random.random_range(0..files.len())];
-        let _ = read(mutated(&mut random, bytes, other), expected);
+        let _ = read_list(mutate(&mut random, bytes, other), expected);
     }
 }

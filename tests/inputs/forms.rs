@@ -1,4 +1,4 @@
-//! Lists as programs save them: workbooks, other encodings, packed, and by standard input.
+//! Lists as programs save them: workbooks, other encodings, compressed files, and standard input.
 
 use std::fs;
 
@@ -6,8 +6,9 @@ use rust_xlsxwriter::{ExcelDateTime, Format, Formula, Workbook};
 
 use crate::support::{Folder, Gateway, campaign, phone};
 
-/// A workbook as marketers have them: numbers as numbers, a date, a share, an error, a hidden row, and a second sheet.
-fn workbook(folder: &Folder, name: &str) {
+/// A typical marketing workbook: numbers stored as numbers, a date, a percentage, an error, a hidden row, and a second
+/// sheet.
+fn write_workbook(folder: &Folder, name: &str) {
     let mut book = Workbook::new();
     let sheet = book.add_worksheet().set_name("Клієнти").expect("a name");
     for (column, header) in ["Телефон ", "Ім'я", "Сума", "Дата", "Знижка"].into_iter().enumerate()
@@ -37,10 +38,10 @@ fn workbook(folder: &Folder, name: &str) {
 const TEXT: &str = "  - sms: { signature: OlenaCo, message: \"{{ name }}: {{ sum }}, {{ date }}, {{ share }}\" }";
 const COLUMNS: &str = "columns: { phone: Телефон, name: \"Ім'я\", sum: Сума, date: Дата, share: Знижка }";
 
-fn of_workbook(gateway: &Gateway) -> Folder {
+fn sale_from_workbook(gateway: &Gateway) -> Folder {
     let draft = campaign().channels(TEXT).recipients(COLUMNS).recipients("region: UA").through(gateway);
     let sale = draft.write();
-    workbook(&sale, "list.xlsx");
+    write_workbook(&sale, "list.xlsx");
     sale.replace("sale.yaml", "sale.csv", "list.xlsx");
     sale
 }
@@ -48,7 +49,7 @@ fn of_workbook(gateway: &Gateway) -> Folder {
 #[test]
 fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
     let gateway = Gateway::accepting();
-    let sale = of_workbook(&gateway);
+    let sale = sale_from_workbook(&gateway);
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked
         .says("sheet `Клієнти`, one of 2")
@@ -59,9 +60,9 @@ fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
     let first = &gateway.sends()[0].operations()[0]["sms_message"];
     assert_eq!(first, "Олена: 1,234.50 ₴, 01.12.2026, 15%");
     assert_eq!(sale.results().column("row"), ["2", "4", "5"]);
-    // What a run froze needs no workbook: it is the same list when it is read again.
+    // The frozen list of a run does not depend on the workbook.
     fs::remove_file(sale.path("list.xlsx")).expect("a file");
-    workbook(&sale, "list.xlsx");
+    write_workbook(&sale, "list.xlsx");
     sale.run(&[]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones().len(), 3);
 }
@@ -69,7 +70,7 @@ fn sheet_is_sent_as_displayed_and_oddities_are_reported() {
 #[test]
 fn named_sheet_is_sent_and_a_wrong_name_is_reported() {
     let gateway = Gateway::accepting();
-    let sale = of_workbook(&gateway);
+    let sale = sale_from_workbook(&gateway);
     sale.replace("sale.yaml", COLUMNS, "sheet: Архив");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("sale.yaml:").says("did you mean `Архів`?");
     sale.replace("sale.yaml", "sheet: Архив", "sheet: \" архів\"");
@@ -94,8 +95,9 @@ fn resumed_run_needs_no_encoding_and_no_sheet() {
     assert!(texts.collect::<Vec<_>>().contains(&"\"Hello, Олена 8\"".to_owned()));
     assert_eq!(sale.results().column("name")[6], "Олена 8");
     let checked = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
-    let told = checked["findings"].as_array().expect("findings").iter().any(|finding| finding["rule"] == "list-form");
-    assert!(told, "{checked}");
+    let reported =
+        checked["findings"].as_array().expect("findings").iter().any(|finding| finding["rule"] == "list-form");
+    assert!(reported, "{checked}");
 }
 
 #[test]
@@ -118,7 +120,7 @@ fn opt_outs_and_rows_to_decide_about_come_as_lists_do() {
 #[test]
 fn init_writes_a_campaign_for_a_workbook() {
     let folder = Folder::new(false);
-    workbook(&folder, "list.xlsx");
+    write_workbook(&folder, "list.xlsx");
     folder.campaign(&["init", "clients", "--from", "list.xlsx"]).exits(0);
     folder.campaign(&["check", "clients.yaml"]).exits(0).says("3  rows in list.xlsx");
 }

@@ -1,11 +1,11 @@
-//! Lists behind a cover sheet or below titles, and numbers in several columns.
+//! Lists behind a cover sheet or below titles, and several phone columns.
 
 use rust_xlsxwriter::Workbook;
 
 use crate::support::{Draft, Folder, Gateway, campaign, phone};
 
-/// A workbook with a cover sheet, and a sheet on which titles stand above the headers.
-fn workbook(folder: &Folder, name: &str) {
+/// Writes a workbook with a cover sheet, and a sheet with titles above the header row.
+fn write_workbook(folder: &Folder, name: &str) {
     let mut book = Workbook::new();
     let cover = book.add_worksheet().set_name("Cover").expect("a name");
     for (row, cells) in (0..).zip([["Report", ""], ["Made by", "Olena"], ["Phone", "+380501234567"]]) {
@@ -23,7 +23,7 @@ fn workbook(folder: &Folder, name: &str) {
 #[test]
 fn init_names_the_sheet_and_row_of_a_list() {
     let folder = Folder::new(false);
-    workbook(&folder, "book.xlsx");
+    write_workbook(&folder, "book.xlsx");
     let found = "the sheet `Spring clients` looks like the list, with its header in row 4";
     let init = ["init", "spring", "--from", "book.xlsx"];
     let refused = folder.campaign(&init).exits(2).says(found);
@@ -44,7 +44,7 @@ fn check_names_the_sheet_and_row_of_a_list() {
     let gateway = Gateway::accepting();
     let columns = "columns: { phone: Телефон }";
     let sale = campaign().recipients(columns).recipients("region: UA").through(&gateway).write();
-    workbook(&sale, "book.xlsx");
+    write_workbook(&sale, "book.xlsx");
     sale.replace("sale.yaml", "file: sale.csv", "file: book.xlsx");
     let refused =
         sale.campaign(&["check", "sale.yaml"]).exits(2).says("the sheet `Spring clients` looks like the list");
@@ -78,8 +78,8 @@ fn header_row_of_text_keeps_row_numbers_in_a_resumed_run() {
 const MOBILE: &str = "+380671234567";
 const HOME: &str = "+380441234567";
 
-/// People with a mobile and another number.
-fn with_two_numbers() -> Draft {
+/// A list with a mobile and a second number for each person.
+fn list_with_two_numbers() -> Draft {
     let list = format!(
         "name,home,mobile\nAnn,{HOME},{MOBILE}\nBo,+380501000003,\nCy,+380501000004,12\nDan,{HOME},\nEve,,\n\
          Fay,{MOBILE},nothing\nGus,+380501000008,{HOME}\n"
@@ -90,7 +90,7 @@ fn with_two_numbers() -> Draft {
 #[test]
 fn first_valid_number_of_several_columns_is_sent_to() {
     let gateway = Gateway::accepting();
-    let sale = with_two_numbers().recipients("columns: { phone: [mobile, Home] }").through(&gateway).write();
+    let sale = list_with_two_numbers().recipients("columns: { phone: [mobile, Home] }").through(&gateway).write();
     sale.campaign(&["suppress", "add", "+380501000003"]).exits(0);
     let _ = sale.run(&["--limit", "1"]);
     sale.run(&[]).exits(3);
@@ -102,7 +102,7 @@ fn first_valid_number_of_several_columns_is_sent_to() {
     let reasons = results.column("reason");
     assert_eq!((reasons[1], reasons[4], reasons[5]), ("opted out", "no phone number", "duplicate number"));
     assert_eq!(results.column("to")[3], "380441234567");
-    // The guard knows the numbers that were sent to, whatever columns they stand in.
+    // The guard knows the numbers with a message, in whichever column.
     sale.replace("sale.yaml", "[mobile, Home]", "[home, mobile]");
     let _ = sale.run(&["--accept-changes"]);
     assert_eq!(gateway.phones(), sent);
@@ -117,10 +117,10 @@ fn column_of_numbers_that_is_missing_or_listed_twice_is_refused() {
         ("[]", "one header, or a list of 1 to 10 headers"),
         ("[mobile, {}]", "one header, or a list of 1 to 10 headers"),
     ] {
-        let sale = with_two_numbers().recipients(&format!("columns: {{ phone: {columns} }}"));
+        let sale = list_with_two_numbers().recipients(&format!("columns: {{ phone: {columns} }}"));
         sale.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says(words);
     }
-    let other = with_two_numbers().recipients("columns: { phone: mobile, name: [name, home] }");
+    let other = list_with_two_numbers().recipients("columns: { phone: mobile, name: [name, home] }");
     other.through(&gateway).write().campaign(&["check", "sale.yaml"]).exits(2).says("`name` must be one text value");
     assert!(gateway.requests().is_empty());
 }
@@ -131,11 +131,11 @@ fn check_names_the_row_of_headers_below_a_title() {
     let list = format!("Clients of spring,\nphone,name\n{},Ann\n{},Bo\n", phone(3), phone(4));
     let sale = campaign().with_list(&list).recipients("columns: { phone: Clients of spring }").through(&gateway);
     let sale = sale.channels("  - sms:\n      signature: OlenaCo\n      message: Hello").write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under `phone` in row 2");
-    told.says("write `header_row: 2` under `recipients`, or delete the rows above it");
+    let check = sale.campaign(&["check", "sale.yaml"]).exits(0).says("the phone numbers are under `phone` in row 2");
+    check.says("write `header_row: 2` under `recipients`, or delete the rows above it");
     sale.replace("sale.yaml", "message: Hello", "message: Hello {{ name }}");
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");
-    told.says("write `header_row: 2` under `recipients`");
+    let check = sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[recipients-no-header]");
+    check.says("write `header_row: 2` under `recipients`");
     sale.replace("sale.yaml", "columns: { phone: Clients of spring }", "header_row: 2");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [phone(3), phone(4)]);

@@ -1,8 +1,8 @@
-//! Lists of recipients.
+//! Recipient lists: unreadable files, invalid rows, and column names.
 
 use crate::support::{Gateway, Results, campaign, phone, telling};
 
-use super::refused;
+use super::assert_refused;
 
 #[test]
 fn unreadable_list_is_reported_at_its_place_and_sends_nothing() {
@@ -16,7 +16,7 @@ fn unreadable_list_is_reported_at_its_place_and_sends_nothing() {
     ] {
         let _case = telling(format!("case: {list:?}"));
         let gateway = Gateway::accepting();
-        refused(&campaign().with_list(list).through(&gateway).write(), &gateway, words);
+        assert_refused(&campaign().with_list(list).through(&gateway).write(), &gateway, words);
     }
 }
 
@@ -26,7 +26,7 @@ fn too_many_invalid_rows_stop_everything_before_it_starts() {
     let list = format!("phone,name\n{people}{}not a number,Odd\n", "12,Short\n".repeat(4));
     let gateway = Gateway::accepting();
     let sale = campaign().with_list(&list).recipients("max_invalid: 21%").through(&gateway).write();
-    refused(&sale, &gateway, &["5 of 23", "max_invalid"]);
+    assert_refused(&sale, &gateway, &["5 of 23", "max_invalid"]);
     campaign().with_list(&list).recipients("max_invalid: 22%").through(&gateway).rewrite(&sale);
     sale.run(&[]).exits(3);
     assert_eq!(gateway.phones().len(), 18);
@@ -83,14 +83,15 @@ fn too_many_invalid_rows_are_named_with_the_best_advice() {
             let refused = sale.campaign(arguments).exits(2).says("31 of 71 rows are invalid").says(advice);
             refused.says("`max_invalid: 100%` in a copy of the campaign file").says("the results of `run --dry-run`");
         }
-        let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
-        let messages = told["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str());
+        let report = sale.campaign(&["check", "sale.yaml", "--json"]).exits(2).json();
+        let messages =
+            report["findings"].as_array().expect("findings").iter().filter_map(|one| one["message"].as_str());
         let named = messages.filter(|message| message.starts_with("row")).flat_map(|message| {
             let rows = message.split([':']).next().expect("rows").split(" and ").next().expect("rows");
             rows.split([' ', ',']).filter_map(|word| word.parse::<u32>().ok()).collect::<Vec<_>>()
         });
-        assert_eq!(named.filter(|row| *row != 2).count(), 19, "{told}");
-        // What the advice promises.
+        assert_eq!(named.filter(|row| *row != 2).count(), 19, "{report}");
+        // Follow the advice.
         sale.replace("sale.yaml", "recipients:\n", "recipients:\n  max_invalid: 100%\n");
         sale.campaign(&["run", "sale.yaml", "--dry-run"]).exits(3);
         let all = Results::read(&sale.path("results/sale.sandbox.dry-run.csv"));

@@ -1,4 +1,4 @@
-//! Profiles that move between loopback and a live host: what is trusted, and which messages count where.
+//! Profiles that move between loopback and a live host: trusted hosts and separate message counts.
 
 use serde_json::json;
 
@@ -10,8 +10,8 @@ fn sale_through(gateway: &Gateway) -> Folder {
     draft.profile("rate: 100/s").profile("account: main").write()
 }
 
-/// Moves the profile to a live host that no test can reach.
-fn go_live(sale: &Folder, gateway: &Gateway) {
+/// Moves the profile to a live host that tests cannot reach.
+fn move_to_live_host(sale: &Folder, gateway: &Gateway) {
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     sale.replace("gateways.yaml", "account: main\n", &format!("account: main\n  proxy: {}\n", nobody()));
 }
@@ -23,7 +23,7 @@ fn live_run_ignores_messages_sent_through_loopback() {
         let gateway = Gateway::accepting();
         let sale = sale_through(&gateway);
         sale.run(arguments).exits(0);
-        go_live(&sale, &gateway);
+        move_to_live_host(&sale, &gateway);
         let refused = sale.run(&["--offline", "--yes"]).exits(2).says("campaign gateway trust local");
         refused.says("was on this machine (loopback) and is now at gateway.invalid");
         sale.campaign(&["gateway", "trust", "local"]).exits(0).says("is trusted at gateway.invalid");
@@ -48,7 +48,7 @@ fn all_loopback_addresses_are_one_trusted_host() {
 fn profile_that_moves_to_loopback_has_to_be_trusted() {
     let gateway = Gateway::accepting();
     let sale = sale_through(&gateway);
-    go_live(&sale, &gateway);
+    move_to_live_host(&sale, &gateway);
     sale.run(&["--offline", "--yes"]).exits(5);
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).expect("the profile");
     let lines = profile.lines().filter(|line| !line.contains("proxy:"));
@@ -62,17 +62,17 @@ fn profile_that_moves_to_loopback_has_to_be_trusted() {
         &["test", "sale.yaml", "--to", "+380501234567"],
     ] {
         let _case = telling(format!("case: {arguments:?}"));
-        let told = sale.campaign(arguments);
+        let output = sale.campaign(arguments);
         if arguments[0] != "reconcile" {
-            told.exits(2).says("was at gateway.invalid and is now on this machine (loopback)");
+            output.exits(2).says("was at gateway.invalid and is now on this machine (loopback)");
         }
     }
     assert_eq!(gateway.requests().len(), 0, "neither the key nor the list goes to the new host");
     sale.campaign(&["gateway", "trust", "local"]).exits(0).says("on this machine (loopback)");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 3);
-    let kept = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json();
-    assert_eq!(kept["counts"], json!({ "planned": 3 }), "the live run stays as it was: {kept}");
+    let status = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json();
+    assert_eq!(status["counts"], json!({ "planned": 3 }), "the live run stays as it was: {status}");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn reconcile_asks_no_live_gateway_about_a_loopback_run() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = sale_through(&gateway);
     sale.run(&[]).exits(4);
-    go_live(&sale, &gateway);
+    move_to_live_host(&sale, &gateway);
     sale.campaign(&["gateway", "trust", "local"]).exits(0);
     let refused = sale.campaign(&["reconcile", "sale"]).exits(2);
     refused.says("sale@1 was sent through a gateway on this machine").says("restore the profile's address");

@@ -1,11 +1,11 @@
-//! Money and holes: what messages cost, what makes them longer, and where something is missing in them.
+//! Message costs, extra parts, and empty values.
 
 use serde_json::json;
 
 use crate::support::{Folder, Gateway, Terminal, campaign, live};
 
 /// A campaign whose profile has prices.
-fn priced(prices: &str) -> (Gateway, Folder) {
+fn campaign_with_prices(prices: &str) -> (Gateway, Folder) {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).profile(prices).profile("currency: UAH").write();
     (gateway, sale)
@@ -13,17 +13,17 @@ fn priced(prices: &str) -> (Gateway, Folder) {
 
 #[test]
 fn cost_is_shown_on_every_surface_if_the_profile_has_prices() {
-    let (_gateway, sale) = priced("prices: { sms: 0.80 }");
+    let (_gateway, sale) = campaign_with_prices("prices: { sms: 0.80 }");
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("cost      2.40 UAH at most");
-    let told = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
-    assert_eq!((told["cost"].as_f64(), &told["currency"]), (Some(2.4), &json!("UAH")));
+    let output = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!((output["cost"].as_f64(), &output["currency"]), (Some(2.4), &json!("UAH")));
     sale.campaign(&["preview", "sale.yaml"]).exits(0).says("3 of 3 rows · sending all of them costs at most 2.40 UAH");
     sale.run(&["--dry-run"]).exits(0).says("a run costs at most 2.40 UAH");
-    let (_gateway, other) = priced("prices: { viber: 0.50 }");
+    let (_gateway, other) = campaign_with_prices("prices: { viber: 0.50 }");
     other.campaign(&["check", "sale.yaml"]).exits(0).says("cost      unknown: the profile has no `prices` for `sms`");
-    let (_gateway, free) = priced("account: main");
-    let told = free.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!told.stdout.contains("cost"), "{}", told.stdout);
+    let (_gateway, free) = campaign_with_prices("account: main");
+    let output = free.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!output.stdout.contains("cost"), "{}", output.stdout);
     assert_eq!(free.campaign(&["check", "sale.yaml", "--json"]).exits(0).json()["cost"], json!(null));
 }
 
@@ -33,13 +33,13 @@ fn confirmation_shows_cost_gaps_and_long_messages() {
     let long = "Hello, {{ name }} – ".to_owned() + &"sale ".repeat(20);
     sale.replace("sale.yaml", "Hello, {{ name }}", &long);
     sale.replace("sale.csv", "Person 3", "");
-    let asked = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
-    asked.shows("at most 3.20").shows("`name` is empty in row 3");
-    asked.shows(
+    let terminal = Terminal::start_on(200, sale.command(&["run", "sale.yaml", "--offline", "--limit", "2"]));
+    terminal.shows("at most 3.20").shows("`name` is empty in row 3");
+    terminal.shows(
         "`–` (U+2013) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows, about 2.40",
     );
-    asked.shows("Type 2 to send").types("no");
-    asked.finish().exits(2);
+    terminal.shows("Type 2 to send").types("no");
+    terminal.finish().exits(2);
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn empty_values_are_counted_unless_the_text_minds_them() {
         let sale = campaign().with_list(list).recipients("max_invalid: 50%").channels(&channel).write();
         sale.campaign(&["check", "sale.yaml"]).exits(0).stderr
     };
-    let told = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
-    assert!(told.contains("`name` is empty in 2 rows (first: row 3)"), "{told}");
-    assert!(told.contains("`recipient[\"City name\"]` is empty in row 3"), "{told}");
-    assert!(told.contains("{{ name | default(value='…', boolean=true) }}"), "{told}");
+    let output = checked("Hi, {{ name | title }}! {{ recipient[\"City name\"] }}");
+    assert!(output.contains("`name` is empty in 2 rows (first: row 3)"), "{output}");
+    assert!(output.contains("`recipient[\"City name\"]` is empty in row 3"), "{output}");
+    assert!(output.contains("{{ name | default(value='…', boolean=true) }}"), "{output}");
     for minded in [
         "{% if name %}Hi, {{ name }}!{% endif %}",
         "Hi, {{ name | default(value=\"friend\", boolean=true) }}!",
@@ -70,8 +70,9 @@ fn costly_character_is_named_with_a_replacement() {
     let text = format!("It’s {} {{{{ name }}}}", "sale ".repeat(20));
     let channel = format!("  - sms: {{ signature: OlenaCo, message: \"{text}\" }}");
     let sale = campaign().channels(&channel).write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows")
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    output
+        .says("`’` (U+2019) in row 2 makes the SMS 2 parts instead of 1; in total, 3 extra parts in 3 rows")
         .says("write `'` instead");
     sale.campaign(&["preview", "sale.yaml", "--rows", "2"]).exits(0).says("longer because of `’`");
     sale.replace("sale.yaml", "It’s", "It's");
@@ -81,17 +82,17 @@ fn costly_character_is_named_with_a_replacement() {
 #[test]
 fn check_gives_reasons_for_skipped_rows() {
     let sale = campaign().with_list("phone,name\n380501000002,Olena\n380501000002,Olena\n").write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("✓ sale.yaml is ready: 1 of 2 recipients\n");
-    told.says("     2  rows in sale.csv\n    −1  skipped: duplicate number  row 3\n     1  gets a message\n");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("✓ sale.yaml is ready: 1 of 2 recipients\n");
+    output.says("     2  rows in sale.csv\n    −1  skipped: duplicate number  row 3\n     1  gets a message\n");
 }
 
 #[test]
 fn named_gateway_stays_in_suggestions_to_the_first_message() {
-    let (_gateway, sale) = priced("prices: { sms: 0.80 }");
+    let (_gateway, sale) = campaign_with_prices("prices: { sms: 0.80 }");
     sale.replace("sale.yaml", "gateway: local\n", "");
     let next = |arguments: &[&str]| {
-        let told = sale.campaign(arguments).exits(0).stdout;
-        told.lines().last().expect("a line").to_owned()
+        let output = sale.campaign(arguments).exits(0).stdout;
+        output.lines().last().expect("a line").to_owned()
     };
     let checked = next(&["check", "sale.yaml", "--online", "--gateway", "local"]);
     assert_eq!(checked, "next: campaign preview sale.yaml --gateway local");
@@ -105,8 +106,8 @@ fn named_gateway_stays_in_suggestions_to_the_first_message() {
 fn line_break_in_a_cell_is_reported_and_not_refused() {
     let list = "phone,name\n380501000002,\"Olena\n380501000003,Ivan\nBondar\"\n380501000004,Taras\n";
     let sale = campaign().with_list(list).write();
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2  rows in sale.csv");
-    told.says("a cell with several lines seems to contain another row: row 2").says("correct the quotes");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("2  rows in sale.csv");
+    output.says("a cell with several lines seems to contain another row: row 2").says("correct the quotes");
     sale.replace("sale.csv", "Ivan\nBondar", "Ivan\n");
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)

@@ -1,6 +1,6 @@
-//! The mistakes of marketers in `mistaken/`: the messages of one command are enough to correct each of them.
+//! Mistakes of marketers in `mistaken/`: the output of one command must be enough to correct each.
 //!
-//! `mistaken/README.md` describes `meant.yaml`, which says what the owner meant and which words a message has to contain.
+//! `mistaken/README.md` describes `meant.yaml`: the owner's intention, and the words that the output must contain.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use serde_json::Value;
 
 use crate::support::Folder;
 
-/// The campaigns whose messages are not enough yet, with the reason.
+/// The campaigns whose messages are still unclear, with the reason.
 const UNCLEAR_CAMPAIGNS: [(&str, &str); 0] = [];
-/// The lists whose messages are not enough yet, with the reason.
+/// The lists whose messages are still unclear, with the reason.
 const UNCLEAR_LISTS: [(&str, &str); 0] = [];
 
-/// What the owner meant.
+/// The owner's intention.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Meant {
+struct Intention {
     about: String,
     /// `check`, or `init` for `init --from`.
     command: String,
@@ -28,14 +28,14 @@ struct Meant {
     findings: Vec<WantedFinding>,
     /// The highest number of errors.
     at_most: Option<usize>,
-    corrected: Corrected,
+    corrected: Correction,
     text: Option<String>,
     max_invalid: Option<String>,
     #[serde(default)]
     rows: BTreeMap<u64, BTreeMap<String, String>>,
 }
 
-/// A message that the owner needs.
+/// A finding that the owner needs.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WantedFinding {
@@ -45,21 +45,21 @@ struct WantedFinding {
     _line: Option<u64>,
     severity: String,
     meant: String,
-    says: Vec<Words>,
+    says: Vec<RequiredWords>,
 }
 
 /// Words of a message, or several of which one is enough.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum RequiredWords {
     All(String),
     Any(Vec<String>),
 }
 
-/// What the owner changes: replacements in files, or a sentence.
+/// The owner's correction: replacements in files, or a sentence.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Corrected {
+enum Correction {
     Files(Vec<Replacement>),
     InWords(String),
 }
@@ -73,15 +73,15 @@ struct Replacement {
 }
 
 impl WantedFinding {
-    /// The words that a message lacks.
+    /// The words missing from a message.
     fn missing_in(&self, message: &str) -> Vec<String> {
         let message = message.to_lowercase();
         let says = |words: &String| message.contains(&words.to_lowercase());
         let missing = self.says.iter().filter(|words| match words {
-            Words::All(words) => !says(words),
-            Words::Any(words) => !words.iter().any(says),
+            RequiredWords::All(words) => !says(words),
+            RequiredWords::Any(words) => !words.iter().any(says),
         });
-        missing.map(Words::to_string).collect()
+        missing.map(RequiredWords::to_string).collect()
     }
 
     fn is_severe_enough(&self, severity: &str) -> bool {
@@ -89,24 +89,24 @@ impl WantedFinding {
     }
 }
 
-impl std::fmt::Display for Words {
+impl std::fmt::Display for RequiredWords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Words::All(words) => f.write_str(words),
-            Words::Any(words) => f.write_str(&words.join(" | ")),
+            RequiredWords::All(words) => f.write_str(words),
+            RequiredWords::Any(words) => f.write_str(&words.join(" | ")),
         }
     }
 }
 
-/// The cases of a kind, by their names.
+/// The cases of a kind, by name.
 fn cases(kind: &str) -> BTreeMap<String, PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/mistaken").join(kind);
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path)).collect()
 }
 
-/// A folder with a copy of the case, and what its owner meant.
-fn open_case(case: &Path) -> (Folder, Meant) {
+/// A folder with a copy of the case, and its owner's intention.
+fn open_case(case: &Path) -> (Folder, Intention) {
     let folder = Folder::new(false);
     copy_files(case, &folder, "");
     let meant = fs::read_to_string(case.join("meant.yaml")).expect("a note");
@@ -126,7 +126,7 @@ fn copy_files(from: &Path, folder: &Folder, within: &str) {
     }
 }
 
-/// The findings of `check` with their severity, message, help and place in one text each.
+/// The findings of `check`: for each, the severity, and the message, help and place as one text.
 fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     let mut command = folder.command(&["check", file, "--json"]);
     command.env("CAMPAIGN_API_KEY", "x");
@@ -144,8 +144,8 @@ fn check(folder: &Folder, file: &str) -> Vec<(String, String)> {
     all.collect()
 }
 
-/// The rows of a preview that differ from what the owner meant.
-fn differing_rows(folder: &Folder, file: &str, meant: &Meant) -> Vec<String> {
+/// The rows of a preview that differ from the owner's intention.
+fn differing_rows(folder: &Folder, file: &str, meant: &Intention) -> Vec<String> {
     if meant.rows.is_empty() {
         return Vec::new();
     }
@@ -176,76 +176,76 @@ fn differing_rows(folder: &Folder, file: &str, meant: &Meant) -> Vec<String> {
     differs
 }
 
-/// What is wrong with the messages of a campaign, and with the campaign after its owner corrected it.
-fn campaign_trouble(case: &Path) -> Vec<String> {
+/// Problems in the messages about a campaign, and in the corrected campaign.
+fn campaign_problems(case: &Path) -> Vec<String> {
     let (folder, meant) = open_case(case);
     assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("check", false));
     let found = check(&folder, "campaign.yaml");
-    let mut trouble = Vec::new();
+    let mut problems = Vec::new();
     for wanted in &meant.findings {
         let severe = found.iter().filter(|(severity, _)| wanted.is_severe_enough(severity));
         let missing = severe.map(|(_, message)| wanted.missing_in(message)).min_by_key(Vec::len);
         match missing {
-            None => trouble.push(format!("no {} about: {}", wanted.severity, wanted.meant)),
+            None => problems.push(format!("no {} about: {}", wanted.severity, wanted.meant)),
             Some(missing) if !missing.is_empty() => {
-                trouble.push(format!("no message has {missing:?}: {}", wanted.meant))
+                problems.push(format!("no message has {missing:?}: {}", wanted.meant))
             }
             Some(_) => {}
         }
     }
     let errors = found.iter().filter(|(severity, _)| severity == "error").count();
     if meant.at_most.is_some_and(|at_most| errors > at_most) {
-        trouble.push(format!("{errors} errors, at most {:?}", meant.at_most));
+        problems.push(format!("{errors} errors, at most {:?}", meant.at_most));
     }
-    if !trouble.is_empty() {
-        trouble.push(format!("found: {found:#?}"));
+    if !problems.is_empty() {
+        problems.push(format!("found: {found:#?}"));
     }
-    if let Corrected::Files(replacements) = &meant.corrected {
+    if let Correction::Files(replacements) = &meant.corrected {
         replacements.iter().for_each(|change| folder.replace(&change.file, &change.replace, &change.with));
     }
-    trouble.extend(differing_rows(&folder, "campaign.yaml", &meant));
-    trouble
+    problems.extend(differing_rows(&folder, "campaign.yaml", &meant));
+    problems
 }
 
-/// What is wrong with the messages about a list.
-fn list_trouble(case: &Path) -> Vec<String> {
+/// Problems in the messages about a list.
+fn list_problems(case: &Path) -> Vec<String> {
     let (folder, meant) = open_case(case);
     assert_eq!((meant.command.as_str(), meant.about.is_empty()), ("init", false));
     let list = meant.list.as_deref().expect("a list");
-    let mut told = folder.campaign(&["init", "spring", "--from", list]).told();
+    let mut output = folder.campaign(&["init", "spring", "--from", list]).told();
     let mut differs = Vec::new();
     if folder.path("spring.yaml").exists() {
-        told += &folder.campaign(&["check", "spring.yaml"]).told();
+        output += &folder.campaign(&["check", "spring.yaml"]).told();
         folder.write("templates/spring.sms.txt", &format!("{}\n", meant.text.as_deref().expect("a text")));
         if let Some(share) = &meant.max_invalid {
             folder.replace("spring.yaml", "recipients:\n", &format!("recipients:\n  max_invalid: {share}\n"));
         }
         let mut command = folder.command(&["check", "spring.yaml"]);
         command.env("CAMPAIGN_API_KEY", "x");
-        told += &crate::support::Process::start(command).finish().told();
-        if matches!(&meant.corrected, Corrected::InWords(words) if words == "nothing") {
+        output += &crate::support::Process::start(command).finish().told();
+        if matches!(&meant.corrected, Correction::InWords(words) if words == "nothing") {
             differs = differing_rows(&folder, "spring.yaml", &meant);
         }
     }
-    let missing = meant.findings.iter().flat_map(|wanted| wanted.missing_in(&told));
-    let mut trouble: Vec<String> = missing.map(|words| format!("nothing says `{words}`")).collect();
-    if !trouble.is_empty() {
-        trouble.push(told);
+    let missing = meant.findings.iter().flat_map(|wanted| wanted.missing_in(&output));
+    let mut problems: Vec<String> = missing.map(|words| format!("`{words}` is missing")).collect();
+    if !problems.is_empty() {
+        problems.push(output);
     }
-    trouble.extend(differs);
-    trouble
+    problems.extend(differs);
+    problems
 }
 
-/// Tries all cases. Those that are expected to be unclear have to be: the list of them only becomes shorter.
-fn try_all(kind: &str, unclear: &[(&str, &str)], trouble: fn(&Path) -> Vec<String>) {
+/// Checks all cases. Cases in the list of unclear ones must fail, so the list only becomes shorter.
+fn check_all_cases(kind: &str, unclear: &[(&str, &str)], problems: fn(&Path) -> Vec<String>) {
     let mut wrong = Vec::new();
     for (name, case) in cases(kind) {
-        let trouble = trouble(&case);
+        let problems = problems(&case);
         let is_unclear = unclear.iter().any(|(unclear, _)| *unclear == name);
-        if is_unclear && trouble.is_empty() {
+        if is_unclear && problems.is_empty() {
             wrong.push(format!("{name} is clear now: remove it from the list"));
-        } else if !is_unclear && !trouble.is_empty() {
-            wrong.push(format!("{name}\n  {}", trouble.join("\n  ")));
+        } else if !is_unclear && !problems.is_empty() {
+            wrong.push(format!("{name}\n  {}", problems.join("\n  ")));
         }
     }
     assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n\n"));
@@ -253,10 +253,10 @@ fn try_all(kind: &str, unclear: &[(&str, &str)], trouble: fn(&Path) -> Vec<Strin
 
 #[test]
 fn mistaken_campaign_can_be_corrected_from_its_messages() {
-    try_all("campaigns", &UNCLEAR_CAMPAIGNS, campaign_trouble);
+    check_all_cases("campaigns", &UNCLEAR_CAMPAIGNS, campaign_problems);
 }
 
 #[test]
 fn odd_list_is_understood_or_explained() {
-    try_all("lists", &UNCLEAR_LISTS, list_trouble);
+    check_all_cases("lists", &UNCLEAR_LISTS, list_problems);
 }

@@ -1,4 +1,4 @@
-//! Wrong or changed inputs: refused before anything is sent, with the place and what to do.
+//! Invalid and changed inputs: rejected before anything is sent, with the place and a remedy.
 
 mod campaigns;
 mod changes;
@@ -22,13 +22,13 @@ mod spoilt;
 
 use crate::support::{Folder, Gateway};
 
-/// Runs what must be refused: exit 2, the words said, and no request.
+/// Checks that the run is rejected with these words, exit code 2, and no request.
 #[track_caller]
-fn refused(sale: &Folder, gateway: &Gateway, words: &[&str]) {
+fn assert_refused(sale: &Folder, gateway: &Gateway, words: &[&str]) {
     let mut run = sale.run(&["--yes"]).exits(2);
     for word in words {
         run = run.says(word);
     }
-    assert!(gateway.requests().is_empty(), "something was sent");
-    assert!(!sale.results_file().exists(), "there are results of nothing");
+    assert!(gateway.requests().is_empty(), "messages were sent");
+    assert!(!sale.results_file().exists(), "results were written");
 }

@@ -1,4 +1,4 @@
-//! Tables besides the list: purchases, opt-outs, small tables and results are read in every form in which a list is.
+//! Purchase tables, opt-out lists, lookup tables and results in every file format of a list.
 
 use std::fs;
 use std::io::Write as _;
@@ -32,8 +32,8 @@ fn workbook(text: &str) -> Vec<u8> {
     book.save_to_buffer().expect("memory")
 }
 
-/// A table with semicolons between its cells, in every form that programs write.
-fn forms(text: &str) -> Vec<(&'static str, Vec<u8>)> {
+/// A semicolon-separated table in every format that programs write.
+fn file_formats(text: &str) -> Vec<(&'static str, Vec<u8>)> {
     let windows = encoding_rs::WINDOWS_1251.encode(text).0.into_owned();
     vec![
         ("utf-8.csv", text.as_bytes().to_vec()),
@@ -46,7 +46,7 @@ fn forms(text: &str) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn keep(folder: &Folder, name: &str, bytes: &[u8]) {
+fn write_bytes(folder: &Folder, name: &str, bytes: &[u8]) {
     fs::write(folder.path(name), bytes).expect("a file");
 }
 
@@ -57,13 +57,13 @@ fn purchases_are_read_in_every_form() {
     sale.run(&[]).exits(0);
     let at = Timestamp::now() + SignedDuration::from_hours(1);
     let purchases = format!("Дата;Телефон;Сума\n{at:.0};{};12,50\n{at:.0};Олена;1\n", phone(2));
-    for (name, bytes) in forms(&purchases) {
+    for (name, bytes) in file_formats(&purchases) {
         let _case = telling(format!("case: {name}"));
-        keep(&sale, name, &bytes);
+        write_bytes(&sale, name, &bytes);
         let command = ["outcome", "sale", "--file", name, "--at", "Дата", "--amount", "Сума"];
-        let told = sale.campaign(&[&command[..], &["--json"]].concat()).exits(0).json();
-        assert_eq!((&told["sent"][0]["bought"], &told["sent"][0]["amount"]), (&json!(1), &json!(12.5)), "{told}");
-        assert_eq!(told["unusable"].as_array().map(Vec::len), Some(1), "{told}");
+        let report = sale.campaign(&[&command[..], &["--json"]].concat()).exits(0).json();
+        assert_eq!((&report["sent"][0]["bought"], &report["sent"][0]["amount"]), (&json!(1), &json!(12.5)), "{report}");
+        assert_eq!(report["unusable"].as_array().map(Vec::len), Some(1), "{report}");
     }
 }
 
@@ -82,7 +82,7 @@ fn purchases_in_another_file_format_are_refused_by_name() {
         ("hidden.ods", hidden, &["no visible sheet", "make the sheet visible"]),
     ] {
         let _case = telling(format!("case: {name}"));
-        keep(&sale, name, &bytes);
+        write_bytes(&sale, name, &bytes);
         let refused = sale.campaign(&["outcome", "sale", "--file", name, "--at", "Date"]).exits(2);
         words.iter().fold(refused, |refused, words| {
             assert!(!refused.stderr.contains("under `recipients`"), "{}", refused.stderr);
@@ -95,20 +95,20 @@ fn purchases_in_another_file_format_are_refused_by_name() {
 fn opt_outs_and_small_tables_are_read_in_every_form() {
     let stopped = format!("Телефон;Ім'я\n{};Олена\n", phone(3));
     let stores = "City;address\nКиїв;Хрещатик\n";
-    for ((name, opted_out), (_, stores)) in forms(&stopped).into_iter().zip(forms(stores)) {
+    for ((name, opted_out), (_, stores)) in file_formats(&stopped).into_iter().zip(file_formats(stores)) {
         let _case = telling(format!("case: {name}"));
         let gateway = Gateway::accepting();
         let sms = "  - sms: { signature: OlenaCo, message: \"{{ stores['Київ'].address }}\" }";
         let data = format!("data: {{ stores: {{ file: data-{name}, key: City }} }}");
         let files = format!("suppress: [stop-{name}]");
         let sale = campaign().channels(sms).top(&data).recipients(&files).through(&gateway).write();
-        keep(&sale, &format!("data-{name}"), &stores);
-        keep(&sale, &format!("stop-{name}"), &opted_out);
+        write_bytes(&sale, &format!("data-{name}"), &stores);
+        write_bytes(&sale, &format!("stop-{name}"), &opted_out);
         sale.run(&[]).exits(0);
         assert_eq!(gateway.phones(), [phone(2), phone(4)]);
         assert_eq!(gateway.sends()[0].operations()[0]["sms_message"], "Хрещатик");
-        let told = sale.campaign(&["suppress", "import", &format!("stop-{name}"), "--yes", "--json"]).exits(0).json();
-        assert_eq!(told["added"], json!(1), "{told}");
+        let report = sale.campaign(&["suppress", "import", &format!("stop-{name}"), "--yes", "--json"]).exits(0).json();
+        assert_eq!(report["added"], json!(1), "{report}");
     }
 }
 
@@ -119,10 +119,10 @@ fn results_are_known_in_every_form() {
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let results = fs::read_to_string(sale.path("results/sale.csv")).expect("results").replace(',', ";");
-    let forms = forms(&results);
+    let forms = file_formats(&results);
     for (name, bytes) in &forms {
         let _case = telling(format!("case: {name}"));
-        keep(&sale, "again.csv", bytes);
+        write_bytes(&sale, "again.csv", bytes);
         sale.campaign(&["results", "sale", "--out", "again.csv"]).exits(0);
         let again = fs::read_to_string(sale.path("again.csv")).expect("results");
         assert!(again.starts_with("row,id,to,state"), "{again}");
@@ -130,7 +130,7 @@ fn results_are_known_in_every_form() {
     fs::remove_dir_all(sale.path("state")).expect("a state folder");
     for (name, bytes) in &forms {
         let _case = telling(format!("case: {name}"));
-        keep(&sale, "results/sale.csv", bytes);
+        write_bytes(&sale, "results/sale.csv", bytes);
         sale.run(&[]).exits(74).says("results/sale.csv");
     }
     assert_eq!(gateway.phones().len(), 3);
@@ -145,7 +145,7 @@ fn file_that_only_looks_empty_is_not_replaced_by_results() {
     book.add_worksheet();
     book.add_worksheet().write(0, 0, "my work").expect("a cell");
     for (name, bytes) in [("mine.xlsx", book.save_to_buffer().expect("memory")), ("mine.csv", gzip(b""))] {
-        keep(&sale, name, &bytes);
+        write_bytes(&sale, name, &bytes);
         sale.campaign(&["results", "sale", "--out", name]).exits(2).says("is not a results file");
         assert_eq!(fs::read(sale.path(name)).expect("a file"), bytes);
     }

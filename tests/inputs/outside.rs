@@ -1,10 +1,10 @@
-//! Files outside of the campaign's folder: a person's commands open them, since scripts name lists wherever they are.
+//! Files outside the campaign's folder: commands of a person may open them.
 
 use std::os::unix::fs::symlink;
 
 use crate::support::{Folder, Gateway, Process, campaign, phone};
 
-/// A campaign in `campaigns` whose every path leads out of its folder.
+/// A campaign in `campaigns` whose paths all lead out of its folder.
 fn reaching_folder(gateway: &Gateway) -> Folder {
     let folder = campaign().through(gateway).write();
     let list: String = (2..5).map(|row| format!("{},Lviv\n", phone(row))).collect();
@@ -36,7 +36,7 @@ fn commands_of_a_person_open_files_outside_the_folder() {
     folder.campaign(&["preview", "campaigns/may.yaml"]).exits(0).says("Come to Rynok 2");
     folder.campaign(&["run", "campaigns/may.yaml", "--yes"]).exits(0);
     assert_eq!(gateway.phones(), [phone(3), phone(4)]);
-    assert!(folder.path("out/may.csv").exists(), "results follow a link of a person");
+    assert!(folder.path("out/may.csv").exists(), "results follow the user's link");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn results_do_not_write_through_a_link_at_their_temporary_name() {
     let gateway = Gateway::accepting();
     let folder = reaching_folder(&gateway);
     folder.write("victim.txt", "dear diary");
-    // The name of the temporary file has the number of the process, which a shell keeps when it becomes the program.
+    // The temporary file's name contains the process id. The shell replaces itself with the program and keeps its id.
     let link = "ln -s ../victim.txt out/.may.csv.$$.tmp";
     let run = folder.command_after(link, &["run", "campaigns/may.yaml", "--yes"]);
     Process::start(run).finish().exits(0);

@@ -1,4 +1,4 @@
-//! What is named as a file and is none: a pipe that nobody writes to, a device without an end, a folder.
+//! Pipes, devices and folders in place of regular files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, campaign, telling};
 
-/// A campaign of which every part is a file of its own.
+/// A campaign with every part in a separate file.
 fn sale(gateway: &Gateway) -> Folder {
     let sms = "  - sms: { signature: OlenaCo, message: { file: hello.sms.txt } }";
     let sale = campaign().channels(sms).through(gateway).write();
@@ -20,24 +20,25 @@ fn sale(gateway: &Gateway) -> Folder {
     sale
 }
 
-/// Something that is no regular file, and how a path becomes it.
+/// A special file, and how to create it.
 type Kind = (&'static str, fn(&Path));
 
-fn become_pipe(path: &Path) {
+fn replace_with_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
 }
 
-fn become_device(path: &Path) {
+fn replace_with_device(path: &Path) {
     symlink("/dev/zero", path).expect("a link");
 }
 
-fn become_folder(path: &Path) {
+fn replace_with_folder(path: &Path) {
     fs::create_dir(path).expect("a folder");
 }
 
 #[test]
 fn special_file_is_refused_in_every_place() {
-    let kinds: [Kind; 3] = [("pipe", become_pipe), ("device", become_device), ("folder", become_folder)];
+    let kinds: [Kind; 3] =
+        [("pipe", replace_with_pipe), ("device", replace_with_device), ("folder", replace_with_folder)];
     let check = ["check", "sale.yaml"];
     let run = ["run", "sale.yaml"];
     let scenario = ["sandbox", "--listen", "127.0.0.1:0", "--scenario", "scenario.yaml"];
@@ -53,14 +54,14 @@ fn special_file_is_refused_in_every_place() {
         ("sale.csv", &["init", "spring", "--from", "sale.csv"]),
         ("hello.sms.txt", &template),
     ];
-    for (kind, become_it) in kinds {
+    for (kind, replace) in kinds {
         for (name, arguments) in places {
             let _case = telling(format!("case: {name} is a {kind}; {arguments:?}"));
             let gateway = Gateway::accepting();
             let sale = sale(&gateway);
             fs::remove_file(sale.path(name)).expect("a file");
-            become_it(&sale.path(name));
-            // Only a device that is reached through a link out of its folder is refused for that already.
+            replace(&sale.path(name));
+            // A device linked from outside the folder is rejected for that reason first.
             let word = if (kind, name) == ("device", "hello.sms.txt") && arguments == check {
                 "outside its folder"
             } else {

@@ -1,14 +1,14 @@
-//! Profiles of gateways: what is refused before a connection is made.
+//! Gateway profiles: errors found before a connection is made.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, Reachable as _, campaign, telling};
 
-use super::refused;
+use super::assert_refused;
 
-/// A campaign whose profile names a host on the internet, with nobody asked yet.
-fn live(gateway: &Gateway) -> Folder {
+/// A campaign whose profile has an internet host that is not trusted yet.
+fn live_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().delivery("rate: 100/s").through(gateway).profile("rate: 100/s").write();
     sale.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
     sale
@@ -32,14 +32,14 @@ fn profile_mistake_is_reported_at_its_place_and_sends_nothing() {
         let _case = telling(format!("case: {wrong}"));
         let sale = campaign().through(&gateway).write();
         sale.replace("gateways.yaml", right, wrong);
-        refused(&sale, &gateway, words);
+        assert_refused(&sale, &gateway, words);
     }
     let run = {
         let sale = campaign().through(&gateway).write();
         sale.replace("gateways.yaml", &key, "literally-the-key");
         sale.run(&[]).exits(2)
     };
-    assert!(!run.told().contains("literally-the-key"), "a key in the wrong place is not shown");
+    assert!(!run.told().contains("literally-the-key"), "the misplaced key is shown");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn key_file_that_others_can_read_is_refused() {
     sale.write("secrets/gateway.key", &format!("{KEY}\n"));
     let set = |mode| fs::set_permissions(sale.path("secrets/gateway.key"), Permissions::from_mode(mode)).expect("set");
     set(0o644);
-    refused(&sale, &gateway, &["secrets/gateway.key", "chmod 600"]);
+    assert_refused(&sale, &gateway, &["secrets/gateway.key", "chmod 600"]);
     set(0o600);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.requests()[0].json()["auth"], KEY);
@@ -59,7 +59,7 @@ fn key_file_that_others_can_read_is_refused() {
 #[test]
 fn live_gateway_needs_confirmation() {
     let gateway = Gateway::accepting();
-    let sale = live(&gateway);
+    let sale = live_campaign(&gateway);
     for arguments in [&[][..], &["--json"], &["--limit", "1"], &["--rows", "2"]] {
         sale.run(arguments).exits(2).says("--yes").says("recipient");
     }
@@ -70,7 +70,7 @@ fn live_gateway_needs_confirmation() {
 #[test]
 fn changed_host_is_refused_until_trusted() {
     let gateway = Gateway::accepting();
-    let sale = live(&gateway);
+    let sale = live_campaign(&gateway);
     sale.run(&[]).exits(2).says("--yes");
     sale.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
     for arguments in [&[][..], &["--yes"]] {
@@ -87,13 +87,13 @@ fn changed_host_is_refused_until_trusted() {
 fn more_recipients_than_the_profile_allows_need_their_number() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(30).through(&gateway).profile("limits: { recipients: 20 }").write();
-    refused(&sale, &gateway, &["--up-to 30"]);
+    assert_refused(&sale, &gateway, &["--up-to 30"]);
     sale.run(&["--yes", "--up-to", "29"]).exits(2);
     sale.run(&["--up-to", "30"]).exits(0);
     assert_eq!(gateway.phones().len(), 30);
 }
 
-/// Where the profiles are, and the arguments and variables that say so.
+/// A place of the profiles, and the arguments and variables that point to it.
 type Place = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 #[test]

@@ -1,4 +1,4 @@
-//! Results replace results, and nothing else that a user or the program has.
+//! Results files: they replace earlier results, but no other file.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::support::{Draft, Folder, Gateway, Results, campaign, telling};
 
 /// A campaign whose results go to `place`.
-fn with_results(place: &str) -> Draft {
+fn campaign_with_results(place: &str) -> Draft {
     campaign().top(&format!("results: \"{place}\""))
 }
 
-/// Every file of the folder, with its bytes, besides what the ledger keeps for itself.
-fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
+/// Every file of the folder with its bytes, except the ledger's files.
+fn list_files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     let listed = std::fs::read_dir(folder.path(".")).expect("a folder").map(|entry| entry.expect("an entry"));
     let files = listed.filter(|entry| entry.metadata().is_ok_and(|entry| entry.is_file()));
     let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().expect("a name");
@@ -21,16 +21,16 @@ fn files(folder: &Folder) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Fails unless `check`, `run` and `run --dry-run` refuse the results, and nothing is sent or changed.
+/// Checks that `check`, `run` and `run --dry-run` reject the results path, and send and change nothing.
 #[track_caller]
-fn refused(sale: &Folder, gateway: &Gateway, why: &str) {
-    let before = files(sale);
+fn assert_refused(sale: &Folder, gateway: &Gateway, why: &str) {
+    let before = list_files(sale);
     for arguments in [&["check", "sale.yaml"][..], &["run", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
         let refused = sale.campaign(arguments).exits(2).says(why);
         assert!(refused.stderr.contains("results-overwrite") && refused.stderr.contains("sale.yaml:2:"), "{refused:?}");
     }
-    assert!(gateway.requests().is_empty(), "nothing is sent");
-    assert_eq!(files(sale), before, "nothing is written");
+    assert!(gateway.requests().is_empty(), "messages were sent");
+    assert_eq!(list_files(sale), before, "files were changed");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn results_that_would_replace_a_foreign_file_refuse_the_run() {
     ] {
         let _case = telling(format!("case: {place}"));
         let gateway = Gateway::accepting();
-        let sale = with_results(place)
+        let sale = campaign_with_results(place)
             .channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }")
             .through(&gateway)
             .write();
@@ -68,7 +68,7 @@ fn results_that_would_replace_a_foreign_file_refuse_the_run() {
         symlink("nowhere.csv", sale.path("broken.csv")).expect("a link");
         std::fs::hard_link(sale.path("sale.csv"), sale.path("twin.csv")).expect("a second name");
         assert!(Command::new("mkfifo").arg(sale.path("pipe")).status().is_ok_and(|status| status.success()));
-        refused(&sale, &gateway, why);
+        assert_refused(&sale, &gateway, why);
     }
 }
 
@@ -78,10 +78,10 @@ fn results_file_used_as_list_is_not_replaced() {
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
     let gateway = Gateway::accepting();
-    let again = with_results("sub/../again.csv").through(&gateway).write();
+    let again = campaign_with_results("sub/../again.csv").through(&gateway).write();
     again.write("again.csv", &std::fs::read_to_string(sale.results_file()).expect("results"));
     again.replace("sale.yaml", "file: sale.csv", "file: again.csv");
-    refused(&again, &gateway, "the recipient list");
+    assert_refused(&again, &gateway, "the recipient list");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn results_and_empty_files_are_replaced() {
 #[test]
 fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
     let gateway = Gateway::accepting();
-    let sale = with_results("latest.csv").through(&gateway).write();
+    let sale = campaign_with_results("latest.csv").through(&gateway).write();
     sale.write("kept/sale.csv", "");
     symlink("kept/sale.csv", sale.path("latest.csv")).expect("a link");
     sale.run(&["--limit", "1"]).exits(0);
@@ -111,9 +111,9 @@ fn behind_a_link_the_results_are_replaced_and_the_link_stays() {
 #[test]
 fn foreign_file_made_while_sending_stays() {
     let gateway = Gateway::answering([crate::support::Answer::Held]);
-    let sale = with_results("r.csv").through(&gateway).write();
+    let sale = campaign_with_results("r.csv").through(&gateway).write();
     let run = sale.start(&[]);
-    crate::support::until("the first envelope is on its way", || !gateway.requests().is_empty());
+    crate::support::until("the gateway has the first envelope", || !gateway.requests().is_empty());
     sale.write("r.csv", "my own work");
     gateway.release();
     run.finish().exits(74).says("not a results file");
@@ -128,12 +128,12 @@ fn results_overwrite_no_file_named_by_mistake() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     sale.write("notes.txt", "dear diary");
-    let before = files(&sale);
+    let before = list_files(&sale);
     for place in ["sale.csv", "./sale.csv", "sale.yaml", "notes.txt", "state/ledger.sqlite", "state/x.csv", "results"] {
         sale.campaign(&["results", "sale", "--out", place]).exits(2).says("nothing was written");
         sale.campaign(&["results", "sale", "--state", "accepted", "--out", place]).exits(2);
     }
-    assert_eq!(files(&sale), before);
+    assert_eq!(list_files(&sale), before);
     assert!(!sale.path("state/x.csv").exists());
     for _ in 0..2 {
         sale.campaign(&["results", "sale", "--out", "out.csv"]).exits(0);
@@ -143,7 +143,7 @@ fn results_overwrite_no_file_named_by_mistake() {
 #[test]
 fn rehearsal_never_replaces_live_results() {
     let gateway = Gateway::accepting();
-    let sale = with_results("out/x.csv").through(&gateway).write();
+    let sale = campaign_with_results("out/x.csv").through(&gateway).write();
     sale.run(&[]).exits(0);
     let live = std::fs::read(sale.path("out/x.csv")).expect("results");
     sale.run(&["--gateway", "sandbox"]).exits(0).says("out/x.sandbox.csv");

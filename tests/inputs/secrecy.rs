@@ -1,27 +1,28 @@
-//! What must not be shown: the API key, and whom the list names.
+//! Secrets that must not be shown: the API key and the recipients' numbers.
 
 use serde_json::json;
 
 use crate::support::{Answer, Finished, Folder, Gateway, KEY, campaign, in_files, phone, rejected, telling, until};
 
-/// Fails if the output holds the key, or the number of anybody on the list.
+/// Checks that the output contains neither the key nor a number on the list.
 #[track_caller]
-fn tells_nothing(run: &Finished) {
-    let told = format!("{}{}", run.stdout, run.stderr);
-    assert!(!told.contains(KEY), "the key is shown:\n{told}");
+fn assert_no_secrets(run: &Finished) {
+    let output = format!("{}{}", run.stdout, run.stderr);
+    assert!(!output.contains(KEY), "the key is shown:\n{output}");
     for row in 2..40 {
-        assert!(!told.contains(&phone(row).to_string()), "a number is shown:\n{told}");
+        assert!(!output.contains(&phone(row).to_string()), "a number is shown:\n{output}");
     }
 }
 
-/// The files that know people: the list and the results, which have one name, the copy of the list, and the ledger.
-fn knows_people(name: &str) -> bool {
+/// Whether a file may contain numbers: the list and the results, which share a name, the copy of the list, and the
+/// ledger.
+fn may_contain_numbers(name: &str) -> bool {
     let is_earlier_results = name.starts_with("sale@") && name.ends_with(".csv");
     matches!(name, "sale.csv" | "recipients.csv") || is_earlier_results || name.starts_with("ledger.sqlite")
 }
 
-/// Fails if a file of the story holds the key, or a number of the list without being there to know people.
-fn keeps_nothing(sale: &Folder) {
+/// Checks that no file contains the key, and that only files for personal data contain a number.
+fn assert_no_secrets_in_files(sale: &Folder) {
     let mut folders = vec![sale.path("")];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder") {
@@ -35,13 +36,13 @@ fn keeps_nothing(sale: &Folder) {
             assert!(!text.contains(KEY), "the key is in {}", path.display());
             let name = path.file_name().expect("a name").to_string_lossy();
             let number = (2..40).find(|row| text.contains(&phone(*row).to_string()));
-            assert!(number.is_none() || knows_people(&name), "a number is in {}", path.display());
+            assert!(number.is_none() || may_contain_numbers(&name), "a number is in {}", path.display());
         }
     }
 }
 
-/// What a gateway may say, the request itself included.
-const SCRIPTS: &[fn() -> Vec<Answer>] = &[
+/// Possible answers of a gateway, including an echo of the request.
+const ANSWER_SCRIPTS: &[fn() -> Vec<Answer>] = &[
     Vec::new,
     || vec![Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))],
     || vec![Answer::CloseRead, Answer::CutBody, Answer::CutHead],
@@ -55,33 +56,33 @@ const SCRIPTS: &[fn() -> Vec<Answer>] = &[
 
 #[test]
 fn no_answer_makes_a_key_or_number_visible() {
-    for script in SCRIPTS {
+    for script in ANSWER_SCRIPTS {
         for arguments in [&["-vv"][..], &["--json", "-vv"]] {
             let gateway = Gateway::answering(script());
             let sale = campaign().to(30).through(&gateway).write();
-            tells_nothing(&sale.run(arguments));
-            tells_nothing(&sale.run(arguments));
-            tells_nothing(&sale.campaign(&["status", "sale", "-vv"]));
-            keeps_nothing(&sale);
+            assert_no_secrets(&sale.run(arguments));
+            assert_no_secrets(&sale.run(arguments));
+            assert_no_secrets(&sale.campaign(&["status", "sale", "-vv"]));
+            assert_no_secrets_in_files(&sale);
         }
     }
 }
 
 #[test]
 fn key_quoted_by_a_status_answer_is_stored_and_shown_nowhere() {
-    let told: [fn(&serde_json::Value) -> serde_json::Value; 3] = [
+    let answers: [fn(&serde_json::Value) -> serde_json::Value; 3] = [
         |_| json!({ "success": false, "error": format!("no such message for {KEY}") }),
         |question| json!({ "success": true, "data": { "id": question["id"], "msg_id": KEY, "status": KEY } }),
         |_| json!({ "success": false, "error": { "auth": KEY } }),
     ];
-    for told in told {
-        let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]).with_statuses(told);
+    for answer in answers {
+        let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]).with_statuses(answer);
         let sale = campaign().to(10).through(&gateway).write();
-        tells_nothing(&sale.run(&["-vv"]));
-        tells_nothing(&sale.campaign(&["reconcile", "sale", "-vv"]));
+        assert_no_secrets(&sale.run(&["-vv"]));
+        assert_no_secrets(&sale.campaign(&["reconcile", "sale", "-vv"]));
         let shown = sale.campaign(&["show", "sale", "--row", "3"]).exits(0);
         assert!(shown.stdout.contains("asked ") && !shown.stdout.contains(KEY), "{}", shown.told());
-        keeps_nothing(&sale);
+        assert_no_secrets_in_files(&sale);
     }
 }
 
@@ -96,12 +97,12 @@ fn refused_list_is_reported_without_its_numbers() {
     ] {
         let sale = campaign().with_list(&list).recipients("duplicates: refuse").through(&gateway).write();
         let run = sale.run(&["-vv"]).exits(2);
-        tells_nothing(&run);
+        assert_no_secrets(&run);
     }
 }
 
-/// What a gateway may say of a number, and where it stands in the words.
-const QUOTES: [fn(u64) -> String; 4] = [
+/// Error texts that quote a number.
+const QUOTING_ERRORS: [fn(u64) -> String; 4] = [
     |phone| format!("Please enter valid receiver phone number {phone}"),
     |phone| format!("the number +{phone} is on no list"),
     |phone| format!("no such subscriber: 0{}", phone % 1_000_000_000),
@@ -111,21 +112,21 @@ const QUOTES: [fn(u64) -> String; 4] = [
     },
 ];
 
-/// The number of an operation, as the gateway got it.
-fn number(operation: &serde_json::Value) -> u64 {
+/// The number of an operation.
+fn phone_of(operation: &serde_json::Value) -> u64 {
     operation["phone"].as_u64().expect("a number")
 }
 
 #[test]
 fn numbers_quoted_by_the_gateway_are_hidden_and_kept_in_results() {
-    for (case, quote) in QUOTES.into_iter().enumerate() {
+    for (case, quote) in QUOTING_ERRORS.into_iter().enumerate() {
         let _case = telling(format!("case: {case}"));
-        let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(number(operation)));
+        let quoting = move |operation: &serde_json::Value| rejected(operation, &quote(phone_of(operation)));
         for arguments in [&["-vv", "--keep-going"][..], &["--json", "-vv", "--keep-going"]] {
             let gateway = Gateway::always(Answer::items(quoting));
             let sale = campaign().to(30).through(&gateway).write();
             let run = sale.run(arguments).exits(3).says("30 rejected: ").says("…02");
-            tells_nothing(&run);
+            assert_no_secrets(&run);
             assert!(!run.told().contains("501000002") && !run.told().contains("100-0002"), "{}", run.told());
             assert_eq!(sale.results().rows[0]["error"], quote(phone(2)));
         }
@@ -134,11 +135,11 @@ fn numbers_quoted_by_the_gateway_are_hidden_and_kept_in_results() {
 
 #[test]
 fn errors_that_differ_by_their_number_alone_stop_a_run_as_one() {
-    let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTES[0](number(operation)));
+    let quoting = |operation: &serde_json::Value| rejected(operation, &QUOTING_ERRORS[0](phone_of(operation)));
     let gateway = Gateway::always(Answer::items(quoting));
     let sale = campaign().to(30).batches_of(5).one_at_a_time().through(&gateway).write();
     let run = sale.run(&[]).exits(5).says("4 messages in a row were rejected with").says("4 rejected: ");
-    tells_nothing(&run);
+    assert_no_secrets(&run);
 }
 
 #[test]
@@ -151,9 +152,9 @@ fn whole_rejection_is_shown_without_its_numbers() {
     for (answer, words) in [(Answer::with(refuse), "3805…03, 3805…04"), (Answer::items(poor), "Not enough money")] {
         let gateway = Gateway::answering([Answer::Accept, answer]);
         let sale = campaign().to(10).one_at_a_time().through(&gateway).write();
-        tells_nothing(&sale.run(&["-vv"]).exits(5).says(words));
-        tells_nothing(&sale.campaign(&["status", "sale"]).says(words));
-        tells_nothing(&sale.campaign(&["status", "sale", "--json"]).says(words));
+        assert_no_secrets(&sale.run(&["-vv"]).exits(5).says(words));
+        assert_no_secrets(&sale.campaign(&["status", "sale"]).says(words));
+        assert_no_secrets(&sale.campaign(&["status", "sale", "--json"]).says(words));
     }
 }
 
@@ -187,7 +188,7 @@ fn stored_files_are_readable_by_their_owner_only() {
 fn process_list_shows_no_key_and_a_run_starts_no_process() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().through(&gateway).write();
-    // A key from a file is in no environment either.
+    // A key from a file is not in the environment either.
     sale.replace("gateways.yaml", "{ env: STORY_KEY }", "{ file: gateway.key }");
     sale.write("gateway.key", KEY);
     std::fs::set_permissions(sale.path("gateway.key"), std::os::unix::fs::PermissionsExt::from_mode(0o600))
@@ -197,8 +198,8 @@ fn process_list_shows_no_key_and_a_run_starts_no_process() {
     let run = crate::support::Process::start(command);
     until("the key was used", || gateway.requests().iter().any(|request| request.json()["auth"] == KEY));
     for name in ["cmdline", "environ", "comm"] {
-        let told = run.told_by_the_system(name);
-        assert!(!told.contains(KEY) && !told.contains(&phone(2).to_string()), "{name}: {told}");
+        let output = run.told_by_the_system(name);
+        assert!(!output.contains(KEY) && !output.contains(&phone(2).to_string()), "{name}: {output}");
     }
     assert_eq!(run.told_by_the_system("task/ID/children"), "");
     gateway.release();
@@ -215,14 +216,14 @@ fn neither_the_gateways_words_nor_a_list_can_command_a_terminal() {
     ]);
     let list = format!("phone,name\n{},A\n{},B\u{1b}[2J\n{},C\n", phone(2), phone(3), phone(4));
     let sale = campaign().with_list(&list).batches_of(1).one_at_a_time().through(&gateway).write();
-    let told = |run: Finished| {
+    let assert_plain = |run: Finished| {
         let text = format!("{}{}", run.stdout, run.stderr);
         assert!(!text.contains([COMMAND, '\u{9b}', '\u{7}']), "{text:?}");
     };
-    told(sale.run(&["--keep-going"]).exits(5).says("route"));
-    told(sale.campaign(&["status", "sale"]).says("bad"));
-    told(sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("route"));
-    told(sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, B"));
+    assert_plain(sale.run(&["--keep-going"]).exits(5).says("route"));
+    assert_plain(sale.campaign(&["status", "sale"]).says("bad"));
+    assert_plain(sale.campaign(&["show", "sale", "--row", "3"]).exits(0).says("route"));
+    assert_plain(sale.campaign(&["preview", "sale.yaml"]).exits(0).says("Hello, B"));
 }
 
 #[test]
@@ -230,11 +231,11 @@ fn foreign_text_makes_no_line_and_reorders_nothing() {
     const FAKE: &str = "x\nINFO fake\r\nnext: campaign run other.yaml\u{202e}\u{2028}y";
     const SHOWN: &str = "x⏎INFO fake⏎next: campaign run other.yaml\\u{202e}\\u{2028}y";
     let list = format!("phone,name\n{},\"A\nrow 9 · to 380\u{202e}\"\n{},B\n", phone(2), phone(3));
-    let harmless = |told: &str| {
+    let harmless = |output: &str| {
         let line = |line: &str| {
             line.starts_with("INFO") || line.starts_with("next: campaign run other") || line.starts_with("row 9")
         };
-        assert!(!told.lines().any(line) && !told.contains(['\u{202e}', '\u{2028}', '\r']), "{told}");
+        assert!(!output.lines().any(line) && !output.contains(['\u{202e}', '\u{2028}', '\r']), "{output}");
     };
     for answer in [Answer::items(|operation| rejected(operation, FAKE)), Answer::refused(FAKE)] {
         let gateway = Gateway::always(answer);

@@ -1,13 +1,13 @@
-//! Campaigns with one typical mistake each, of all kinds: `spoilt/NN.yaml`, its list and its texts.
+//! Campaigns with one typical mistake each: `spoilt/NN.yaml`, its list and its texts.
 //!
-//! Nothing in them says what is wrong. What `check` says of each has to be enough to mend it; this holds which rule says it.
+//! The files do not name the mistake. The output of `check` must be enough to correct each; this story fixes its rules.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{Folder, telling};
 
-/// The number of the campaign, what `check` exits with, and the first of its rules.
+/// The number of the campaign, the exit code of `check`, and the first rule it reports.
 const FOUND: [(u32, i32, &str); 43] = [
     (1, 2, "yaml-tab"),
     (2, 2, "yaml-quote"),
@@ -54,11 +54,11 @@ const FOUND: [(u32, i32, &str); 43] = [
     (43, 2, "unknown-timezone"),
 ];
 
-/// Rules that tell the same once more, of single rows or in the words of YAML.
-const BESIDE: [&str; 4] = ["invalid-row", "yaml-quote", "unused-column", "same-for-all"];
+/// Rules that report the same mistake again, for single rows or in YAML's words.
+const REPEATED_RULES: [&str; 4] = ["invalid-row", "yaml-quote", "unused-column", "same-for-all"];
 
-/// What is said to be done about some, and that to the letter: words of the help, what stands there, and what is written.
-const MENDED: [(u32, &str, &str, &str); 12] = [
+/// Corrections by the letter: words of the help, the text to replace, and its replacement.
+const CORRECTIONS: [(u32, &str, &str, &str); 12] = [
     (1, "start this line with 6 spaces", "\t  ", "      "),
     (5, "to align with `signature`, use 6 spaces", "\n     message", "\n      message"),
     (8, "as in `delivery: { rate: 10/s }`", "rate: 20/s", "delivery: { rate: 20/s }"),
@@ -78,8 +78,8 @@ const MENDED: [(u32, &str, &str, &str); 12] = [
     (41, "`https://shop.example`", "https:/shop", "https://shop"),
 ];
 
-/// The folder of them.
-fn spoilt() -> Folder {
+/// A folder with the campaigns.
+fn copy_campaigns() -> Folder {
     let spoilt = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs/spoilt");
     let folder = Folder::new(false);
     for entry in fs::read_dir(spoilt).expect("a folder") {
@@ -89,50 +89,53 @@ fn spoilt() -> Folder {
     folder
 }
 
-/// What `check` finds in one of them.
+/// The findings of `check` in one campaign.
 fn findings(folder: &Folder, number: u32) -> Vec<serde_json::Value> {
     let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
     command.env("CAMPAIGN_API_KEY", "x");
-    let told = crate::support::Process::start(command).finish().json();
-    told["findings"].as_array().expect("findings").clone()
+    let report = crate::support::Process::start(command).finish().json();
+    report["findings"].as_array().expect("findings").clone()
 }
 
 #[test]
 fn advice_of_check_corrects_the_campaign_literally() {
-    let folder = spoilt();
-    for (number, help, stands, written) in MENDED {
+    let folder = copy_campaigns();
+    for (number, help, mistake, written) in CORRECTIONS {
         let _case = telling(format!("case: {number:02}.yaml"));
-        let says = |finding: &serde_json::Value| finding["help"].as_str().is_some_and(|said| said.contains(help));
-        let told = findings(&folder, number);
-        assert!(told.iter().any(says), "no `{help}` in {told:#?}");
+        let says = |finding: &serde_json::Value| finding["help"].as_str().is_some_and(|text| text.contains(help));
+        let report = findings(&folder, number);
+        assert!(report.iter().any(says), "no `{help}` in {report:#?}");
         let name = format!("{number:02}.yaml");
         match number {
             14 => folder.replace(&name, "\nvars:\n  link: https://shop.example\n", ""),
             39 => folder.replace("39.csv", ",None,", ",,"),
             _ => {}
         }
-        folder.replace(&name, stands, written);
+        folder.replace(&name, mistake, written);
         assert_eq!(findings(&folder, number), Vec::<serde_json::Value>::new());
     }
 }
 
 #[test]
 fn broken_campaign_is_reported_by_its_rule_alone_with_advice() {
-    let folder = spoilt();
+    let folder = copy_campaigns();
     let names = fs::read_dir(folder.path(".")).expect("a folder");
     let names = names.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
     let campaigns = names.filter(|name| name.ends_with(".yaml") && name != "gateways.yaml").count();
-    assert_eq!(campaigns, FOUND.len(), "each campaign has its line");
+    assert_eq!(campaigns, FOUND.len(), "each campaign is listed");
     for (number, code, rule) in FOUND {
         let _case = telling(format!("case: {number:02}.yaml"));
         let mut command = folder.command(&["check", &format!("{number:02}.yaml"), "--json"]);
         command.env("CAMPAIGN_API_KEY", "x");
-        let told = crate::support::Process::start(command).finish().exits(code).json();
-        let findings = told["findings"].as_array().expect("findings");
+        let report = crate::support::Process::start(command).finish().exits(code).json();
+        let findings = report["findings"].as_array().expect("findings");
         let id = |finding: &serde_json::Value| finding["rule"].as_str().expect("a rule").to_owned();
-        let others: Vec<String> =
-            findings.iter().map(id).filter(|found| found != rule && !BESIDE.contains(&found.as_str())).collect();
-        assert!(findings.iter().any(|finding| id(finding) == rule), "no {rule}: {told:#}");
+        let others: Vec<String> = findings
+            .iter()
+            .map(id)
+            .filter(|found| found != rule && !REPEATED_RULES.contains(&found.as_str()))
+            .collect();
+        assert!(findings.iter().any(|finding| id(finding) == rule), "no {rule}: {report:#}");
         assert!(others.is_empty(), "besides {rule}: {others:?}");
         for finding in findings.iter().filter(|finding| id(finding) == rule) {
             assert!(finding["help"].is_string(), "{rule} does not say what to do: {finding:#}");

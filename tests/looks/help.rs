@@ -1,9 +1,9 @@
-//! Help of the program and of each command.
+//! Snapshots of `--help` for the program and each command.
 
 use super::compare;
 use crate::support::Folder;
 
-/// Every command that has help of its own, `help` apart.
+/// Every command with its own help, except `help`.
 const COMMANDS: [&str; 66] = [
     "init",
     "check",

@@ -1,6 +1,6 @@
-//! What commands print on a terminal of 80 and of 120 columns, with and without colour: a snapshot for each.
+//! Snapshots of command output on terminals of 80 and 120 columns, with and without colour.
 //!
-//! After a change of words, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
+//! After a change of texts, review the difference and accept it: `INSTA_UPDATE=always cargo test --test stories looks`.
 
 mod help;
 mod screen;
@@ -18,28 +18,28 @@ use screen::screen;
 
 use crate::support::{Folder, Terminal, in_files};
 
-/// What a person does after a question appears: what the terminal shows, and the line that is typed then.
-type Typed<'t> = &'t [(&'t str, &'t str)];
+/// The operator's input: each text to wait for on the terminal, and the line to type then.
+type TerminalInput<'t> = &'t [(&'t str, &'t str)];
 
-/// Compares what a command prints with its snapshot. Each run of the command has a folder of its own.
+/// Compares the output of a command with its snapshot. Each run of the command gets a new folder.
 fn compare(name: &str, folder: impl Fn() -> Folder, arguments: &[&str]) {
-    compare_typed(name, folder, arguments, &[]);
+    compare_with_input(name, folder, arguments, &[]);
 }
 
-/// The same of a command that asks.
-fn compare_typed(name: &str, folder: impl Fn() -> Folder, arguments: &[&str], typed: Typed<'_>) {
+/// Compares the output of an interactive command with its snapshot.
+fn compare_with_input(name: &str, folder: impl Fn() -> Folder, arguments: &[&str], typed: TerminalInput<'_>) {
     let _files = in_files();
     let run = |columns: u16, environment: (&str, &str)| {
         let folder = folder();
         let mut command = folder.command(arguments);
         command.env("TZ", "Europe/Kyiv").env(environment.0, environment.1);
-        let shown = shown(command, columns, typed);
-        move |named| steady(&screen(&shown, columns, named), &folder)
+        let output = capture_output(command, columns, typed);
+        move |named| mask_varying(&screen(&output, columns, named), &folder)
     };
     let coloured = run(80, ("CLICOLOR_FORCE", "1"));
     let (narrow, wide) = (run(80, ("NO_COLOR", "1")), run(120, ("NO_COLOR", "1")));
-    assert_eq!(coloured(false), narrow(false), "colours change no word");
-    assert_eq!(narrow(true), narrow(false), "`NO_COLOR` leaves no colour");
+    assert_eq!(coloured(false), narrow(false), "colours do not change the text");
+    assert_eq!(narrow(true), narrow(false), "`NO_COLOR` removes all colours");
     let (narrow, wide) = (narrow(false), wide(false));
     let wide = if wide == narrow { "the same".to_owned() } else { wide };
     let command = arguments.join(" ");
@@ -53,8 +53,8 @@ fn compare_typed(name: &str, folder: impl Fn() -> Folder, arguments: &[&str], ty
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// Everything that a command writes on a terminal of so many columns.
-fn shown(command: Command, columns: u16, typed: Typed<'_>) -> String {
+/// The output of a command on a terminal of this width.
+fn capture_output(command: Command, columns: u16, typed: TerminalInput<'_>) -> String {
     let terminal = Terminal::start_on(columns, command);
     for (question, answer) in typed {
         terminal.shows(question).types(answer);
@@ -62,10 +62,10 @@ fn shown(command: Command, columns: u16, typed: Typed<'_>) -> String {
     terminal.finish_shown().1
 }
 
-/// The text without what differs between two runs: moments, lengths of time, ports, speeds and the folder.
-fn steady(text: &str, folder: &Folder) -> String {
-    static CHANGING: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
-    let changing = CHANGING.get_or_init(|| {
+/// Masks the parts that differ between two runs: times, durations, ports, speeds and the folder.
+fn mask_varying(text: &str, folder: &Folder) -> String {
+    static VARYING: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
+    let varying = VARYING.get_or_init(|| {
         let patterns = [
             (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?", "[moment]"),
             (r"\d{4}-\d\d-\d\d", "[date]"),
@@ -81,5 +81,5 @@ fn steady(text: &str, folder: &Folder) -> String {
     });
     let folder = folder.path("").display().to_string();
     let text = text.replace(folder.trim_end_matches('/'), "[folder]");
-    changing.iter().fold(text, |text, (pattern, name)| pattern.replace_all(&text, *name).into_owned())
+    varying.iter().fold(text, |text, (pattern, name)| pattern.replace_all(&text, *name).into_owned())
 }

@@ -1,4 +1,4 @@
-//! What a terminal shows after a command: its lines, and the same with the name of each colour.
+//! Emulated terminal screen as text, optionally with the names of colours.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU16;
@@ -8,7 +8,7 @@ use vt100::{Cell, Color, Parser};
 /// More lines than any command prints.
 const LINES: u16 = 400;
 
-/// The lines of a terminal of so many columns after these bytes; with `named`, each change of colour has its name.
+/// The lines of a terminal of this width after these bytes. If `named`, each change of style is marked with its name.
 pub(super) fn screen(bytes: &str, columns: u16, named: bool) -> String {
     let size = |number| NonZeroU16::new(number).expect("a size");
     let mut parser = Parser::new(size(LINES), size(columns), 0);
@@ -20,7 +20,11 @@ pub(super) fn screen(bytes: &str, columns: u16, named: bool) -> String {
             if cell.is_wide_continuation() {
                 continue;
             }
-            let now = if named && cell.has_contents() && cell.contents() != " " { name(cell) } else { style.clone() };
+            let now = if named && cell.has_contents() && cell.contents() != " " {
+                describe_style(cell)
+            } else {
+                style.clone()
+            };
             if now != style {
                 let closed = if style.is_empty() { "" } else { "›" };
                 let opened = if now.is_empty() { String::new() } else { format!("‹{now} ") };
@@ -39,8 +43,8 @@ pub(super) fn screen(bytes: &str, columns: u16, named: bool) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// The colour and weight of a cell in words; nothing for plain text.
-fn name(cell: &Cell) -> String {
+/// The colour and weight of a cell in words. Empty for plain text.
+fn describe_style(cell: &Cell) -> String {
     let color = match cell.fgcolor() {
         Color::Default => "",
         Color::Idx(1 | 9) => "red",

@@ -1,17 +1,17 @@
-//! Commands for people, schedules and the ledger.
+//! Snapshots of commands for recipients, schedules and the ledger.
 
-use super::winter::{live, rehearsed, winter};
-use super::{compare, compare_typed};
+use super::winter::{after_rehearsal, winter, with_live_gateway};
+use super::{compare, compare_with_input};
 use crate::support::Folder;
 
-fn suppressed() -> Folder {
+fn with_opt_out() -> Folder {
     let folder = winter();
     folder.campaign(&["suppress", "add", "+380500000102", "--reason", "called us"]).exits(0);
     folder
 }
 
-fn scheduled() -> Folder {
-    let folder = live();
+fn with_schedule() -> Folder {
+    let folder = with_live_gateway();
     folder.replace("winter.yaml", "edition: winter-2026\n", "timezone: Europe/Kyiv\nschedule: { every: day 10:00 }\n");
     folder
 }
@@ -23,13 +23,13 @@ fn suppress_add_confirms_the_entry() {
 
 #[test]
 fn suppress_list_shows_each_entry() {
-    compare("suppress-list", suppressed, &["suppress", "list"]);
+    compare("suppress-list", with_opt_out, &["suppress", "list"]);
 }
 
 #[test]
 fn suppress_remove_asks_first() {
     let typed = [("Enter", "")];
-    compare_typed("suppress-remove", suppressed, &["suppress", "remove", "+380500000102"], &typed);
+    compare_with_input("suppress-remove", with_opt_out, &["suppress", "remove", "+380500000102"], &typed);
 }
 
 #[test]
@@ -40,18 +40,18 @@ fn suppress_add_names_a_wrong_number() {
 #[test]
 fn forget_asks_first() {
     let typed = [("Enter", "")];
-    compare_typed("forget", rehearsed, &["forget", "+380500000102"], &typed);
+    compare_with_input("forget", after_rehearsal, &["forget", "+380500000102"], &typed);
 }
 
 #[test]
 fn purge_without_old_runs_says_so() {
-    compare("purge-nothing", rehearsed, &["purge", "--older-than", "400d"]);
+    compare("purge-nothing", after_rehearsal, &["purge", "--older-than", "400d"]);
 }
 
 #[test]
 fn schedule_add_asks_first() {
     let typed = [("Enter to", "")];
-    compare_typed("schedule-add", scheduled, &["schedule", "add", "winter.yaml"], &typed);
+    compare_with_input("schedule-add", with_schedule, &["schedule", "add", "winter.yaml"], &typed);
 }
 
 #[test]
@@ -61,17 +61,17 @@ fn schedule_list_without_schedules_says_so() {
 
 #[test]
 fn plan_describes_what_would_be_sent() {
-    compare("plan", live, &["plan", "winter.yaml"]);
+    compare("plan", with_live_gateway, &["plan", "winter.yaml"]);
 }
 
 #[test]
 fn ledger_check_reports_a_sound_ledger() {
-    compare("ledger-check", rehearsed, &["ledger", "check"]);
+    compare("ledger-check", after_rehearsal, &["ledger", "check"]);
 }
 
 #[test]
 fn ledger_backup_names_its_folder() {
-    compare("ledger-backup", rehearsed, &["ledger", "backup", "copy"]);
+    compare("ledger-backup", after_rehearsal, &["ledger", "backup", "copy"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A campaign with an ordinary list: some rows are sent, and some have mistakes.
+//! Example campaign for the snapshots: a typical list with valid and invalid rows.
 
 use crate::support::{Folder, Gateway, nobody};
 
@@ -38,23 +38,23 @@ pub(super) fn winter() -> Folder {
     folder
 }
 
-/// The same after a rehearsal.
-pub(super) fn rehearsed() -> Folder {
+/// The campaign after a rehearsal.
+pub(super) fn after_rehearsal() -> Folder {
     let folder = winter();
     folder.campaign(&["run", "winter.yaml"]).exits(3);
     folder
 }
 
-/// The same with mistakes in the campaign file.
-pub(super) fn mistaken() -> Folder {
+/// The campaign with mistakes in its file.
+pub(super) fn with_mistakes() -> Folder {
     let folder = winter();
     folder.replace("winter.yaml", "{{ city }}", "{{ town }}");
     folder.replace("winter.yaml", "region: UA", "regoin: UA");
     folder
 }
 
-/// The same through a live gateway that cannot be reached.
-pub(super) fn live() -> Folder {
+/// The campaign with a live gateway that cannot be reached.
+pub(super) fn with_live_gateway() -> Folder {
     let folder = winter();
     folder.replace("winter.yaml", "edition: winter-2026", "edition: winter-2026\ngateway: production");
     let profile = format!(
@@ -67,13 +67,13 @@ pub(super) fn live() -> Folder {
     folder
 }
 
-/// The same through a gateway on this machine that accepts every message.
-pub(super) fn local(gateway: &Gateway) -> Folder {
+/// The campaign with a gateway on this machine that accepts every message.
+pub(super) fn with_local_gateway(gateway: &Gateway) -> Folder {
     use crate::support::Reachable as _;
-    let folder = live();
+    let folder = with_live_gateway();
     folder.replace("gateways.yaml", "https://gateway.invalid", &gateway.base_url());
     let text = std::fs::read_to_string(folder.path("gateways.yaml")).expect("the profiles");
-    let kept: Vec<&str> = text.lines().filter(|line| !line.contains("proxy:")).collect();
-    folder.write("gateways.yaml", &(kept.join("\n") + "\n"));
+    let lines: Vec<&str> = text.lines().filter(|line| !line.contains("proxy:")).collect();
+    folder.write("gateways.yaml", &(lines.join("\n") + "\n"));
     folder
 }

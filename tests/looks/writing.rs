@@ -1,7 +1,7 @@
-//! Commands that are used while a campaign is written.
+//! Snapshots of commands for writing a campaign.
 
-use super::winter::{mistaken, winter};
-use super::{compare, compare_typed};
+use super::winter::{winter, with_mistakes};
+use super::{compare, compare_with_input};
 use crate::support::{Folder, KEY_VARIABLE};
 
 #[test]
@@ -16,7 +16,7 @@ fn check_reports_a_list_with_mistakes() {
 
 #[test]
 fn check_reports_mistakes_of_the_campaign_file() {
-    compare("check-mistaken", mistaken, &["check", "winter.yaml"]);
+    compare("check-mistaken", with_mistakes, &["check", "winter.yaml"]);
 }
 
 #[test]
@@ -57,5 +57,5 @@ fn gateway_add_asks_what_it_needs() {
         ("Type yes to add the line", "yes"),
     ];
     let arguments = ["gateway", "add", "production", "--key-env", KEY_VARIABLE, "--offline", "--rate", "10/s"];
-    compare_typed("gateway-add", winter, &arguments, &typed);
+    compare_with_input("gateway-add", winter, &arguments, &typed);
 }

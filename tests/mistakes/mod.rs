@@ -1,10 +1,10 @@
-//! Planted mistakes: wrong implementations as patches, and the tests that must fail with them.
+//! Mutation tests: patches with wrong implementations, and the tests that must fail with them.
 //!
-//! The first lines of a patch name its mistake and its test. A patch has no file names and no line numbers: each hunk is
-//! found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
-//! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate must
-//! be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that a port can make needs no
-//! patch: it is a variant in `src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
+//! The first lines of a patch name its mistake and its test. A patch has no file names and no line numbers: each hunk
+//! is found by its code, wherever that code is, and whitespace is ignored. So a patch still fits after code has moved.
+//! Every `cargo test` checks that each patch fits and that its test exists. To check that the test fails, the crate
+//! must be built once per patch: `cargo test --test stories mistakes -- --ignored`. A mistake that a port can make
+//! needs no patch: it is a variant in `src/delivery/simulation/mistakes.rs`. README.md in this folder lists both kinds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ impl Patch {
     }
 
     /// Plants the mistake in a copy of the crate and runs its test. Returns the output if the test did not fail.
-    #[expect(clippy::print_stderr, reason = "the run takes long, and `--nocapture` shows its progress")]
+    #[expect(clippy::print_stderr, reason = "the run is slow, and `--nocapture` shows its progress")]
     fn find_missed(&self) -> Option<String> {
         // All patches share one folder, so that dependencies are built once and kept.
         let target = crate_folder().join("target/mistakes");
@@ -122,7 +122,7 @@ impl Sources {
         }
     }
 
-    /// The index of the file that contains the code of a hunk, and its place in the squashed text.
+    /// The index of the file that contains the code of a hunk, and the position in its squashed text.
     fn locate(&self, hunk: &Hunk) -> Result<(usize, usize), String> {
         let wanted = squash(&hunk.before);
         let places = |(index, source): (usize, &Source)| {
@@ -154,7 +154,7 @@ impl Sources {
     }
 }
 
-/// Code without its whitespace.
+/// Code without whitespace.
 fn squash(code: &str) -> String {
     code.chars().filter(|character| !character.is_whitespace()).collect()
 }
@@ -204,10 +204,10 @@ fn every_patch_fits_the_code_and_its_test_exists() {
         let (binary, test) = patch.test();
         let name = test.rsplit("::").next().expect("a name");
         let folder = crate_folder().join(if binary == "lib" { "src" } else { "tests" });
-        // A promise of every ledger is generic over it.
+        // A test of the conformance suite is generic over the ledger.
         let exists = ["(", "<"].iter().any(|opening| holds(&folder, &format!("fn {name}{opening}")));
         if !exists {
-            problems.push(format!("{}: there is no test `{test}`", patch.name));
+            problems.push(format!("{}: test `{test}` not found", patch.name));
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
@@ -234,7 +234,7 @@ fn every_patch_is_caught_by_its_test() {
     assert!(missed.is_empty(), "{} of {} were not caught:\n{}", missed.len(), patches.len(), missed.join("\n"));
 }
 
-/// Copies what a build needs. Files that are already equal are not touched, so that only the difference is rebuilt.
+/// Copies the files that a build needs. Identical files are not touched, so that only the difference is rebuilt.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {

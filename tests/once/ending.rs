@@ -1,4 +1,4 @@
-//! What each answer comes to: what is shown, the exit code, the ledger afterwards.
+//! Outcomes of single paid operations: output, exit code and ledger after each answer.
 
 use std::net::TcpListener;
 
@@ -6,14 +6,14 @@ use serde_json::json;
 
 use crate::support::{Answer, Gateway, KEY, Process, Results, SandboxProcess, in_files, rejected, telling, until};
 
-use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
+use super::{COMMANDS, NUMBER, desk, run_command, runs, set_rate};
 
 #[test]
 fn built_in_sandbox_answers_lookups_and_code_calls() {
     let folder = crate::support::Folder::new(false);
-    let lookup = ask(&folder, "lookup", &["--gateway", "sandbox"]).exits(0).says("rehearsal");
+    let lookup = run_command(&folder, "lookup", &["--gateway", "sandbox"]).exits(0).says("rehearsal");
     lookup.says("operator").says("Sandbox Mobile").says("25501");
-    let call = ask(&folder, "otp", &["--gateway", "sandbox", "--json"]).exits(0).json();
+    let call = run_command(&folder, "otp", &["--gateway", "sandbox", "--json"]).exits(0).json();
     let code = call["answer"]["code"].as_str().expect("a code");
     assert!(code.len() == 4 && code.bytes().all(|byte| byte.is_ascii_digit()), "{call}");
     assert_eq!((&call["gateway"], &call["state"]), (&json!("sandbox"), &json!("accepted")));
@@ -40,7 +40,7 @@ fn number_is_understood_in_every_spelling() {
 fn inquiry_is_the_synchronous_operation_of_the_contract() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
-    let ids = BOTH.map(|(command, _)| ask(&desk, command, &["--json"]).exits(0).json()["id"].clone());
+    let ids = COMMANDS.map(|(command, _)| run_command(&desk, command, &["--json"]).exits(0).json()["id"].clone());
     let sent: Vec<_> = gateway.requests().iter().map(|request| (request.path().to_owned(), request.json())).collect();
     for ((path, envelope), (kind, id)) in sent.iter().zip([("hlr", &ids[0]), ("call/otp", &ids[1])]) {
         assert_eq!(path, "/api/json.php");
@@ -54,7 +54,7 @@ fn inquiry_is_the_synchronous_operation_of_the_contract() {
 fn answer_is_shown_stored_and_listed() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
-    ask(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign show gateway.otp@1 --row 2");
+    run_command(&desk, "otp", &[]).exits(0).says("0042").says("0.5").says("next: campaign show gateway.otp@1 --row 2");
     desk.campaign(&["show", "gateway.otp@1", "--row", "2"]).exits(0).says("accepted by the gateway").says("0042");
     let row = Results::parse(&desk.campaign(&["results", "gateway.otp@1"]).exits(0).stdout);
     let answer: serde_json::Value = serde_json::from_str(row.column("answer")[0]).expect("JSON");
@@ -64,7 +64,7 @@ fn answer_is_shown_stored_and_listed() {
     desk.campaign(&["status", "gateway.otp"]).exits(0).says("1 accepted");
 }
 
-/// A case: its name, the answer, the exit code, the state, the state's word in `status`.
+/// A case: its name, the answer, the exit code, the state, and the state's word in `status`.
 type Case = (&'static str, Answer, i32, &'static str);
 
 fn cases() -> [Case; 9] {
@@ -83,19 +83,20 @@ fn cases() -> [Case; 9] {
 
 #[test]
 fn answer_determines_state_and_exit_code() {
-    for (command, run) in BOTH {
+    for (command, run) in COMMANDS {
         for (name, answer, code, state) in cases() {
             let _case = telling(format!("case: {command}, {name}"));
             let gateway = Gateway::answering([answer]);
             let desk = desk(&gateway);
-            let object = ask(&desk, command, &["--json"]).exits(code).json();
+            let object = run_command(&desk, command, &["--json"]).exits(code).json();
             assert_eq!((&object["run"], &object["state"]), (&json!(run), &json!(state)), "{object}");
             assert_eq!((&object["exit"], &object["answer"]), (&json!(code), &json!(null)));
             assert!(object["error"].is_string(), "{object}");
             assert_eq!(gateway.requests().len(), 1);
             let listed = &runs(&desk)[0];
             assert_eq!(listed["counts"], json!({ state: 1 }), "{listed}");
-            // Why one was not sent is told by its call and by `show`; of a run of many it is the number that counts.
+            // A single unsent lookup explains itself in its output and in `show`; `status` counts it like a row of any
+            // run.
             desk.campaign(&["status", run]).exits(if state == "not_sent" { 3 } else { code });
             let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
             assert_eq!(results.states(), [state]);
@@ -108,16 +109,16 @@ fn answer_determines_state_and_exit_code() {
 
 #[test]
 fn lookup_in_doubt_is_not_repeated_and_never_unsent() {
-    for (command, run) in BOTH {
+    for (command, run) in COMMANDS {
         let gateway = Gateway::answering([Answer::CloseRead]);
         let desk = desk(&gateway);
-        ask(&desk, command, &[]).exits(4);
+        run_command(&desk, command, &[]).exits(4);
         let again = ["resolve", run, "--all", "--as", "send-again", "--i-accept-duplicates", "1"];
         desk.campaign(&again)
             .exits(2)
             .says("contains lookups or verification calls")
             .says("help: repeat it with `campaign gateway`");
-        ask(&desk, command, &[]).exits(0);
+        run_command(&desk, command, &[]).exits(0);
         let results = Results::parse(&desk.campaign(&["results", run]).exits(0).stdout);
         assert_eq!(results.states(), ["in_doubt", "accepted"]);
         desk.campaign(&["retry", run]).exits(2).says("contains lookups or verification calls");
@@ -128,16 +129,16 @@ fn lookup_in_doubt_is_not_repeated_and_never_unsent() {
 fn operator_without_code_calls_is_a_rejection() {
     let gateway = Gateway::answering([Answer::refused("Operator not supported")]);
     let desk = desk(&gateway);
-    ask(&desk, "otp", &[]).exits(3).says("Operator not supported");
+    run_command(&desk, "otp", &[]).exits(3).says("Operator not supported");
 }
 
 #[test]
 fn doubt_in_a_lookup_is_explained_and_asking_again_is_new() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
-    let doubt = ask(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
+    let doubt = run_command(&desk, "otp", &[]).exits(4).says("might have been processed and charged");
     doubt.says("not repeated automatically").says("next: campaign show gateway.otp@1 --row 2");
-    ask(&desk, "otp", &[]).exits(0).says("gateway.otp@1 row 3");
+    run_command(&desk, "otp", &[]).exits(0).says("gateway.otp@1 row 3");
     let ids: Vec<_> = gateway.requests().iter().map(|request| request.operations()[0]["id"].clone()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "{ids:?}");
     desk.campaign(&["status", "gateway.otp@1"]).exits(4).says("1 in doubt");
@@ -149,7 +150,7 @@ fn missing_gateway_is_retried_briefly_and_leaves_nothing_open() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", crate::support::Reachable::base_url(&gateway).as_str(), &format!("http://{free}"));
-    ask(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("connection refused by 127.0.0.1:");
+    run_command(&desk, "lookup", &[]).exits(5).says("nothing was sent").says("connection refused by 127.0.0.1:");
     let run = &runs(&desk)[0];
     assert_eq!((&run["counts"], &run["exit"]), (&json!({ "not_sent": 1 }), &json!(3)));
     assert_eq!((&run["state"], &run["stopped"]), (&json!("finished"), &json!(null)), "{run}");
@@ -161,9 +162,9 @@ fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
     let gateway = Gateway::answering([Answer::Held]);
     let desk = desk(&gateway);
     let mut call = Process::start(desk.command(&["gateway", "otp", NUMBER]));
-    until("the call is asked for", || !gateway.requests().is_empty());
+    until("the gateway has the request", || !gateway.requests().is_empty());
     call.signal("INT");
-    until("the signal is taken", || call.stderr().contains("for the response to the request"));
+    until("the signal is handled", || call.stderr().contains("for the response to the request"));
     gateway.release();
     call.finish().exits(130).says("0042");
     assert_eq!(runs(&desk)[0]["counts"], json!({ "accepted": 1 }));
@@ -173,8 +174,8 @@ fn ctrl_c_waits_for_the_answer_that_is_on_its_way() {
 fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
-    with_rate(&desk, "1/min");
-    ask(&desk, "lookup", &[]).exits(0);
+    set_rate(&desk, "1/min");
+    run_command(&desk, "lookup", &[]).exits(0);
     let mut waiting = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
     until("its intent is recorded", || runs(&desk)[0]["counts"] == json!({ "accepted": 1, "sending": 1 }));
     waiting.signal("INT");
@@ -186,18 +187,18 @@ fn ctrl_c_while_the_account_is_not_at_its_turn_sends_nothing() {
 fn second_ctrl_c_and_kill_leave_doubt_untouched_by_the_next_run() {
     let gateway = Gateway::answering([Answer::Held, Answer::Held]);
     let desk = desk(&gateway);
-    let asked = |times: usize| until("it is asked", || gateway.requests().len() == times);
+    let wait_for_requests = |times: usize| until("the gateway has the requests", || gateway.requests().len() == times);
     let mut twice = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
-    asked(1);
+    wait_for_requests(1);
     twice.signal("INT");
-    until("the signal is taken", || twice.stderr().contains("for the response to the request"));
+    until("the signal is handled", || twice.stderr().contains("for the response to the request"));
     twice.signal("INT");
     twice.finish().exits(130).says("might have been processed");
     desk.campaign(&["status", "gateway.lookup@1"]).exits(4).says("1 in doubt");
     let killed = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
-    asked(2);
+    wait_for_requests(2);
     killed.kill();
-    ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 4");
+    run_command(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 4");
     assert_eq!(gateway.requests().len(), 3);
     let states: Vec<_> = runs(&desk).into_iter().map(|run| (run["state"].clone(), run["counts"].clone())).collect();
     assert_eq!(states, [(json!("finished"), json!({ "accepted": 1, "in_doubt": 2 }))]);
@@ -212,29 +213,33 @@ fn second_ctrl_c_and_kill_leave_doubt_untouched_by_the_next_run() {
 fn lookups_and_code_calls_share_the_account_s_pace() {
     let sandbox = SandboxProcess::start();
     let desk = desk(&sandbox);
-    with_rate(&desk, "1/s");
+    set_rate(&desk, "1/s");
     let began = std::time::Instant::now();
-    for (command, _) in [BOTH[0], BOTH[1], BOTH[0]] {
-        ask(&desk, command, &[]).exits(0);
+    for (command, _) in [COMMANDS[0], COMMANDS[1], COMMANDS[0]] {
+        run_command(&desk, command, &[]).exits(0);
     }
-    assert!(began.elapsed() >= std::time::Duration::from_secs(2), "three at one a second: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= std::time::Duration::from_secs(2),
+        "three lookups at one a second took only {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
 fn lookups_are_rows_of_one_run_that_is_listed_once() {
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = desk(&gateway);
-    ask(&desk, "lookup", &[]).exits(4);
+    run_command(&desk, "lookup", &[]).exits(4);
     for row in 3..=10 {
-        let told = ask(&desk, "lookup", &["--json"]).exits(0).json();
-        assert_eq!((&told["run"], &told["row"]), (&json!("gateway.lookup@1"), &json!(row)));
+        let report = run_command(&desk, "lookup", &["--json"]).exits(0).json();
+        assert_eq!((&report["run"], &report["row"]), (&json!("gateway.lookup@1"), &json!(row)));
     }
     let listed = runs(&desk);
     let [run] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!((&run["rows"], &run["counts"]), (&json!(9), &json!({ "accepted": 8, "in_doubt": 1 })));
     let ids: std::collections::HashSet<String> =
         gateway.requests().iter().map(|request| request.operations()[0]["id"].to_string()).collect();
-    assert_eq!(ids.len(), 9, "an identifier was given twice");
+    assert_eq!(ids.len(), 9, "identifiers are unique");
     desk.campaign(&["show", "gateway.lookup", "--to", NUMBER]).exits(0).says("in doubt");
     desk.campaign(&["show", "gateway.lookup", "--row", "5"]).exits(0).says("accepted by the gateway");
     desk.campaign(&["show", "gateway.lookup", "--row", "11"]).exits(2).says("its rows are 2 to 10");
@@ -244,8 +249,8 @@ fn lookups_are_rows_of_one_run_that_is_listed_once() {
 fn refused_lookup_is_asked_again_without_a_campaign_command() {
     let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));
     let desk = desk(&gateway);
-    for (command, run) in BOTH {
-        ask(&desk, command, &[]).exits(3);
+    for (command, run) in COMMANDS {
+        run_command(&desk, command, &[]).exits(3);
         let next = format!("next: campaign gateway {command} PHONE --gateway local");
         desk.campaign(&["show", run, "--row", "2"]).exits(0).says(&next);
         let status = desk.campaign(&["status", run]).exits(3);
@@ -253,7 +258,7 @@ fn refused_lookup_is_asked_again_without_a_campaign_command() {
     }
     let gateway = Gateway::answering([Answer::CloseRead]);
     let desk = self::desk(&gateway);
-    ask(&desk, "lookup", &[]).exits(4);
+    run_command(&desk, "lookup", &[]).exits(4);
     let decided =
         desk.campaign(&["resolve", "gateway.lookup", "--all", "--as", "not-sent", "--i-accept-duplicates", "1"]);
     decided.says("next: campaign gateway lookup PHONE --gateway local");
@@ -263,9 +268,9 @@ fn refused_lookup_is_asked_again_without_a_campaign_command() {
 fn decision_about_one_row_is_possible_while_another_is_sent() {
     let gateway = Gateway::answering([Answer::CloseRead, Answer::Held]);
     let desk = desk(&gateway);
-    ask(&desk, "otp", &[]).exits(4);
+    run_command(&desk, "otp", &[]).exits(4);
     let waiting = Process::start(desk.command(&["gateway", "otp", NUMBER]));
-    until("the second is asked for", || gateway.requests().len() == 2);
+    until("the gateway has the second request", || gateway.requests().len() == 2);
     desk.campaign(&["stop", "gateway.otp"]).exits(6).says("Ctrl-C");
     desk.campaign(&["resolve", "gateway.otp@1", "--rows", "2", "--as", "sent"]).exits(0).says("1 sending");
     assert_eq!(runs(&desk)[0]["counts"], json!({ "assumed_sent": 1, "sending": 1 }));
@@ -286,5 +291,5 @@ fn run_that_died_before_its_first_row_can_be_shown() {
     let results = desk.campaign(&["results", "gateway.lookup"]).exits(0);
     assert_eq!(results.stdout.lines().count(), 1, "a header: {}", results.stdout);
     desk.campaign(&["show", "gateway.lookup", "--row", "2"]).exits(2).says("has no row 2");
-    ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
+    run_command(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
 }

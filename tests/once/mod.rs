@@ -1,4 +1,4 @@
-//! One paid operation at a time: `campaign gateway lookup`, `campaign gateway otp` and `campaign test`.
+//! Single paid operations: `campaign gateway lookup`, `campaign gateway otp` and `campaign test`.
 
 mod ending;
 mod policy_of_tests;
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::support::{Finished, Folder, KEY_VARIABLE, Reachable};
 
-/// The number that is asked about.
+/// The phone number of the lookups.
 const NUMBER: &str = "380501234567";
 
-/// Both commands, with what their runs are called.
-const BOTH: [(&str, &str); 2] = [("lookup", "gateway.lookup@1"), ("otp", "gateway.otp@1")];
+/// Both commands, with the names of their runs.
+const COMMANDS: [(&str, &str); 2] = [("lookup", "gateway.lookup@1"), ("otp", "gateway.otp@1")];
 
-/// A folder with the profile `local` for this gateway, and nothing else.
+/// A folder that contains only the profile `local` of this gateway.
 fn desk(gateway: &impl Reachable) -> Folder {
     let folder = Folder::new(true);
     let (base, key) = (gateway.base_url(), format!("{{ env: {KEY_VARIABLE} }}"));
@@ -23,18 +23,18 @@ fn desk(gateway: &impl Reachable) -> Folder {
     folder
 }
 
-/// Gives the profile a rate.
-fn with_rate(desk: &Folder, rate: &str) {
+/// Sets the rate of the profile.
+fn set_rate(desk: &Folder, rate: &str) {
     let profile = std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profile");
     desk.write("gateways.yaml", &format!("{profile}  rate: {rate}\n"));
 }
 
-/// Asks about the number.
-fn ask(desk: &Folder, command: &str, arguments: &[&str]) -> Finished {
+/// Runs a command for the number.
+fn run_command(desk: &Folder, command: &str, arguments: &[&str]) -> Finished {
     desk.campaign(&[&["gateway", command, NUMBER], arguments].concat())
 }
 
-/// The runs as `campaign status` lists them for programs.
+/// The runs in `campaign status --json`.
 fn runs(desk: &Folder) -> Vec<Value> {
     desk.campaign(&["status", "--json"]).exits(0).json()["runs"].as_array().cloned().expect("a list")
 }

@@ -1,15 +1,15 @@
-//! Which policies hold for `campaign test`: opt-outs, the window, and the number of recipients of an edition.
+//! Policies for `campaign test`: opt-outs, the sending window, and the recipient limit of an edition.
 
 use crate::support::{Answer, Draft, Finished, Folder, Gateway, Terminal, campaign, closed_window, rejected};
 
-/// A number that is in no list.
+/// A number outside every list.
 const TESTER: u64 = 380_671_234_500;
 
 fn number(tester: u64) -> String {
     format!("+{}", TESTER + tester)
 }
 
-/// Tests the campaign to these of the testers.
+/// Tests the campaign with these testers.
 fn test(sale: &Folder, testers: impl IntoIterator<Item = u64>, options: &[&str]) -> Finished {
     let mut arguments = vec!["test".to_owned(), "sale.yaml".to_owned()];
     arguments.extend(testers.into_iter().flat_map(|tester| ["--to".to_owned(), number(tester)]));
@@ -35,7 +35,7 @@ fn suppressed_recipient_stops_the_test_for_everyone() {
     test(&sale, [1, 2, 0], &[]).exits(2).says("recipient 1 (…01), recipient 2 (…02) opted out");
     assert!(gateway.sends().is_empty());
     test(&sale, [0, 5], &[]).exits(0);
-    // An opt-out from marketing holds no service message back.
+    // An opt-out from marketing does not block service messages.
     draft().top("purpose: service").profile("policy: { suppress: [house.csv] }").rewrite(&sale);
     test(&sale, [2, 3], &[]).exits(0);
     assert_eq!(gateway.phones(), [0, 5, 2, 3].map(|tester| TESTER + tester));
@@ -54,13 +54,13 @@ fn test_outside_the_window_needs_an_option_or_confirmation() {
         for options in [&[][..], &["--yes"]] {
             test(&sale, [0], options).exits(2).says(&opens).says("help: ").says("`--outside-window`");
         }
-        let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
-        asked.shows(&opens).shows("Type yes").types("");
-        asked.finish().exits(2);
+        let terminal = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
+        terminal.shows(&opens).shows("Type yes").types("");
+        terminal.finish().exits(2);
         assert_eq!(gateway.phones().len(), sent);
-        let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
-        asked.shows(&opens).shows("Type yes").types("yes");
-        asked.finish().exits(0);
+        let terminal = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &number(0)]));
+        terminal.shows(&opens).shows("Type yes").types("yes");
+        terminal.finish().exits(0);
         test(&sale, [0], &["--outside-window"]).exits(0);
         assert_eq!(gateway.phones().len(), sent + 2);
         test(&sale, [0], &["--gateway", "sandbox"]).exits(0);
@@ -115,7 +115,7 @@ fn more_recipients_of_tests_wait_for_the_approver() {
         sale.run(&["--plan", digest]).exits(2).says("the recipients of test messages");
         let signed = sale.campaign(&["approve", digest, "--key", "olha.key"]).exits(0);
         signed.says("for 2 test messages, to be sent once");
-        // It is good for exactly these messages.
+        // The approval covers exactly these messages.
         test(&sale, [most], &[]).exits(2);
         test(&sale, [most, most + 2], &[]).exits(2);
         test(&sale, [most, most + 1], &["--row", "3"]).exits(2);

@@ -1,8 +1,8 @@
-//! What is refused before anything leaves, and what is never told.
+//! Requests refused before anything is sent, and secrets that are never shown.
 
 use crate::support::{Answer, Gateway, KEY, Process, Reachable as _, until};
 
-use super::{BOTH, NUMBER, ask, desk, runs, with_rate};
+use super::{COMMANDS, NUMBER, desk, run_command, runs, set_rate};
 
 #[test]
 fn wrong_number_is_reported_and_nothing_is_sent() {
@@ -26,29 +26,29 @@ fn live_gateway_needs_confirmation_before_anything_is_sent() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     desk.replace("gateways.yaml", &gateway.base_url(), "https://gateway.invalid");
-    with_rate(&desk, "10/s");
-    for (command, _) in BOTH {
+    set_rate(&desk, "10/s");
+    for (command, _) in COMMANDS {
         for arguments in [&[][..], &["--json"]] {
-            ask(&desk, command, arguments).exits(2).says("a paid request").says("--yes");
+            run_command(&desk, command, arguments).exits(2).says("a paid request").says("--yes");
         }
     }
     assert!(runs(&desk).is_empty());
-    // The host is known from the first time that somebody was asked.
+    // The host is trusted since the first confirmation.
     desk.replace("gateways.yaml", "gateway.invalid", "elsewhere.invalid");
-    ask(&desk, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
+    run_command(&desk, "lookup", &["--yes"]).exits(2).says("campaign gateway trust local");
 }
 
 #[test]
 fn which_gateway_is_meant_must_be_clear() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
-    let other = read(&desk).replace("local:", "other:");
-    desk.write("gateways.yaml", &(read(&desk) + &other));
-    ask(&desk, "lookup", &[]).exits(2).says("`local` or `other`").says("--gateway NAME");
-    ask(&desk, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
-    ask(&desk, "lookup", &["--gateway", "other"]).exits(0);
+    let other = read_profiles(&desk).replace("local:", "other:");
+    desk.write("gateways.yaml", &(read_profiles(&desk) + &other));
+    run_command(&desk, "lookup", &[]).exits(2).says("`local` or `other`").says("--gateway NAME");
+    run_command(&desk, "lookup", &["--gateway", "othre"]).exits(2).says("did you mean `other`?");
+    run_command(&desk, "lookup", &["--gateway", "other"]).exits(0);
     std::fs::remove_file(desk.path("gateways.yaml")).expect("removed");
-    ask(&desk, "lookup", &[]).exits(2).says("--gateway sandbox");
+    run_command(&desk, "lookup", &[]).exits(2).says("--gateway sandbox");
 }
 
 #[test]
@@ -56,10 +56,10 @@ fn two_runs_through_one_gateway_do_not_wait() {
     let gateway = Gateway::answering([Answer::Held]);
     let desk = desk(&gateway);
     let first = Process::start(desk.command(&["gateway", "lookup", NUMBER]));
-    until("the first is asked", || !gateway.requests().is_empty());
-    ask(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
+    until("the gateway has the first request", || !gateway.requests().is_empty());
+    run_command(&desk, "lookup", &[]).exits(0).says("gateway.lookup@1 row 3");
     desk.campaign(&["status", "gateway.lookup"]).exits(6).says("1 sending").says("1 accepted");
-    ask(&desk, "otp", &[]).exits(0);
+    run_command(&desk, "otp", &[]).exits(0);
     gateway.release();
     first.finish().exits(0).says("gateway.lookup@1 row 2");
 }
@@ -74,20 +74,20 @@ fn no_answer_puts_a_key_or_number_in_a_log() {
             Answer::items(|operation| crate::support::rejected(operation, KEY)),
         ]
     };
-    for (command, _) in BOTH {
+    for (command, _) in COMMANDS {
         let gateway = Gateway::answering(script());
         let desk = desk(&gateway);
         for _ in script() {
-            let asked = ask(&desk, command, &["-v", "-v"]);
-            let told = format!("{}{}", asked.stdout, asked.stderr);
-            assert!(!told.contains(KEY) && !told.contains(NUMBER), "{told}");
+            let result = run_command(&desk, command, &["-v", "-v"]);
+            let output = format!("{}{}", result.stdout, result.stderr);
+            assert!(!output.contains(KEY) && !output.contains(NUMBER), "{output}");
         }
-        let answered = ask(&desk, command, &["-v", "-v"]).exits(0);
+        let answered = run_command(&desk, command, &["-v", "-v"]).exits(0);
         assert!(!answered.stderr.contains(NUMBER), "{}", answered.stderr);
         assert!(!answered.stdout.contains(KEY) && !answered.stderr.contains(KEY));
     }
 }
 
-fn read(desk: &crate::support::Folder) -> String {
+fn read_profiles(desk: &crate::support::Folder) -> String {
     std::fs::read_to_string(desk.path("gateways.yaml")).expect("the profiles")
 }

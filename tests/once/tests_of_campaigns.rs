@@ -1,10 +1,10 @@
-//! `campaign test` sends a row's message to a test number, and nothing of the campaign changes by it.
+//! `campaign test`: sends the message of a row to a test number, and leaves the campaign unchanged.
 
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Folder, Gateway, KEY, Request, Terminal, campaign, phone, rejected};
 
-/// A number that is in no list.
+/// A number outside every list.
 const TESTER: u64 = 380_671_234_567;
 
 /// Tests the campaign with these arguments.
@@ -12,8 +12,8 @@ fn test(sale: &Folder, arguments: &[&str]) -> crate::support::Finished {
     sale.campaign(&[&["test", "sale.yaml"], arguments].concat())
 }
 
-/// The numbers and texts of the SMS that a gateway got.
-fn sent(gateway: &Gateway) -> Vec<(u64, String)> {
+/// The numbers and SMS texts that the gateway received.
+fn sent_texts(gateway: &Gateway) -> Vec<(u64, String)> {
     let operations = gateway.sends().iter().flat_map(Request::operations).collect::<Vec<_>>();
     let text = |operation: &Value| operation["sms_message"].as_str().expect("a text").to_owned();
     gateway.phones().into_iter().zip(operations.iter().map(text)).collect()
@@ -23,13 +23,14 @@ fn sent(gateway: &Gateway) -> Vec<(u64, String)> {
 fn row_sent_as_a_test_does_not_count_for_the_campaign() {
     let gateway = Gateway::accepting();
     let sale = campaign().recipients("region: UA").through(&gateway).write();
-    let told = test(&sale, &["--to", "067 123 45 67"]).exits(0);
-    told.says("test of sale, row 2")
+    let report = test(&sale, &["--to", "067 123 45 67"]).exits(0);
+    report
+        .says("test of sale, row 2")
         .says("Hello, Person 2")
         .says("campaign.test@1 row 2 · test message · local · accepted")
         .says("msg_id");
-    assert_eq!(sent(&gateway), [(TESTER, "Hello, Person 2".to_owned())]);
-    // Who is in the list and saw a test gets the campaign's message all the same, and that is all that it counts.
+    assert_eq!(sent_texts(&gateway), [(TESTER, "Hello, Person 2".to_owned())]);
+    // A tester who is also on the list still gets the campaign's message, and only that message counts.
     let recipient = format!("+{}", phone(3));
     test(&sale, &["--to", &recipient, "--row", "4"]).exits(0).says("Hello, Person 4").says("campaign.test@1 row 3");
     let run = sale.run(&["--json"]).exits(0).json();
@@ -42,7 +43,7 @@ fn row_sent_as_a_test_does_not_count_for_the_campaign() {
     sale.campaign(&["show", "sale@1", "--to", &TESTER.to_string()]).exits(2);
     sale.campaign(&["show", "campaign.test@1", "--to", &TESTER.to_string()]).exits(0).says("accepted by the gateway");
     sale.campaign(&["status", "campaign.test"]).exits(0).says("2 accepted");
-    // Nobody is left to send to, and a test needs nobody.
+    // No recipients are left, but a test with `--row` still works.
     test(&sale, &["--to", &recipient]).exits(2).says("no row gets a message now").says("--row");
     test(&sale, &["--to", &recipient, "--row", "2"]).exits(0);
 }
@@ -70,15 +71,15 @@ fn message_to_several_numbers_is_sent_once_each_with_outcomes() {
     let sale = campaign().through(&gateway).write();
     let (one, other) = (TESTER.to_string(), (TESTER + 1).to_string());
     let spelt = format!("+{one}");
-    let told = test(&sale, &["--to", &one, "--to", &other, "--to", &spelt, "--row", "3", "--json"]).exits(0).json();
+    let report = test(&sale, &["--to", &one, "--to", &other, "--to", &spelt, "--row", "3", "--json"]).exits(0).json();
     assert_eq!(gateway.phones(), [TESTER, TESTER + 1]);
-    assert_eq!((&told["campaign"], &told["row"], &told["exit"]), (&json!("sale"), &json!(3), &json!(0)));
-    assert_eq!(told["operation"]["sms_message"], "Hello, Person 3");
-    let tests = told["tests"].as_array().expect("tests");
+    assert_eq!((&report["campaign"], &report["row"], &report["exit"]), (&json!("sale"), &json!(3), &json!(0)));
+    assert_eq!(report["operation"]["sms_message"], "Hello, Person 3");
+    let tests = report["tests"].as_array().expect("tests");
     let states: Vec<_> =
         tests.iter().map(|test| (test["to"].clone(), test["row"].clone(), test["state"].clone())).collect();
     assert_eq!(states, [(json!(one), json!(2), json!("accepted")), (json!(other), json!(3), json!("accepted"))]);
-    assert!(tests.iter().all(|test| test["run"] == "campaign.test@1" && test["msg_id"].is_string()), "{told}");
+    assert!(tests.iter().all(|test| test["run"] == "campaign.test@1" && test["msg_id"].is_string()), "{report}");
 }
 
 #[test]
@@ -90,16 +91,16 @@ fn remote_list_is_fetched_for_a_test_only_on_request() {
     let to = TESTER.to_string();
     test(&sale, &["--to", &to]).exits(2).says("--fetch");
     test(&sale, &["--to", &to, "--fetch"]).exits(0).says("Hello, Ann");
-    assert_eq!(sent(&gateway), [(TESTER, "Hello, Ann".to_owned())]);
+    assert_eq!(sent_texts(&gateway), [(TESTER, "Hello, Ann".to_owned())]);
 }
 
 #[test]
 fn asynchronous_campaign_is_tested_at_its_endpoint() {
     let gateway = Gateway::accepting();
     let sale = campaign().asynchronous().through(&gateway).write();
-    let told = test(&sale, &["--to", &TESTER.to_string(), "--json"]).exits(0).json();
-    assert_eq!(told["tests"][0]["state"], "queued");
-    assert!(told["tests"][0]["request_id"].is_string(), "{told}");
+    let report = test(&sale, &["--to", &TESTER.to_string(), "--json"]).exits(0).json();
+    assert_eq!(report["tests"][0]["state"], "queued");
+    assert!(report["tests"][0]["request_id"].is_string(), "{report}");
     assert!(gateway.sends()[0].path().contains("v1"), "{}", gateway.sends()[0].path());
 }
 
@@ -121,14 +122,14 @@ fn live_gateway_needs_confirmation_of_what_was_shown() {
     let sale = crate::support::live();
     let to = TESTER.to_string();
     test(&sale, &["--to", &to]).exits(2).says("Hello, Person 2").says("--yes");
-    let asked = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &to]));
-    asked
+    let terminal = Terminal::start_on(200, sale.command(&["test", "sale.yaml", "--to", &to]));
+    terminal
         .shows("Hello, Person 2")
         .shows(&format!("a test message to +{to}"))
         .shows("does not count as a campaign message");
-    asked.types("no");
-    asked.finish().exits(2);
-    // Agreed to, it is tried; nobody is there.
+    terminal.types("no");
+    terminal.finish().exits(2);
+    // After confirmation the test is tried, but the gateway is unreachable.
     test(&sale, &["--to", &to, "--to", &(TESTER + 1).to_string(), "--yes"]).exits(5).says("nothing was sent");
     let key_in_sight = test(&sale, &["--to", &to, "--json", "--yes"]).exits(5).told();
     assert!(!key_in_sight.replace(&format!("\"{KEY}\""), "").contains("api_key"), "{key_in_sight}");

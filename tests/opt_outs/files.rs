@@ -1,4 +1,4 @@
-//! Files of people who opted out: read anew at each start, as leniently as lists, and never silently smaller.
+//! Suppression files: read at each start, as tolerantly as lists; a missing file stops the run.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn suppression_file_of_a_campaign_holds_on_every_surface() {
     assert_eq!(
         sale.campaign(&["suppress", "export"]).exits(0).stdout.lines().count(),
         1,
-        "the ledger's own list is empty"
+        "the suppression list of the ledger is empty"
     );
 }
 
@@ -39,7 +39,7 @@ fn list_of_bare_numbers_and_empty_list_are_understood() {
     assert_eq!(gateway.phones(), [3].map(phone));
     sale.write("nobody.csv", &format!("{}\n", number(5)));
     sale.run(&[]).exits(0);
-    assert_eq!(gateway.phones(), [3].map(phone), "a file of one number holds it back");
+    assert_eq!(gateway.phones(), [3].map(phone), "the only number of a file is suppressed");
 }
 
 #[test]
@@ -68,8 +68,8 @@ fn row_without_a_number_is_reported() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).recipients("suppress: [stop.csv]").through(&gateway).write();
     sale.write("stop.csv", &format!("phone,name\n{},a\n38050x,b\n,c\n3.80501E+11,d\n", number(2)));
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    told.says("2 rows of").says("row 3").says("row 5").says("suppress-row");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    output.says("2 rows of").says("row 3").says("row 5").says("suppress-row");
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [3, 4].map(phone));
@@ -84,7 +84,7 @@ fn number_suppressed_between_starts_gets_nothing() {
     assert_eq!(gateway.phones(), [3, 4].map(phone));
     sale.write("stop.csv", &format!("phone\n{}\n{}\n", number(3), number(6)));
     let counts = sale.run(&["--json"]).exits(0).json()["counts"].clone();
-    assert_eq!(counts, json!({ "accepted": 4, "skipped": 2 }), "what went out stays what it is");
+    assert_eq!(counts, json!({ "accepted": 4, "skipped": 2 }), "sent rows keep their states");
     assert_eq!(gateway.phones(), [3, 4, 5, 7].map(phone));
     assert_eq!(sale.results().column("reason"), ["opted out", "", "", "", "opted out", ""]);
 }

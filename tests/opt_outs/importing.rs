@@ -1,12 +1,12 @@
-//! Importing a list of opt-outs: what is shown first, what confirms it, and columns of other programs.
+//! `campaign suppress import`: preview, confirmation, and columns of other programs.
 
 use serde_json::json;
 
 use super::{entries, opt_out};
 use crate::support::{Folder, Terminal, campaign, phone};
 
-/// A folder with a list of these rows' numbers, of which row 2 is on the suppression list.
-fn with_list(rows: std::ops::Range<usize>) -> Folder {
+/// A folder with a list of the numbers in these rows, and with row 2 on the suppression list.
+fn folder_with_list(rows: std::ops::Range<usize>) -> Folder {
     let sale = campaign().write();
     let lines: String = rows.map(|row| format!("+{}\n", phone(row))).collect();
     sale.write("clients.csv", &format!("phone\n{lines}"));
@@ -16,47 +16,47 @@ fn with_list(rows: std::ops::Range<usize>) -> Folder {
 
 #[test]
 fn import_is_shown_and_its_number_has_to_be_typed() {
-    let sale = with_list(2..6);
+    let sale = folder_with_list(2..6);
     let list = std::fs::read_to_string(sale.path("clients.csv")).expect("a list");
     sale.write("clients.csv", &format!("{list}+{}\n", phone(3)));
     let import = || sale.command(&["suppress", "import", "clients.csv"]);
     for typed in ["", "yes", "5", "33"] {
-        let asked = Terminal::start(import());
-        asked.shows("5 rows · 3 new · 1 already on the list · 1 repeated · 0 invalid");
-        asked.shows("Add 3 opt-outs from clients.csv?").shows("opt out of any campaign");
-        asked.shows("campaign suppress remove --source 'clients.csv, ");
-        asked.shows("Type 3 to add 3 opt-outs, or press Enter to cancel: ").types(typed);
-        asked.shows("Cancelled. Nothing was changed.");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(import());
+        terminal.shows("5 rows · 3 new · 1 already on the list · 1 repeated · 0 invalid");
+        terminal.shows("Add 3 opt-outs from clients.csv?").shows("opt out of any campaign");
+        terminal.shows("campaign suppress remove --source 'clients.csv, ");
+        terminal.shows("Type 3 to add 3 opt-outs, or press Enter to cancel: ").types(typed);
+        terminal.shows("Cancelled. Nothing was changed.");
+        terminal.finish().exits(2);
         assert_eq!(entries(&sale).len(), 1);
     }
-    let asked = Terminal::start(import());
-    asked.shows("or press Enter").types("3");
-    asked.shows("3 new · ");
-    asked.finish().exits(0);
+    let terminal = Terminal::start(import());
+    terminal.shows("or press Enter").types("3");
+    terminal.shows("3 new · ");
+    terminal.finish().exits(0);
     assert_eq!(entries(&sale).len(), 4);
-    // A file without anything new needs no question.
+    // A file without new numbers needs no confirmation.
     sale.campaign(&["suppress", "import", "clients.csv"]).exits(0).says("0 new · ");
 }
 
 #[test]
 fn import_without_a_terminal_needs_confirmation() {
-    let sale = with_list(2..6);
+    let sale = folder_with_list(2..6);
     let refused = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
     let refused = refused.says("importing `clients.csv` (4 rows · 3 new · 1 already on the list)");
     refused.says("nothing was changed").says("help: ").says("`--yes`");
     let refused = sale.campaign(&["suppress", "import", "clients.csv", "--json"]).exits(2).json();
     assert_eq!((&refused["exit"], refused["help"].is_string()), (&json!(2), true), "{refused}");
     assert_eq!(entries(&sale).len(), 1);
-    let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
-    let counts = ["rows", "added", "already", "repeated"].map(|key| told[key].clone());
-    assert_eq!(counts, [json!(4), json!(3), json!(1), json!(0)], "{told}");
-    assert_eq!((&told["warnings"], entries(&sale).len()), (&json!([]), 4));
+    let report = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
+    let counts = ["rows", "added", "already", "repeated"].map(|key| report[key].clone());
+    assert_eq!(counts, [json!(4), json!(3), json!(1), json!(0)], "{report}");
+    assert_eq!((&report["warnings"], entries(&sale).len()), (&json!([]), 4));
 }
 
 #[test]
 fn single_number_is_added_without_a_question() {
-    let sale = with_list(2..3);
+    let sale = folder_with_list(2..3);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(9))]).exits(0).says("no more marketing messages");
 }
 
@@ -74,13 +74,16 @@ fn subscribed_recipients_are_shown_before_the_question() {
         let lines: String =
             (2..7).map(|row| format!("+{};{}\n", phone(row), words[usize::from(row % 2 == 1)])).collect();
         sale.write("clients.csv", &format!("phone;{header}\n{lines}"));
-        let asked = Terminal::start(sale.command(&["suppress", "import", "clients.csv"]));
-        asked.shows("warning: the column `").shows(header).shows("3 rows as not opted out").shows(words[0]);
-        asked.shows("and 2 as opted out").shows("Type 5 to add").types("");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(sale.command(&["suppress", "import", "clients.csv"]));
+        terminal.shows("warning: the column `").shows(header).shows("3 rows as not opted out").shows(words[0]);
+        terminal.shows("and 2 as opted out").shows("Type 5 to add").types("");
+        terminal.finish().exits(2);
         sale.campaign(&["suppress", "import", "clients.csv"]).exits(2).says("3 rows as not opted out");
-        let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
-        assert!(told["warnings"][0].as_str().is_some_and(|told| told.contains("to a separate file")), "{told}");
+        let report = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "--json"]).exits(0).json();
+        assert!(
+            report["warnings"][0].as_str().is_some_and(|warning| warning.contains("to a separate file")),
+            "{report}"
+        );
     }
 }
 
@@ -89,8 +92,8 @@ fn column_of_opted_out_recipients_is_no_warning() {
     let sale = campaign().write();
     let lines: String = (2..5).map(|row| format!("+{},unsubscribed,active life\n", phone(row))).collect();
     sale.write("stop.csv", &format!("phone,status,hobby\n{lines}"));
-    let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
-    assert_eq!(told["warnings"], json!([]));
+    let report = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
+    assert_eq!(report["warnings"], json!([]));
 }
 
 #[test]
@@ -101,12 +104,12 @@ fn dates_of_other_programs_are_kept() {
         let rows = dates.iter().enumerate();
         let lines: String = rows.map(|(row, date)| format!("+{},{date}\n", phone(row + 2))).collect();
         sale.write("stop.csv", &format!("phone,{header}\n{lines}"));
-        let told = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
-        let warnings = told["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
+        let report = sale.campaign(&["suppress", "import", "stop.csv", "--yes", "--json"]).exits(0).json();
+        let warnings = report["warnings"].as_array().expect("warnings").iter().filter_map(|warning| warning.as_str());
         let undated = |warning: &str| {
             warning.contains("1 row") && warning.contains("unreadable or future") && warning.contains(header)
         };
-        assert!(warnings.into_iter().any(undated), "{told}");
+        assert!(warnings.into_iter().any(undated), "{report}");
         let since: Vec<String> = entries(&sale).iter().map(|entry| entry["at"].as_str().unwrap().to_owned()).collect();
         let expected = ["2025-03-01T08:00:00.000Z", "2025-03-01T10:00:00.000Z", "2025-03-01T00:00:00.000Z"];
         assert_eq!(since[..3], expected, "{header}: the clock of a story is UTC");
@@ -116,7 +119,7 @@ fn dates_of_other_programs_are_kept() {
 
 #[test]
 fn unknown_campaign_is_reported_with_the_nearest_name() {
-    let sale = with_list(3..5);
+    let sale = folder_with_list(3..5);
     sale.run(&[]).exits(0);
     let number = format!("+{}", phone(9));
     let known = sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
@@ -128,13 +131,14 @@ fn unknown_campaign_is_reported_with_the_nearest_name() {
         &["suppress", "list"],
         &["suppress", "export"],
     ] {
-        let told = sale.campaign(&[arguments, &["--campaign", "sael"]].concat()).exits(0);
-        told.says("warning: the ledger has no run or schedule for a campaign named `sael`")
+        let report = sale.campaign(&[arguments, &["--campaign", "sael"]].concat()).exits(0);
+        report
+            .says("warning: the ledger has no run or schedule for a campaign named `sael`")
             .says("did you mean `sale`?");
     }
     let added = sale.campaign(&["suppress", "add", &number, "--campaign", "other", "--json"]).exits(0).json();
     assert!(
-        added["warnings"][0].as_str().is_some_and(|told| told.contains("campaigns in the ledger: `sale`")),
+        added["warnings"][0].as_str().is_some_and(|warning| warning.contains("campaigns in the ledger: `sale`")),
         "{added}"
     );
 }
@@ -145,11 +149,11 @@ fn first_number_of_a_file_without_a_header_is_imported() {
         let sale = campaign().write();
         let lines: String = rows.map(|row| format!("+{}{more}\n", phone(row))).collect();
         sale.write("numbers.csv", &lines);
-        let told = sale.campaign(&["suppress", "import", "numbers.csv", "--yes", "--json"]).exits(0).json();
-        assert_eq!((&told["rows"], &told["added"]), (&json!(added), &json!(added)), "{lines}{told}");
+        let report = sale.campaign(&["suppress", "import", "numbers.csv", "--yes", "--json"]).exits(0).json();
+        assert_eq!((&report["rows"], &report["added"]), (&json!(added), &json!(added)), "{lines}{report}");
         assert_eq!(entries(&sale)[0]["phone"], phone(2).to_string());
     }
-    // A national number in the first line is refused like one in any other.
+    // A national number in the first line is refused like one in any other line.
     let sale = campaign().write();
     let national = |row: usize| format!("0{}", phone(row) % 1_000_000_000);
     sale.write("numbers.csv", &format!("{}\n+{}\n", national(2), phone(3)));
@@ -165,15 +169,15 @@ fn first_number_of_a_file_without_a_header_is_imported() {
 fn column_by_which_all_recipients_are_subscribed_is_reported() {
     let sale = campaign().write();
     sale.write("clients.csv", &format!("phone,status\n+{},subscribed\n+{},active\n", phone(2), phone(3)));
-    let told = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
-    told.says("2 rows as not opted out").says("none as opted out; the import opts out all 2 rows");
+    let report = sale.campaign(&["suppress", "import", "clients.csv"]).exits(2);
+    report.says("2 rows as not opted out").says("none as opted out; the import opts out all 2 rows");
 }
 
 #[test]
 fn quiet_import_still_warns_of_subscribed_recipients() {
     let sale = campaign().write();
     sale.write("clients.csv", &format!("phone;status\n+{};subscribed\n+{};unsubscribed\n", phone(2), phone(3)));
-    let told = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "-q"]).exits(0);
-    assert_eq!(told.stdout, "");
-    told.says("warning: the column `status` marks 1 row as not opted out");
+    let report = sale.campaign(&["suppress", "import", "clients.csv", "--yes", "-q"]).exits(0);
+    assert_eq!(report.stdout, "");
+    report.says("warning: the column `status` marks 1 row as not opted out");
 }

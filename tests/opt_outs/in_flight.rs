@@ -1,4 +1,4 @@
-//! Opting out while a run sends, and before something is tried again.
+//! Opt-outs during a run and before a retry.
 
 use serde_json::json;
 
@@ -10,8 +10,8 @@ fn opt_out_while_sending_stops_messages_not_yet_begun() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(30).through(&gateway).one_at_a_time().write();
     let run = sale.start(&["--json"]);
-    until("the first message is on its way", || gateway.sends().len() == 1);
-    // The message to row 2 has left; that to row 20 is rendered and waits.
+    until("the gateway has the first message", || gateway.sends().len() == 1);
+    // The message to row 2 is sent; that to row 20 is rendered and waits.
     opt_out(&sale, 2, &[]);
     opt_out(&sale, 20, &[]);
     opt_out(&sale, 25, &["--campaign", "sale"]);
@@ -25,16 +25,16 @@ fn opt_out_while_sending_stops_messages_not_yet_begun() {
     assert_eq!(summary["counts"], json!({ "accepted": 28, "skipped": 2 }));
     let results = sale.results();
     for row in [20, 25] {
-        let told = &results.rows[row - 2];
+        let skipped = &results.rows[row - 2];
         assert_eq!(
-            (told["state"].as_str(), told["reason"].as_str(), told["id"].as_str()),
+            (skipped["state"].as_str(), skipped["reason"].as_str(), skipped["id"].as_str()),
             ("skipped", "opted out", "")
         );
     }
     let status = sale.campaign(&["status", "sale", "--json"]).exits(0).json();
     assert_eq!(status["counts"], summary["counts"]);
     sale.campaign(&["show", "sale", "--row", "20"]).exits(0).says("opted out");
-    // Nobody is left, whoever opted out.
+    // The run is complete: the rows left are opted out.
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), expected.len());
 }
@@ -45,7 +45,7 @@ fn service_messages_are_still_sent() {
     let sale = campaign().to(10).top("purpose: service").through(&gateway).one_at_a_time().write();
     opt_out(&sale, 3, &[]);
     let run = sale.start(&[]);
-    until("the first message is on its way", || gateway.sends().len() == 1);
+    until("the gateway has the first message", || gateway.sends().len() == 1);
     opt_out(&sale, 7, &[]);
     gateway.release();
     run.finish().exits(0);
@@ -62,9 +62,9 @@ fn rejected_message_is_not_retried_after_an_opt_out() {
     opt_out(&sale, 2, &[]);
     let before = gateway.phones().len();
     sale.campaign(&["retry", "sale"]).exits(3).says("skipped: 1 opted out");
-    assert_eq!(gateway.phones()[before..], [phone(3)], "row 2 opted out");
+    assert_eq!(gateway.phones()[before..], [phone(3)], "row 2 is opted out");
     let results = sale.results();
-    assert_eq!(results.rows[0]["state"], "rejected", "it was sent, and keeps its state");
+    assert_eq!(results.rows[0]["state"], "rejected", "a sent row keeps its state");
     assert_eq!(results.counts(), [("accepted".to_owned(), 5), ("rejected".to_owned(), 1)].into());
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
     assert_eq!(status["counts"], json!({ "accepted": 5, "rejected": 1 }));

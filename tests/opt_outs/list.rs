@@ -1,4 +1,4 @@
-//! The list itself: added to, taken from, read from a file and written to one.
+//! The suppression list: add, remove, import and export.
 
 use super::opt_out;
 use crate::support::{Gateway, campaign, phone};
@@ -17,17 +17,17 @@ fn number_is_listed_once_with_date_and_reason() {
         (&false.into(), &added["at"], &"asked by phone".into())
     );
     sale.campaign(&["suppress", "add", &number]).exits(0).says("has been on the list since").says("nothing changed");
-    // Of one campaign it is another one, and national numbers want their country.
+    // An opt-out from one campaign is a separate entry, and a national number needs its country.
     let national = format!("0{}", &number[4..]);
     sale.campaign(&["suppress", "add", &national]).exits(2).says("--region UA");
     sale.campaign(&["suppress", "add", &national, "--region", "UA", "--campaign", "sale"]).exits(0);
     sale.campaign(&["suppress", "add", &number, "--campaign", "Not a name"])
         .exits(2)
         .says("is not a valid campaign name");
-    let told = list();
-    let scopes: Vec<&str> = told.as_array().unwrap().iter().map(|entry| entry["scope"].as_str().unwrap()).collect();
+    let listed = list();
+    let scopes: Vec<&str> = listed.as_array().unwrap().iter().map(|entry| entry["scope"].as_str().unwrap()).collect();
     assert_eq!(scopes, ["everything", "campaign:sale"]);
-    for entry in told.as_array().unwrap() {
+    for entry in listed.as_array().unwrap() {
         assert_eq!(entry["phone"], phone(2).to_string());
         assert!(["reason", "source", "at"].iter().all(|key| entry[key].is_string()), "{entry}");
     }
@@ -71,9 +71,9 @@ fn file_is_imported_whole_or_not_and_wrong_rows_are_reported() {
     );
     sale.write("stop.csv", &list);
     let refused = sale.campaign(&["suppress", "import", "stop.csv", "--yes"]).exits(2);
-    for told in ["stop.csv:3", "too short", "stop.csv:4", "--region UA", "stop.csv:5", "`scope`", "stop.csv:6", "`at`"]
+    for words in ["stop.csv:3", "too short", "stop.csv:4", "--region UA", "stop.csv:5", "`scope`", "stop.csv:6", "`at`"]
     {
-        assert!(refused.stderr.contains(told), "no {told}: {}", refused.told());
+        assert!(refused.stderr.contains(words), "no {words}: {}", refused.told());
     }
     assert!(!refused.stderr.contains("0501234567"), "{}", refused.told());
     assert_eq!(sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list().as_array().map(Vec::len), Some(0));
@@ -93,7 +93,7 @@ fn no_number_of_the_list_is_in_any_log() {
         &["run", "sale.yaml", "-vvv"],
         &["suppress", "remove", "--yes", &format!("+{number}"), "-vvv"],
     ] {
-        let told = sale.campaign(arguments).exits(0);
-        assert!(!told.stderr.contains(&number), "{}", told.told());
+        let output = sale.campaign(arguments).exits(0);
+        assert!(!output.stderr.contains(&number), "{}", output.told());
     }
 }

@@ -1,4 +1,4 @@
-//! Whoever opted out gets no marketing: by hand or from a file, before a run, while it sends, and when it tries again.
+//! Opt-outs: recipients on the suppression list get no marketing messages before, during and after a run.
 
 mod files;
 mod importing;
@@ -12,7 +12,7 @@ mod words;
 
 use crate::support::{Folder, phone};
 
-/// Puts the number of a row on the list.
+/// Adds the number of a row to the suppression list.
 fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
     let number = format!("+{}", phone(row));
     sale.campaign(&[&["suppress", "add", number.as_str()], more].concat())
@@ -20,8 +20,8 @@ fn opt_out(sale: &Folder, row: usize, more: &[&str]) {
         .says("no more marketing messages from");
 }
 
-/// Who is on the list.
+/// The entries of the suppression list.
 fn entries(sale: &Folder) -> Vec<serde_json::Value> {
-    let told = sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list();
-    told.as_array().expect("a list").clone()
+    let listed = sale.campaign(&["suppress", "list", "--json"]).exits(0).json_list();
+    listed.as_array().expect("a list").clone()
 }

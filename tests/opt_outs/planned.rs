@@ -1,4 +1,4 @@
-//! Whoever opted out before a run is left out of it, and everybody is told so beforehand.
+//! Recipients who opted out before a run: skipped, and reported on every surface.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn opted_out_recipient_is_skipped_on_every_surface() {
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("−1  skipped: opted out");
     sale.campaign(&["preview", "sale.yaml", "--rows", "3"]).exits(0).says("opted out");
     assert_eq!(sale.run(&["--dry-run", "--json"]).exits(0).json()["counts"], counts);
-    // A rehearsal plays the real run.
+    // A rehearsal follows the rules of a live run.
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
     assert_eq!(rehearsal["counts"], json!({ "accepted": 4, "skipped": 1 }));
     sale.run(&[]).exits(0);
@@ -28,11 +28,11 @@ fn opted_out_recipient_is_skipped_on_every_surface() {
 fn receipts_of_a_loopback_gateway_count_for_loopback_only() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
-    let told = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
-    sale.write("replies.csv", &told);
+    let csv = format!("phone,gateways,reason\n+{},loopback,STOP\n+{},all,STOP\n", phone(2), phone(3));
+    sale.write("replies.csv", &csv);
     sale.campaign(&["suppress", "import", "replies.csv", "--yes"]).exits(0).says("2 new · ");
     let rehearsal = sale.run(&["--gateway", "sandbox", "--json"]).exits(0).json();
-    assert_eq!(rehearsal["counts"], json!({ "accepted": 2, "skipped": 1 }), "a rehearsal is of a run to real people");
+    assert_eq!(rehearsal["counts"], json!({ "accepted": 2, "skipped": 1 }), "a rehearsal plays a live run");
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones(), [phone(4)]);
 }

@@ -1,19 +1,19 @@
-//! Taking opt-outs off the list: a single number, and everything that an import added.
+//! Opt-out removal: a single number, or all numbers added by an import.
 
 use serde_json::json;
 
 use super::{entries, opt_out};
 use crate::support::{Folder, Terminal, campaign, phone};
 
-/// The rows whose numbers are on the list.
-fn rows(sale: &Folder) -> Vec<usize> {
+/// The rows whose numbers are on the suppression list.
+fn suppressed_rows(sale: &Folder) -> Vec<usize> {
     let number = |row: usize| phone(row).to_string();
     let listed = entries(sale);
     (2..20).filter(|row| listed.iter().any(|entry| entry["phone"] == number(*row))).collect()
 }
 
-/// Imports these rows' numbers from a file.
-fn import(sale: &Folder, file: &str, header: &str, rows: std::ops::Range<usize>, cells: &str) {
+/// Imports the numbers of these rows from a file.
+fn import_rows(sale: &Folder, file: &str, header: &str, rows: std::ops::Range<usize>, cells: &str) {
     let lines: String = rows.map(|row| format!("+{}{cells}\n", phone(row))).collect();
     sale.write(file, &format!("phone{header}\n{lines}"));
     sale.campaign(&["suppress", "import", file, "--yes"]).exits(0);
@@ -25,17 +25,17 @@ fn number_is_removed_after_yes_was_typed() {
     opt_out(&sale, 2, &["--reason", "asked by phone"]);
     let number = format!("+{}", phone(2));
     let remove = || sale.command(&["suppress", "remove", &number]);
-    let asked = Terminal::start(remove());
-    asked.shows("asked by phone").shows("could get messages again").shows("Type yes to remove 1 opt-out").types("");
-    asked.shows("Nothing was changed.");
-    asked.finish().exits(2);
+    let terminal = Terminal::start(remove());
+    terminal.shows("asked by phone").shows("could get messages again").shows("Type yes to remove 1 opt-out").types("");
+    terminal.shows("Nothing was changed.");
+    terminal.finish().exits(2);
     let refused = sale.campaign(&["suppress", "remove", &number]).exits(2).says("help: ").says("`--yes`");
     assert!(!refused.stderr.contains(&phone(2).to_string()), "{}", refused.told());
-    assert_eq!(rows(&sale), [2]);
-    let asked = Terminal::start(remove());
-    asked.shows("or press Enter").types("yes");
-    asked.shows("can get marketing messages from any campaign again");
-    asked.finish().exits(0);
+    assert_eq!(suppressed_rows(&sale), [2]);
+    let terminal = Terminal::start(remove());
+    terminal.shows("or press Enter").types("yes");
+    terminal.shows("can get marketing messages from any campaign again");
+    terminal.finish().exits(0);
     sale.campaign(&["suppress", "remove", &number]).exits(0).says("is not on the list");
 }
 
@@ -43,68 +43,64 @@ fn number_is_removed_after_yes_was_typed() {
 fn undone_import_removes_only_what_it_added() {
     let sale = campaign().write();
     opt_out(&sale, 2, &[]);
-    import(&sale, "stop.csv", "", 3..5, "");
+    import_rows(&sale, "stop.csv", "", 3..5, "");
     std::fs::create_dir(sale.path("lists")).expect("a folder");
-    // A column `source` of another program, and numbers that were on the list before.
-    import(&sale, "lists/clients.csv", ",source", 2..9, ",shop");
+    // The file has a `source` column of another program, and some numbers were on the list before.
+    import_rows(&sale, "lists/clients.csv", ",source", 2..9, ",shop");
     opt_out(&sale, 8, &["--reason", "asked by phone"]);
-    assert_eq!(rows(&sale), (2..9).collect::<Vec<_>>());
+    assert_eq!(suppressed_rows(&sale), (2..9).collect::<Vec<_>>());
     let undo = &["suppress", "remove", "--source", "lists/clients.csv"][..];
     let refused = sale.campaign(undo).exits(2).says("removing 3 opt-outs that 1 import added");
     refused.says("nothing was changed").says("help: ");
-    let asked = Terminal::start(sale.command(undo));
-    asked
+    let terminal = Terminal::start(sale.command(undo));
+    terminal
         .shows("Remove 3 opt-outs from 1 import?")
         .shows("clients.csv, ")
         .shows("replies, are kept")
         .shows("Type 3 to remove");
-    asked.types("yes");
-    asked.shows("Nothing was changed.");
-    asked.finish().exits(2);
-    assert_eq!(rows(&sale).len(), 7);
-    let asked = Terminal::start(sale.command(undo));
-    asked.shows("or press Enter").types("3");
-    asked.shows("3 opt-outs removed from the list");
-    asked.finish().exits(0);
-    assert_eq!(
-        rows(&sale),
-        [2, 3, 4, 8],
-        "those from before, from another file, and a number that was added by hand since"
-    );
+    terminal.types("yes");
+    terminal.shows("Nothing was changed.");
+    terminal.finish().exits(2);
+    assert_eq!(suppressed_rows(&sale).len(), 7);
+    let terminal = Terminal::start(sale.command(undo));
+    terminal.shows("or press Enter").types("3");
+    terminal.shows("3 opt-outs removed from the list");
+    terminal.finish().exits(0);
+    assert_eq!(suppressed_rows(&sale), [2, 3, 4, 8], "numbers from before, from another file, and added by hand since");
     sale.campaign(&[undo, &["--yes"]].concat())
         .exits(2)
         .says("the list contains no opt-outs imported from")
         .says("help: ");
     sale.campaign(&["suppress", "remove", "--source", "stpo.csv", "--yes"]).exits(2).says("did you mean `stop.csv`?");
-    // Who was taken off may be imported again.
-    import(&sale, "lists/clients.csv", "", 2..9, "");
-    let told = sale.campaign(&[undo, &["--yes", "--json"]].concat()).exits(0).json();
-    assert_eq!((&told["removed"], &told["forgotten"]), (&json!(3), &json!(0)), "{told}");
+    // Removed numbers can be imported again.
+    import_rows(&sale, "lists/clients.csv", "", 2..9, "");
+    let output = sale.campaign(&[undo, &["--yes", "--json"]].concat()).exits(0).json();
+    assert_eq!((&output["removed"], &output["forgotten"]), (&json!(3), &json!(0)), "{output}");
 }
 
 #[test]
 fn imports_of_files_with_one_name_are_undone_alone_or_together() {
     let sale = campaign().write();
-    import(&sale, "stop.csv", "", 2..4, "");
+    import_rows(&sale, "stop.csv", "", 2..4, "");
     let first = entries(&sale)[0]["source"].as_str().expect("a source").to_owned();
-    import(&sale, "stop.csv", "", 2..7, "");
+    import_rows(&sale, "stop.csv", "", 2..7, "");
     let both = sale.campaign(&["suppress", "remove", "--source", "stop.csv"]).exits(2);
     both.says("removing 5 opt-outs that 2 imports added");
     sale.campaign(&["suppress", "remove", "--source", &first, "--yes"]).exits(0).says("2 opt-outs removed");
-    assert_eq!(rows(&sale), [4, 5, 6]);
+    assert_eq!(suppressed_rows(&sale), [4, 5, 6]);
 }
 
 #[test]
 fn undone_import_keeps_other_campaigns_and_forgotten_recipients() {
     let sale = campaign().write();
-    import(&sale, "stop.csv", ",scope", 2..5, ",campaign:sale");
-    import(&sale, "stop.csv", "", 5..8, "");
+    import_rows(&sale, "stop.csv", ",scope", 2..5, ",campaign:sale");
+    import_rows(&sale, "stop.csv", "", 5..8, "");
     sale.campaign(&["forget", &format!("+{}", phone(7)), "--yes"]).exits(0);
     let remove = &["suppress", "remove", "--source", "stop.csv", "--yes", "--json"][..];
-    let told = sale.campaign(&[remove, &["--campaign", "sale"]].concat()).exits(0).json();
-    assert_eq!(told["removed"], json!(3));
-    let told = sale.campaign(remove).exits(0).json();
-    assert_eq!(told["removed"], json!(2));
+    let output = sale.campaign(&[remove, &["--campaign", "sale"]].concat()).exits(0).json();
+    assert_eq!(output["removed"], json!(3));
+    let output = sale.campaign(remove).exits(0).json();
+    assert_eq!(output["removed"], json!(2));
     assert_eq!(entries(&sale).len(), 1, "a forgotten number stays on the list");
 }
 
@@ -114,16 +110,16 @@ fn export_is_imported_with_its_own_sources() {
     opt_out(&here, 2, &[]);
     let exported = here.campaign(&["suppress", "export"]).exits(0).stdout;
     there.write("list.csv", &exported);
-    let asked = Terminal::start(there.command(&["suppress", "import", "list.csv"]));
-    asked.shows("cannot undo this import").shows("or press Enter").types("");
-    asked.finish().exits(2);
-    let told = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
-    assert!(!told.contains("to undo"), "{told}");
+    let terminal = Terminal::start(there.command(&["suppress", "import", "list.csv"]));
+    terminal.shows("cannot undo this import").shows("or press Enter").types("");
+    terminal.finish().exits(2);
+    let output = there.campaign(&["suppress", "import", "list.csv", "--yes"]).exits(0).told();
+    assert!(!output.contains("to undo"), "{output}");
     there
         .campaign(&["suppress", "remove", "--source", "list.csv", "--yes"])
         .exits(2)
         .says("the list contains no opt-outs");
-    assert_eq!(rows(&there), [2]);
+    assert_eq!(suppressed_rows(&there), [2]);
 }
 
 #[test]
@@ -134,17 +130,17 @@ fn number_that_is_listed_for_every_campaign_stays_held_back() {
     opt_out(&sale, 2, &["--reason", "asked by phone"]);
     let remove = &["suppress", "remove", &number, "--campaign", "sale", "--yes"][..];
     let still = "The number is still opted out of all campaigns";
-    let told = sale.campaign(remove).exits(0).says(still).says("asked by phone");
-    told.says("has no separate opt-out from campaign sale; nothing was changed");
+    let output = sale.campaign(remove).exits(0).says(still).says("asked by phone");
+    output.says("has no separate opt-out from campaign sale; nothing was changed");
     sale.campaign(&["suppress", "add", &number, "--campaign", "sale"]).exits(0);
-    let asked = Terminal::start_on(200, sale.command(&remove[..5]));
-    asked.shows(still).shows("Type yes to remove 1 opt-out").types("yes");
-    asked.shows(still);
-    let told = asked.finish().exits(0);
-    assert!(!told.told().contains("can get marketing messages from"), "{}", told.told());
+    let terminal = Terminal::start_on(200, sale.command(&remove[..5]));
+    terminal.shows(still).shows("Type yes to remove 1 opt-out").types("yes");
+    terminal.shows(still);
+    let output = terminal.finish().exits(0);
+    assert!(!output.told().contains("can get marketing messages from"), "{}", output.told());
     assert_eq!(entries(&sale).len(), 1);
-    let told = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
-    assert_eq!((&told["removed"], &told["still"]["scope"]), (&json!([]), &json!("everything")));
+    let output = sale.campaign(&[remove, &["--json"]].concat()).exits(0).json();
+    assert_eq!((&output["removed"], &output["still"]["scope"]), (&json!([]), &json!("everything")));
     sale.campaign(&["suppress", "remove", &number, "--yes"])
         .exits(0)
         .says("can get marketing messages from any campaign again");

@@ -1,24 +1,24 @@
-//! Replies that ask for no more messages opt out, and a person reviews those that only look like it.
+//! Opt-out replies: clear requests opt out, and a person reviews ambiguous ones.
 
 use serde_json::{Value, json};
 
 use crate::receipts::{Hooked, operations};
 use crate::support::{Browser, Draft, Gateway, Server, campaign, phone};
 
-/// Sends a campaign and has its recipients, from row 2 on, reply with these texts.
-fn replied(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
+/// Sends a campaign whose recipients, from row 2 on, reply with these texts.
+fn receive_replies(draft: Draft, texts: &[&str]) -> (Hooked, Server) {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(draft.to(texts.len()).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     for (operation, text) in operations(&gateway).iter().zip(texts) {
-        let told = json!({ "status": "REPLIED", "type": "sms", "replies": [{ "message": text }] });
-        assert_eq!(hooked.tell(operation, &told.to_string()), 200);
+        let receipt = json!({ "status": "REPLIED", "type": "sms", "replies": [{ "message": text }] });
+        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
     }
     (hooked, server)
 }
 
-/// The rows whose recipients are on the suppression list, each with the reason.
+/// The rows of opted-out recipients, each with the reason.
 fn opted_out(hooked: &Hooked) -> Vec<(usize, String)> {
     let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     let row = |entry: &Value| {
@@ -39,7 +39,7 @@ fn opted_out(hooked: &Hooked) -> Vec<(usize, String)> {
 fn polite_and_spaced_requests_to_stop_opt_out() {
     let texts =
         ["Please stop sending me sms", "S T O P", "🛑", "Відпишіть мене, будь ласка", "don't stop!", "bus stop"];
-    let (hooked, server) = replied(campaign(), &texts);
+    let (hooked, server) = receive_replies(campaign(), &texts);
     let expected =
         [(2, "answered STOP SENDING SMS"), (3, "answered STOP"), (4, "answered 🛑"), (5, "answered ВІДПИШІТЬ МЕНЕ")];
     assert_eq!(opted_out(&hooked), expected.map(|(row, reason)| (row, reason.to_owned())));
@@ -49,7 +49,7 @@ fn polite_and_spaced_requests_to_stop_opt_out() {
 #[test]
 fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
     let texts = ["Cancel", "Відміна", "Скасувати", "stop by tomorrow?", "дякую", "СТОП"];
-    let (hooked, server) = replied(campaign().top("purpose: service"), &texts);
+    let (hooked, server) = receive_replies(campaign().top("purpose: service"), &texts);
     assert_eq!(opted_out(&hooked), [(7, "answered СТОП".to_owned())]);
     let shown = hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0);
     let shown = shown.says("sale@1: 4 replies to review").says(&format!("row 4 · +{}", phone(4))).says("Скасувати");
@@ -68,7 +68,7 @@ fn ambiguous_reply_is_reviewed_and_opts_nobody_out() {
 
 #[test]
 fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
-    let (hooked, server) = replied(campaign(), &["Cancel", "Cancel my order", "Скасувати"]);
+    let (hooked, server) = receive_replies(campaign(), &["Cancel", "Cancel my order", "Скасувати"]);
     assert_eq!(opted_out(&hooked), [(2, "answered CANCEL".to_owned())]);
     hooked.sale.campaign(&["replies", "sale", "--review"]).exits(0).says("2 replies to review");
     server.end("TERM").exits(0);
@@ -76,7 +76,7 @@ fn cancel_opts_out_of_marketing_and_scheduling_words_do_not() {
 
 #[test]
 fn front_page_shows_replies_to_review_with_masked_numbers() {
-    let (_hooked, server) = replied(campaign(), &["Скасувати", "дякую", "стоп"]);
+    let (_hooked, server) = receive_replies(campaign(), &["Скасувати", "дякую", "стоп"]);
     let browser = Browser::first(&server);
     for (language, title) in [("en", "Replies to review"), ("uk", "Відповіді на перегляд")] {
         let page = browser.ask("GET", "/", &[("Accept-Language", language)], "").page();

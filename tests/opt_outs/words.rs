@@ -1,4 +1,4 @@
-//! The words by which people opt out can be more than those that everybody knows.
+//! Custom opt-out words of a gateway profile.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ fn opt_out_word_of_the_gateways_file_works_like_a_standard_word() {
     hooked.sale.write("words/uk.txt", "# Ukrainian\nГоді\nне пишіть\n");
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    for (operation, said) in operations(&gateway).iter().zip(["ГОДІ!", "Не пишіть більше", "Не хочу"])
+    for (operation, reply) in operations(&gateway).iter().zip(["ГОДІ!", "Не пишіть більше", "Не хочу"])
     {
-        let told = json!({"status": "REPLIED", "replies": [{ "message": said }]});
-        assert_eq!(hooked.tell(operation, &told.to_string()), 200);
+        let receipt = json!({"status": "REPLIED", "replies": [{ "message": reply }]});
+        assert_eq!(hooked.tell(operation, &receipt.to_string()), 200);
     }
     let listed = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     let listed = listed.as_array().expect("a list").iter().map(|one| one["phone"].to_string());
@@ -30,18 +30,18 @@ fn opt_out_word_of_the_gateways_file_works_like_a_standard_word() {
 fn invalid_opt_out_word_is_reported_at_its_place() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).profile("opt_out_words: words.txt").write();
-    for (words, place, said) in [
+    for (words, place, message) in [
         ("Годі\n  do not write again\n", "words.txt:2:3", "has 4 words"),
         ("Годі\n…\n", "words.txt:2:1", "neither a letter nor a digit"),
         ("# none yet\n", "words.txt:1:1", "the file contains no words"),
     ] {
         sale.write("words.txt", words);
-        sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[opt-out-words]").says(place).says(said);
+        sale.campaign(&["check", "sale.yaml"]).exits(2).says("error[opt-out-words]").says(place).says(message);
         sale.run(&[]).exits(2);
     }
     sale.write("words.txt", "Годі\nстоп\nгоді.\n");
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[opt-out-words]");
-    told.says("words.txt:2:1").says("`стоп` is the same as `СТОП`").says("words.txt:3:1");
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("warning[opt-out-words]");
+    output.says("words.txt:2:1").says("`стоп` is the same as `СТОП`").says("words.txt:3:1");
     std::fs::remove_file(sale.path("words.txt")).expect("a file");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("words.txt` does not exist").says("gateways.yaml:5:18");
     assert!(gateway.requests().is_empty());

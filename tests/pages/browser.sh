@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The pages of `campaign serve`, and those that commands write, in headless Chromium before `campaign sandbox`: they load under
-# their policy without an error, have nothing that axe-core finds serious, move while a run is sent, and obey the rules.
+# Dashboard pages and generated pages in headless Chromium, with `campaign sandbox` as the gateway. They must load without
+# errors under their content security policy, pass axe-core, update while a run is sent, and refuse forged forms.
 #
-# tests/pages/browser.sh [PROGRAM] [PICTURES]   PROGRAM is a built `campaign`; without it a debug build is made. PICTURES is a
-#                                               folder for pictures of each page, wide and narrow, light and dark.
+# tests/pages/browser.sh [PROGRAM] [PICTURES]   PROGRAM is a built `campaign`; the default is a new debug build. PICTURES
+#                                               is a folder for screenshots: wide, narrow, light and dark.
 #
-# Needs Chromium, npm, timeout; Node 22 or newer, which is installed beside the packages on Linux on x86-64.
-# Everything else is in a temporary folder and ends with the script.
+# Needs Chromium, npm, timeout; Node 22 or newer (installed with the packages on Linux x86-64).
+# All other files are in a temporary folder that is removed at the end.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../support/scripts.sh"
 
 need npm timeout
 CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome) ||
-    fail "needs Chromium: install it (Debian's package \`chromium\`), and run this again"
+    fail "needs Chromium: install it (Debian package \`chromium\`) and run this script again"
 program_or_build "${1:-}"
 PICTURES=
 if [ -n "${2:-}" ]; then
@@ -22,9 +22,9 @@ if [ -n "${2:-}" ]; then
 fi
 in_a_folder
 npm_packages "puppeteer-core@25.16.0" "axe-core@4.13.0"
-# Modules look for packages beside themselves.
+# Node resolves packages from the folder of the importing module.
 cp "$here"/browser/*.mjs .
 PROGRAM=$program
 export CHROMIUM PICTURES PROGRAM
-timeout 240 node walk.mjs || fail "the pages are not as they have to be"
+timeout 240 node walk.mjs || fail "some checks of the pages failed"
 printf 'all pages passed (%ss)\n' "$SECONDS"

@@ -1,4 +1,4 @@
-//! What pages show: runs, rows, messages, campaigns, what is armed.
+//! Contents of dashboard pages: runs, rows, messages, campaigns and schedules.
 
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -7,14 +7,14 @@ use crate::support::{
     Answer, Browser, Clock, Element, Gateway, Html, Process, Server, accepted, campaign, change_ledger, phone, rejected,
 };
 
-/// The rows that a page lists.
+/// Returns the rows that a page lists.
 fn rows(page: &Html) -> Vec<u32> {
     let links = page.all("a").into_iter().filter(|link| link.attribute("href").contains("/rows/"));
     links.filter_map(|link| link.text.trim().parse().ok()).collect()
 }
 
-/// A gateway that refuses what is for these rows.
-fn refusing(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
+/// Creates a gateway that rejects messages to these rows.
+fn gateway_rejecting(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
     Gateway::always(Answer::items(move |operation| {
         let to = operation["phone"].to_string();
         let row = (2..400).find(|row| to.contains(&phone(*row).to_string())).expect("a row");
@@ -22,7 +22,7 @@ fn refusing(error: &'static str, is_refused: fn(usize) -> bool) -> Gateway {
     }))
 }
 
-fn main(page: &Html) -> String {
+fn main_text(page: &Html) -> String {
     page.one("main").words()
 }
 
@@ -36,10 +36,11 @@ fn front_page_shows_runs_schedules_and_opt_outs() {
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     let page = browser.page("/");
-    let words = main(&page);
-    for said in ["sale@1", "Finished", "10 Accepted by the gateway", "Active", "1 recipient gets no marketing messages"]
+    let words = main_text(&page);
+    for expected in
+        ["sale@1", "Finished", "10 Accepted by the gateway", "Active", "1 recipient gets no marketing messages"]
     {
-        assert!(words.contains(said), "{said}: {words}");
+        assert!(words.contains(expected), "{expected}: {words}");
     }
     let due = page.of_class("due");
     assert!(!due.is_empty() && due.iter().all(|due| due.words().ends_with("sale")), "{words}");
@@ -53,45 +54,54 @@ fn page_is_in_the_language_of_the_browser() {
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    for (wanted, code, said) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")] {
+    for (wanted, code, expected) in [("uk-UA,uk;q=0.9,en;q=0.8", "uk", "Завершено"), ("de", "en", "Finished")]
+    {
         let page = browser.ask("GET", "/runs/sale@1", &[("Accept-Language", wanted)], "").page();
         assert_eq!(page.one("html").attribute("lang"), code);
-        assert!(main(&page).contains(said), "{}", main(&page));
+        assert!(main_text(&page).contains(expected), "{}", main_text(&page));
     }
 }
 
 #[test]
 fn run_times_are_shown_by_the_clock_of_its_campaign() {
-    let gateway = refusing("No route", |row| row == 3);
-    // No other zone has its minutes.
+    let gateway = gateway_rejecting("No route", |row| row == 3);
+    // No other zone has this offset.
     let sale = campaign().to(4).top("timezone: Asia/Kathmandu").through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
     let sent: jiff::Timestamp = sale.results().rows[0]["submitted_at"].parse().expect("a time");
-    let there = sent.in_tz("Asia/Kathmandu").expect("a zone").strftime("%H:%M").to_string();
+    let local_time = sent.in_tz("Asia/Kathmandu").expect("a zone").strftime("%H:%M").to_string();
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     for path in ["/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2"] {
         let page = browser.page(path);
         assert!(page.one("footer").words().contains("Asia/Kathmandu"), "{path}: {}", page.one("footer").words());
-        assert!(path == "/runs/sale@1" || main(&page).contains(&there), "{path}: {there} {}", main(&page));
+        assert!(
+            path == "/runs/sale@1" || main_text(&page).contains(&local_time),
+            "{path}: {local_time} {}",
+            main_text(&page)
+        );
     }
     let front = browser.page("/");
     assert!(!front.one("footer").words().contains("Asia/Kathmandu"));
-    assert!(main(&front).contains(&format!("{there} (Asia/Kathmandu)")), "{there}: {}", main(&front));
+    assert!(
+        main_text(&front).contains(&format!("{local_time} (Asia/Kathmandu)")),
+        "{local_time}: {}",
+        main_text(&front)
+    );
     let began = |page: &Html| {
-        let words = main(page);
-        let (_, rest) = words.split_once("started ").expect("a beginning");
+        let words = main_text(page);
+        let (_, rest) = words.split_once("started ").expect("a start time");
         rest.chars().take_while(|sign| !"(·".contains(*sign)).collect::<String>().trim().to_owned()
     };
-    assert_eq!(began(&front), began(&browser.page("/runs/sale@1")), "one event has one date");
+    assert_eq!(began(&front), began(&browser.page("/runs/sale@1")), "one event, one date");
     let page = browser.page("/runs/sale@1");
     let links = page.all("a").into_iter().filter(|link| link.attribute("href") == "/runs/sale@1/rows?state=rejected");
-    assert_eq!(links.count(), 2, "from its rows by state, and from what failed");
+    assert_eq!(links.count(), 2, "one link in the rows by state, one in the failures");
 }
 
 #[test]
 fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
-    let gateway = refusing("No route", |row| row % 4 == 3);
+    let gateway = gateway_rejecting("No route", |row| row % 4 == 3);
     let sale = campaign().to(300).batches_of(60).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
     let by_results: Vec<u32> = sale
@@ -103,25 +113,25 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
         .collect();
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    let (mut met, mut path) = (Vec::new(), "/runs/sale@1/rows?state=rejected".to_owned());
+    let (mut listed_rows, mut path) = (Vec::new(), "/runs/sale@1/rows?state=rejected".to_owned());
     loop {
         let page = browser.page(&path);
-        met.extend(rows(&page));
+        listed_rows.extend(rows(&page));
         let next = page.all("a").into_iter().find(|link| link.attribute("rel") == "next");
         let Some(next) = next else { break };
         path = next.attribute("href").to_owned();
         assert!(path.contains("from="), "a page begins at a row: {path}");
     }
-    assert_eq!(met, by_results);
-    assert!(main(&browser.page("/runs/sale@1/rows?state=rejected")).contains("No route"));
-    // The last page of all rows begins where it is told, and leads back.
+    assert_eq!(listed_rows, by_results);
+    assert!(main_text(&browser.page("/runs/sale@1/rows?state=rejected")).contains("No route"));
+    // The last page of all rows starts at the requested row and links back.
     let last = browser.page("/runs/sale@1/rows?from=280");
     assert_eq!(rows(&last), (280..=301).collect::<Vec<_>>());
-    let back = last.all("a").into_iter().find(|link| link.attribute("rel") == "prev").expect("a way back");
+    let back = last.all("a").into_iter().find(|link| link.attribute("rel") == "prev").expect("a link back");
     assert_eq!(back.attribute("href"), "/runs/sale@1/rows?from=230");
     let beyond = browser.page("/runs/sale@1/rows?state=rejected&from=302");
     assert_eq!(rows(&beyond), [0_u32; 0]);
-    assert!(main(&beyond).contains("No more rows"), "{}", main(&beyond));
+    assert!(main_text(&beyond).contains("No more rows"), "{}", main_text(&beyond));
     let nothing = browser.get("/runs/sale@1/rows?state=nothing");
     assert_eq!(nothing.status, 404);
     assert_eq!(nothing.page().one("h1").words(), "Page not found");
@@ -129,34 +139,34 @@ fn rows_by_state_come_a_page_at_a_time_and_each_row_once() {
 
 #[test]
 fn numbers_on_pages_are_masked_unless_requested_by_a_decider() {
-    let gateway = refusing("380501000003 is blocked", |row| row == 3);
+    let gateway = gateway_rejecting("380501000003 is blocked", |row| row == 3);
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
     let link = sale.campaign(&["serve", "link", "--for", "Olha", "--decide", "--json"]).exits(0).json();
-    let decides = Browser::by(&server, link["url"].as_str().expect("an address"));
-    let looks = Browser::first(&server);
+    let decider = Browser::by(&server, link["url"].as_str().expect("an address"));
+    let viewer = Browser::first(&server);
     let pages = ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/3", "/runs/sale@1/preview"];
     for path in pages {
         for shown in ["", "?numbers=shown"] {
-            let body = looks.get(&format!("{path}{shown}")).body;
+            let body = viewer.get(&format!("{path}{shown}")).body;
             assert!(!body.contains("50100000"), "{path}{shown}: {body}");
         }
-        assert!(!decides.get(path).body.contains("50100000"), "{path}");
+        assert!(!decider.get(path).body.contains("50100000"), "{path}");
     }
-    assert!(decides.get("/runs/sale@1/rows").body.contains("…02"));
-    // What was sent is shown as it was sent, also where nobody gets it any more.
-    assert!(looks.page("/runs/sale@1/preview").of_class("phone-sms")[0].words().contains("Hello, Person 2"));
+    assert!(decider.get("/runs/sale@1/rows").body.contains("…02"));
+    // Sent messages are shown as they were sent, even if the current campaign excludes their recipients.
+    assert!(viewer.page("/runs/sale@1/preview").of_class("phone-sms")[0].words().contains("Hello, Person 2"));
     for path in
         ["/runs/sale@1/rows?numbers=shown", "/runs/sale@1/rows/3?numbers=shown", "/runs/sale@1/preview?numbers=shown"]
     {
-        assert!(decides.get(path).body.contains("+380501000003"), "{path}");
+        assert!(decider.get(path).body.contains("+380501000003"), "{path}");
     }
 }
 
 #[test]
 fn message_is_found_by_row_identifier_or_number_with_history() {
-    let gateway = refusing("No route", |row| row == 3);
+    let gateway = gateway_rejecting("No route", |row| row == 3);
     let sale = campaign().one_at_a_time().batches_of(1).through(&gateway).write();
     sale.run(&[]).exits(3);
     let results = sale.results();
@@ -169,9 +179,9 @@ fn message_is_found_by_row_identifier_or_number_with_history() {
     let found = browser.send("/runs/sale@1/find", &[("wanted", "+380 50 100 00 04")]);
     assert_eq!((found.status, rows(&found.page())), (200, vec![4]));
     assert_eq!(browser.send("/runs/sale@1/find", &[("wanted", "Olena")]).status, 422);
-    let history = main(&browser.page("/runs/sale@1/rows/3"));
-    for said in ["Row 3", "Rejected", "Sent in request", &results.rows[1]["id"], "No route"] {
-        assert!(history.contains(said), "{said}: {history}");
+    let history = main_text(&browser.page("/runs/sale@1/rows/3"));
+    for expected in ["Row 3", "Rejected", "Sent in request", &results.rows[1]["id"], "No route"] {
+        assert!(history.contains(expected), "{expected}: {history}");
     }
     assert_eq!(browser.get("/runs/sale@1/rows/99").status, 404);
 }
@@ -187,9 +197,9 @@ fn campaign_of_a_run_is_shown_frozen_and_current_with_findings() {
     let page = browser.page("/runs/sale@1/campaign");
     let shown: Vec<String> = page.all("pre").into_iter().map(|pre| pre.text.clone()).collect();
     assert!(shown[0].contains("Good day, {{ name }}") && shown[1].contains("Hello, {{ name }}"), "{shown:?}");
-    assert!(main(&page).contains("insecure-link"), "{}", main(&page));
+    assert!(main_text(&page).contains("insecure-link"), "{}", main_text(&page));
     std::fs::remove_file(sale.path("sale.yaml")).expect("removed");
-    assert!(main(&browser.page("/runs/sale@1/campaign")).contains("no longer exists"));
+    assert!(main_text(&browser.page("/runs/sale@1/campaign")).contains("no longer exists"));
 }
 
 #[test]
@@ -199,7 +209,7 @@ fn no_page_fetches_a_list_from_elsewhere() {
     sale.replace("sale.yaml", "file: sale.csv", "command: [sh, -c, \"touch fetched; cat sale.csv\"]");
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    let words = main(&browser.page("/runs/sale@1/campaign"));
+    let words = main_text(&browser.page("/runs/sale@1/campaign"));
     assert!(words.contains("was not checked"), "{words}");
     browser.get("/runs/sale@1/preview");
     assert!(!sale.path("fetched").exists());
@@ -213,11 +223,11 @@ fn row_shows_its_message_and_excluded_row_shows_none() {
     sale.run(&[]).exits(3);
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
-    for asked in ["", "?message=shown"] {
-        let page = |row: u32| browser.page(&format!("/runs/sale@1/rows/{row}{asked}"));
+    for query in ["", "?message=shown"] {
+        let page = |row: u32| browser.page(&format!("/runs/sale@1/rows/{row}{query}"));
         assert!(page(2).of_class("phone-sms")[0].words().contains("Hello, Olha"));
         for (row, why) in [(3, "duplicate number"), (4, "letters instead of a phone number")] {
-            assert!(page(row).of_class("phone-sms").is_empty() && main(&page(row)).contains(why), "{row}");
+            assert!(page(row).of_class("phone-sms").is_empty() && main_text(&page(row)).contains(why), "{row}");
         }
     }
     for row in ["0", "1", "5", "-1", "4294967296", "x"] {
@@ -225,19 +235,19 @@ fn row_shows_its_message_and_excluded_row_shows_none() {
     }
     assert!(browser.page("/runs/sale@1/rows").one("main").words().contains("Rows 1 to 3 of 3."));
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");
-    let history = main(&browser.page("/runs/sale@1/rows/2"));
-    assert!(history.contains("Accepted by the gateway"), "what happened needs no copies: {history}");
+    let history = main_text(&browser.page("/runs/sale@1/rows/2"));
+    assert!(history.contains("Accepted by the gateway"), "the history is shown without copies: {history}");
 }
 
 #[test]
 fn occurrences_are_shown_by_the_clock_of_their_campaign() {
     let (gateway, clock) = (Gateway::accepting(), Clock::new());
-    // The date that is due next, and the last of the thirty days by the machine's clock.
+    // The next date, and the last of the thirty days by the machine's clock.
     for (zone, moment, first, last) in [
-        // Kathmandu is 5:45 ahead: there it is a minute before 00:20 of the 11th, and then a minute after.
+        // Kathmandu is 5:45 ahead: 00:19 on the 11th, then 00:21.
         ("Asia/Kathmandu", "2030-01-10T18:34:00Z", "2030-01-11", "2030-02-08"),
         ("Asia/Kathmandu", "2030-01-10T18:36:00Z", "2030-01-12", "2030-02-08"),
-        // Pago Pago is 11:00 behind: there it is still the day before.
+        // Pago Pago is 11:00 behind: it is still the day before.
         ("Pacific/Pago_Pago", "2030-01-10T11:19:00Z", "2030-01-10", "2030-02-08"),
         ("Pacific/Pago_Pago", "2030-01-10T00:00:00Z", "2030-01-10", "2030-02-08"),
         ("Pacific/Pago_Pago", "2030-01-02T11:00:00Z", "2030-01-02", "2030-01-31"),
@@ -248,14 +258,14 @@ fn occurrences_are_shown_by_the_clock_of_their_campaign() {
         Process::start(sale.command_after(&set, &["schedule", "add", "sale.yaml"])).finish().exits(0);
         let server = Server::start_after(&sale, &set, &[]);
         let page = Browser::first(&server).page("/");
-        assert!(page.of_class("due").iter().all(|due| due.words().ends_with("00:20 sale")), "{}", main(&page));
+        assert!(page.of_class("due").iter().all(|due| due.words().ends_with("00:20 sale")), "{}", main_text(&page));
         let day =
             |pair: &[Element]| (pair[0].attribute("class") == "due").then(|| pair[1].attribute("datetime").to_owned());
         let dates: Vec<String> = page.elements.windows(2).filter_map(day).collect();
         let (first, last): (Date, Date) = (first.parse().expect("a date"), last.parse().expect("a date"));
         let days = first.series(1.day()).take_while(|date| *date <= last);
         assert_eq!(dates, days.map(|date| date.to_string()).collect::<Vec<_>>(), "{zone} at {moment}");
-        assert!(main(&page).contains(&format!("00:20 ({zone})")));
+        assert!(main_text(&page).contains(&format!("00:20 ({zone})")));
     }
 }
 
@@ -272,15 +282,15 @@ fn front_page_shows_the_rest_beside_damaged_records() {
     change_ledger(&sale, "UPDATE runs SET edition = 'damaged' WHERE number = 1");
     change_ledger(&sale, "UPDATE schedules SET digest = 'damaged'");
     change_ledger(&sale, "UPDATE opt_outs SET phone = phone + 1");
-    let words = main(&browser.page("/"));
-    for said in [
+    let words = main_text(&browser.page("/"));
+    for expected in [
         "sale@1 cannot be read",
         "sale@2",
         "Damaged: nothing is sent",
         "the schedule sale is corrupt",
         "an entry in the suppression list",
     ] {
-        assert!(words.contains(said), "{said}: {words}");
+        assert!(words.contains(expected), "{expected}: {words}");
     }
     assert_eq!(browser.get("/runs/sale@2").status, 200);
     assert_eq!(browser.get("/runs/sale@1").status, 409);

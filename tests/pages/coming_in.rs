@@ -1,30 +1,30 @@
-//! Who gets the pages: whoever was given a link, and nobody else.
+//! Access to dashboard pages: sign-in links, sessions and visitors.
 
 use serde_json::json;
 
 use crate::receipts::{Hooked, operations};
 use crate::support::{Browser, Folder, Gateway, Server, campaign, in_files, until};
 
-/// The pages of a run with its rows, with every way that leads to one.
+/// The pages of a run, and every page that links to one.
 const PAGES: [&str; 6] =
     ["/", "/runs/sale@1", "/runs/sale@1/rows", "/runs/sale@1/rows/2", "/runs/sale@1/campaign", "/runs/sale@1/preview"];
 
-/// A campaign that was sent to three people.
-fn sent(gateway: &Gateway) -> Folder {
+/// Creates a campaign that was sent to three recipients.
+fn sent_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().through(gateway).write();
     sale.run(&[]).exits(0);
     sale
 }
 
-/// A new link for somebody.
-fn link(sale: &Folder, options: &[&str]) -> String {
-    let made = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
-    made["url"].as_str().expect("an address").to_owned()
+/// Creates a new sign-in link.
+fn create_link(sale: &Folder, options: &[&str]) -> String {
+    let created = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
+    created["url"].as_str().expect("an address").to_owned()
 }
 
 #[test]
 fn visitor_without_a_session_learns_how_to_get_a_link() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let stranger = Browser::stranger(&server);
     for path in PAGES.iter().chain(&["/runs/sale@1/live", "/schedules/sale/preview", "/enter/guessed"]) {
@@ -42,13 +42,13 @@ fn visitor_without_a_session_learns_how_to_get_a_link() {
 
 #[test]
 fn sign_in_link_works_once_and_its_cookie_for_this_server_only() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let stranger = Browser::stranger(&server);
     let url = server.listening()["url"].as_str().expect("an address").to_owned();
     let path = url.strip_prefix(&format!("http://{}", server.address())).expect("a path").to_owned();
     assert!(path.starts_with("/enter/") && path.len() > 40, "{path}");
-    // What browsers do ahead of anybody uses it up for nobody.
+    // Requests that browsers make ahead of time do not use up the link.
     assert_eq!(stranger.ask("HEAD", &path, &[], "").status, 204);
     assert_eq!(stranger.ask("GET", &path, &[("Sec-Purpose", "prefetch;prerender")], "").status, 204);
     let entered = stranger.get(&path);
@@ -60,7 +60,7 @@ fn sign_in_link_works_once_and_its_cookie_for_this_server_only() {
     assert!(!cookie.contains("Domain") && !entered.header("location").contains('/'), "{cookie}");
     let again = stranger.get(&path);
     assert_eq!((again.status, again.header("set-cookie")), (403, ""));
-    // Neither what was printed nor what the browser has stands in the state folder.
+    // The state folder contains neither the printed link nor the browser's session.
     let written = std::fs::read_to_string(sale.path("state/visitors.json")).expect("a file");
     let session = cookie.split(['=', ';']).nth(1).expect("a secret");
     assert!(!written.contains(session) && !written.contains(&path["/enter/".len()..]), "{written}");
@@ -68,7 +68,7 @@ fn sign_in_link_works_once_and_its_cookie_for_this_server_only() {
 
 #[test]
 fn page_restricts_the_browser_and_is_not_cached() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     for path in PAGES.iter().chain(&["/runs/none@1", "/runs/sale@1/rows?state=rejected"]) {
@@ -97,7 +97,7 @@ fn page_restricts_the_browser_and_is_not_cached() {
 
 #[test]
 fn foreign_host_gets_no_answer_with_any_cookie() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     for host in ["evil.example", "203.0.113.7"] {
@@ -108,11 +108,13 @@ fn foreign_host_gets_no_answer_with_any_cookie() {
 
 #[test]
 fn signed_out_visitor_loses_access_at_once() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
-    let (olha, ivan) =
-        (Browser::by(&server, &link(&sale, &["Olha", "--decide"])), Browser::by(&server, &link(&sale, &["Ivan"])));
-    let unused = link(&sale, &["Olha"]);
+    let (olha, ivan) = (
+        Browser::by(&server, &create_link(&sale, &["Olha", "--decide"])),
+        Browser::by(&server, &create_link(&sale, &["Ivan"])),
+    );
+    let unused = create_link(&sale, &["Olha"]);
     let listed = sale.campaign(&["serve", "list", "--json"]).json_list();
     let named =
         |name: &str| listed.as_array().expect("a list").iter().find(|one| one["name"] == name).expect("a name").clone();
@@ -123,7 +125,7 @@ fn signed_out_visitor_loses_access_at_once() {
     sale.campaign(&["serve", "revoke", "Olha"]).exits(0).says("of Olha");
     assert_eq!(olha.get("/").status, 403);
     assert_eq!(live.next().map(|event| event.kind), Some("gone".to_owned()));
-    assert!(live.next().is_none(), "the stream is over");
+    assert!(live.next().is_none(), "the stream ends");
     assert_eq!(Browser::stranger(&server).get(unused.split_once(&server.address()).expect("a path").1).status, 403);
     assert_eq!(ivan.get("/").status, 200);
 }
@@ -131,7 +133,7 @@ fn signed_out_visitor_loses_access_at_once() {
 #[test]
 fn session_outlives_the_server_and_ends_at_sign_out() {
     let _files = in_files();
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     server.end("TERM").exits(0);
@@ -168,9 +170,9 @@ fn over_tls_the_cookie_is_one_that_no_other_host_can_set() {
 
 #[test]
 fn no_log_holds_a_secret_or_a_number() {
-    let sale = sent(&Gateway::accepting());
+    let sale = sent_campaign(&Gateway::accepting());
     let server = Server::start(&sale, &["-vv"]);
-    let browser = Browser::by(&server, &link(&sale, &["Olha", "--decide"]));
+    let browser = Browser::by(&server, &create_link(&sale, &["Olha", "--decide"]));
     browser.send("/runs/sale@1/find", &[("wanted", "380501000003")]);
     browser.send("/opt-outs", &[("phone", "380501000003")]);
     let written = std::fs::read_to_string(sale.path("state/orders.jsonl")).expect("a file");
@@ -195,22 +197,22 @@ fn damaged_visitors_file_closes_pages_and_not_webhooks() {
         let closed = Browser::stranger(&server).get("/");
         assert_eq!(closed.status, 503);
         assert!(closed.page().one("pre").text.contains("campaign serve list"));
-        assert!(!closed.body.contains("visitors.json"), "a stranger learns no path");
+        assert!(!closed.body.contains("visitors.json"), "no paths are shown without the key");
         assert_eq!(hooked.tell(&operations(&gateway)[0], &delivered), 200);
         sale.campaign(&["serve", "link", "--for", "Olha"]).exits(74).says("visitors.json").says("delete the file");
         server.is_up();
         std::fs::remove_file(sale.path("state/visitors.json")).expect("removed");
-        assert_eq!(Browser::stranger(&server).get("/").status, 403, "a new link opens them");
+        assert_eq!(Browser::stranger(&server).get("/").status, 403, "only a new link grants access");
         server.end("TERM").exits(0);
     }
     assert_eq!(hooked.results().states(), ["delivered", "accepted"]);
-    // The same while it runs: who was let in is not let in without the file.
+    // The same on a running server: without a readable file, existing sessions are refused.
     let server = hooked.serve();
     let visitor = Browser::first(&server);
     assert_eq!(visitor.get("/").status, 200);
     sale.write("state/visitors.json", "{");
     assert_eq!(visitor.get("/").status, 503);
     assert_eq!(hooked.tell(&operations(&gateway)[1], &delivered), 200);
-    until("it is in the log", || server.stderr().contains("the dashboard is closed"));
+    until("the log has the entry", || server.stderr().contains("the dashboard is closed"));
     drop(server);
 }

@@ -1,9 +1,9 @@
-//! What somebody decides through pages: by the rules of the commands, from a page of ours, and only where they may.
+//! Decisions made on dashboard pages: the rules of the commands apply, with a CSRF token and sufficient rights.
 
 use crate::support::{Answer, Browser, Folder, Gateway, SandboxProcess, Server, campaign, until};
 
-/// A sale of which four rows are in doubt.
-fn in_doubt(gateway: &Gateway) -> Folder {
+/// Creates a campaign with four rows in doubt.
+fn campaign_in_doubt(gateway: &Gateway) -> Folder {
     let draft = campaign().to(10).batches_of(4).one_at_a_time().delivery("timeout: 10s").through(gateway);
     let sale = draft.write();
     sale.run(&[]).exits(4);
@@ -11,12 +11,12 @@ fn in_doubt(gateway: &Gateway) -> Folder {
     sale
 }
 
-fn losing_an_answer() -> Gateway {
+fn gateway_losing_an_answer() -> Gateway {
     Gateway::answering([Answer::Accept, Answer::CloseRead])
 }
 
-/// Somebody who was let in by a link of these options.
-fn invited(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
+/// Signs in with a link that has these options.
+fn sign_in(sale: &Folder, server: &Server, options: &[&str]) -> Browser {
     let link = sale.campaign(&[&["serve", "link", "--json", "--for"], options].concat()).exits(0).json();
     Browser::by(server, link["url"].as_str().expect("an address"))
 }
@@ -25,10 +25,10 @@ const SENT: [(&str, &str); 2] = [("decision", "sent"), ("count", "4")];
 
 #[test]
 fn decision_about_doubt_records_its_author() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let olha = invited(&sale, &server, &["Olha", "--decide"]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     let fields = [SENT.as_slice(), &[("why", "all of them called back")]].concat();
     let decided = olha.send("/runs/sale@1/resolve", &fields);
     assert_eq!((decided.status, decided.header("location")), (303, "/runs/sale@1?done=resolve"));
@@ -44,10 +44,10 @@ fn decision_about_doubt_records_its_author() {
 
 #[test]
 fn wrong_number_of_rows_is_refused_and_decides_nothing() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let browser = sign_in(&sale, &server, &["Olha", "--decide"]);
     for decision in ["sent", "not-sent", "send-again"] {
         for count in ["", "3", "5", "four", "-4"] {
             let refused = browser.send("/runs/sale@1/resolve", &[("decision", decision), ("count", count)]);
@@ -57,9 +57,9 @@ fn wrong_number_of_rows_is_refused_and_decides_nothing() {
     }
     assert_eq!(browser.send("/runs/sale@1/resolve", &[("count", "4")]).status, 422, "no decision");
     let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "4")];
-    assert_eq!(browser.send("/runs/sale@1/resolve", &of_one).status, 422, "one row is one row");
+    assert_eq!(browser.send("/runs/sale@1/resolve", &of_one).status, 422, "one row stays one row");
     let other = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
-    assert_eq!(browser.send("/runs/sale@1/resolve", &other).status, 409, "that row is in no doubt");
+    assert_eq!(browser.send("/runs/sale@1/resolve", &other).status, 409, "that row is not in doubt");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
     let of_one = [("decision", "not-sent"), ("row", "3"), ("count", "1")];
     let decided = browser.send("/runs/sale@1/resolve", &of_one);
@@ -70,11 +70,11 @@ fn wrong_number_of_rows_is_refused_and_decides_nothing() {
 
 #[test]
 fn rows_to_resend_wait_for_the_next_start() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
     let before = gateway.sends().len();
-    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let browser = sign_in(&sale, &server, &["Olha", "--decide"]);
     assert_eq!(browser.send("/runs/sale@1/resolve", &[("decision", "send-again"), ("count", "4")]).status, 303);
     assert_eq!(gateway.sends().len(), before, "a page sends nothing");
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["planned"], 4);
@@ -84,11 +84,11 @@ fn rows_to_resend_wait_for_the_next_start() {
 
 #[test]
 fn request_from_outside_the_session_pages_is_refused() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
     let (browser, other) =
-        (invited(&sale, &server, &["Olha", "--decide"]), invited(&sale, &server, &["Ivan", "--decide"]));
+        (sign_in(&sale, &server, &["Olha", "--decide"]), sign_in(&sale, &server, &["Ivan", "--decide"]));
     let (mark, others) = (browser.mark(), other.mark());
     assert_ne!(mark, others);
     let ours = format!("http://{}", server.address());
@@ -106,17 +106,17 @@ fn request_from_outside_the_session_pages_is_refused() {
         let headers: Vec<(&str, &str)> = origin.iter().map(|origin| ("Origin", *origin)).collect();
         let fields = [SENT.as_slice(), &[("form", form)]].concat();
         assert_eq!(browser.post("/runs/sale@1/resolve", &headers, &fields).status, status, "{origin:?} {form}");
-        let waits = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"].as_u64();
-        assert_eq!(waits, (status == 403).then_some(4), "{origin:?} {form}");
+        let in_doubt = sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"].as_u64();
+        assert_eq!(in_doubt, (status == 403).then_some(4), "{origin:?} {form}");
     }
 }
 
 #[test]
 fn read_only_visitor_sees_no_buttons_and_is_refused() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let ivan = invited(&sale, &server, &["Ivan"]);
+    let ivan = sign_in(&sale, &server, &["Ivan"]);
     let page = ivan.page("/runs/sale@1");
     let orders = page.all("form").into_iter().map(|form| form.attribute("action").to_owned());
     assert_eq!(orders.collect::<Vec<_>>(), ["/leave", "/runs/sale@1/find"]);
@@ -132,7 +132,7 @@ fn read_only_visitor_sees_no_buttons_and_is_refused() {
         assert!(refused.page().one("main").words().contains("You have view-only access"), "{path}");
     }
     assert_eq!(sale.campaign(&["status", "sale@1", "--json"]).json()["counts"]["in_doubt"], 4);
-    assert!(!sale.path("state/orders.jsonl").exists(), "nothing was ordered");
+    assert!(!sale.path("state/orders.jsonl").exists(), "no instruction was found");
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn stop_lets_open_requests_end_and_decisions_wait() {
     let sandbox = SandboxProcess::start();
     let sale = campaign().to(2_000).batches_of(10).through(&sandbox).delivery("rate: 100/s").write();
     let server = Server::start(&sale, &[]);
-    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let browser = sign_in(&sale, &server, &["Olha", "--decide"]);
     let run = sale.start(&["--yes", "--json"]);
-    until("it is being sent", || browser.get("/runs/sale@1").body.contains("/runs/sale@1/stop"));
+    until("the run is sending", || browser.get("/runs/sale@1").body.contains("/runs/sale@1/stop"));
     let decided = browser.send("/runs/sale@1/resolve", &[("decision", "sent"), ("count", "1")]);
     assert!([409, 422].contains(&decided.status), "{}", decided.status);
     let stopped = browser.send("/runs/sale@1/stop", &[]);
@@ -160,16 +160,16 @@ fn schedule_is_paused_and_resumed_and_a_number_is_suppressed() {
     let sale = campaign().through(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let browser = sign_in(&sale, &server, &["Olha", "--decide"]);
     let state = || sale.campaign(&["schedule", "list", "--json"]).json_list()[0]["state"].clone();
     for (path, now) in [("/schedules/sale/pause", "paused"), ("/schedules/sale/resume", "armed")] {
         assert_eq!(browser.send(path, &[]).status, 303, "{path}");
         assert_eq!(state(), now);
     }
     assert_eq!(browser.send("/schedules/none/pause", &[]).status, 404);
-    let told = [("phone", "+380 50 100 00 03"), ("why", "asked by mail")];
-    assert_eq!(browser.send("/opt-outs", &told).header("location"), "/?done=suppress");
-    assert_eq!(browser.send("/opt-outs", &told).header("location"), "/?done=suppressed");
+    let fields = [("phone", "+380 50 100 00 03"), ("why", "asked by mail")];
+    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/?done=suppress");
+    assert_eq!(browser.send("/opt-outs", &fields).header("location"), "/?done=suppressed");
     assert_eq!(browser.send("/opt-outs", &[("phone", "12")]).status, 422);
     let listed = sale.campaign(&["suppress", "list", "--json"]).json_list();
     let known = [&listed[0]["phone"], &listed[0]["source"], &listed[0]["reason"]];
@@ -178,10 +178,10 @@ fn schedule_is_paused_and_resumed_and_a_number_is_suppressed() {
 
 #[test]
 fn refused_orders_are_marked_in_the_log_and_on_the_page() {
-    let gateway = losing_an_answer();
-    let sale = in_doubt(&gateway);
+    let gateway = gateway_losing_an_answer();
+    let sale = campaign_in_doubt(&gateway);
     let server = Server::start(&sale, &[]);
-    let olha = invited(&sale, &server, &["Olha", "--decide"]);
+    let olha = sign_in(&sale, &server, &["Olha", "--decide"]);
     let not_in_doubt = [("decision", "not-sent"), ("row", "9"), ("count", "1")];
     assert_eq!(olha.send("/runs/sale@1/resolve", &not_in_doubt).status, 409);
     assert!(olha.page("/").one("main").words().contains("rows as not sent in sale@1 refused"));
@@ -207,7 +207,7 @@ fn no_page_approves_or_starts_anything() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
-    let browser = invited(&sale, &server, &["Olha", "--decide"]);
+    let browser = sign_in(&sale, &server, &["Olha", "--decide"]);
     for path in ["/runs/sale@1/approve", "/runs/sale@1/run", "/runs/sale@1/retry", "/approve", "/plans"] {
         assert_eq!(browser.send(path, &[]).status, 404, "{path}");
     }

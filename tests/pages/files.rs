@@ -1,17 +1,17 @@
-//! The pages of `preview` and `plan` as files: what they hold, whatever stands in the list, and what they never do.
+//! Preview and plan pages as files: content, untrusted list values, and no scripts or loads.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::support::{Finished, Folder, Gateway, Html, Process, campaign, until};
 
-/// The page that `preview` wrote, with these options.
-fn previewed(sale: &Folder, options: &[&str]) -> (String, Html) {
+/// Runs `preview` with these options and returns its page.
+fn preview_page(sale: &Folder, options: &[&str]) -> (String, Html) {
     sale.campaign(&[&["preview", "sale.yaml", "--html", "out.html"], options].concat()).exits(0);
-    read(sale, "out.html")
+    read_page(sale, "out.html")
 }
 
-fn read(sale: &Folder, name: &str) -> (String, Html) {
+fn read_page(sale: &Folder, name: &str) -> (String, Html) {
     let page = fs::read_to_string(sale.path(name)).expect("a page");
     let html = Html::sound(&page);
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains("url("), "{page}");
@@ -29,19 +29,20 @@ const VIBER_AND_SMS: &str = "  - viber:
 #[test]
 fn first_messages_are_shown_by_channel_with_their_cost() {
     let sale = campaign().to(25).channels(VIBER_AND_SMS).write();
-    let (_, html) = previewed(&sale, &["--lang", "en"]);
+    let (_, html) = preview_page(&sale, &["--lang", "en"]);
     assert_eq!(html.of_class("message").len(), 20);
     assert_eq!((html.of_class("phone-viber").len(), html.of_class("phone-sms").len()), (20, 20));
     let viber = html.of_class("phone-viber")[0].words();
-    for said in
+    for expected in
         ["Viber", "OlenaCo", "Hello, Person 2", "https://cdn.example/autumn.png", "Shop now", "https://shop.example"]
     {
-        assert!(viber.contains(said), "{said}: {viber}");
+        assert!(viber.contains(expected), "{expected}: {viber}");
     }
     let sms = html.of_class("phone-sms")[0].words();
-    for said in ["Fallback 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
+    for expected in
+        ["Fallback 2, if earlier channels do not deliver", "Привіт, Person 2!", "part 2", "2 parts", "Unicode"]
     {
-        assert!(sms.contains(said), "{said}: {sms}");
+        assert!(sms.contains(expected), "{expected}: {sms}");
     }
     assert!(html.all("mark").iter().any(|mark| mark.text == "Person 2"));
     let shown = html.one("main").words();
@@ -51,10 +52,10 @@ fn first_messages_are_shown_by_channel_with_their_cost() {
 #[test]
 fn numbers_are_masked_everywhere_unless_requested() {
     let sale = campaign().channels(VIBER_AND_SMS).write();
-    let (page, html) = previewed(&sale, &[]);
+    let (page, html) = preview_page(&sale, &[]);
     assert!(!page.contains("380501") && !page.contains("0501000"), "{page}");
     assert!(html.all("h3")[0].words().ends_with("…02"), "{}", html.all("h3")[0].words());
-    let (page, _) = previewed(&sale, &["--unmasked"]);
+    let (page, _) = preview_page(&sale, &["--unmasked"]);
     assert!(page.contains("+380501000002") && page.contains("?c=") && page.contains("380501000002"));
 }
 
@@ -63,12 +64,12 @@ fn hostile_cell_is_plain_text() {
     let list = "phone,name\n380501000002,\"<script>alert(1)</script><img src=x onerror=alert(2)>\"\n\
                 380501000003,\"\"\"> <b onclick='x'>{{ 7 * 7 }}\"\n380501000004,\"</style></title>\u{202e}\u{0007}&lt;\"\n";
     let sale = campaign().with_list(list).write();
-    let (_, html) = previewed(&sale, &["--rows", "2-4"]);
+    let (_, html) = preview_page(&sale, &["--rows", "2-4"]);
     assert!(html.all("b").is_empty());
-    let said: Vec<String> = html.of_class("said").into_iter().map(|said| said.text.clone()).collect();
-    assert_eq!(said[0], "Hello, <script>alert(1)</script><img src=x onerror=alert(2)>");
-    assert_eq!(said[1], "Hello, \"> <b onclick='x'>{{ 7 * 7 }}");
-    assert_eq!(said[2], "Hello, </style></title>\\u{202e}\\u{7}&lt;");
+    let texts: Vec<String> = html.of_class("said").into_iter().map(|bubble| bubble.text.clone()).collect();
+    assert_eq!(texts[0], "Hello, <script>alert(1)</script><img src=x onerror=alert(2)>");
+    assert_eq!(texts[1], "Hello, \"> <b onclick='x'>{{ 7 * 7 }}");
+    assert_eq!(texts[2], "Hello, </style></title>\\u{202e}\\u{7}&lt;");
 }
 
 #[test]
@@ -76,15 +77,15 @@ fn report_has_skipped_recipients_and_findings_in_place() {
     let list = "phone,name\n380501000002,Olia\n380501000002,Olia\nnobody,Ivan\n";
     let channels = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}: http://shop.example\" }";
     let sale = campaign().with_list(list).channels(channels).recipients("max_invalid: 100%").write();
-    let (_, html) = previewed(&sale, &["--lang", "en"]);
+    let (_, html) = preview_page(&sale, &["--lang", "en"]);
     let table = html.one("table").words();
     assert!(table.contains("duplicate number Skipped 1"), "{table}");
     assert!(table.contains("Invalid 1"), "{table}");
     let sms = html.of_class("phone-sms")[0].words();
     assert!(sms.contains("Warning") && sms.contains("insecure-link") && sms.contains("sale.yaml:"), "{sms}");
-    let told = html.of_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
-    assert!(told[1].contains("Skipped: duplicate number"), "{told:?}");
-    assert!(told[2].contains("Invalid:"), "{told:?}");
+    let output = html.of_class("message").into_iter().map(|message| message.words()).collect::<Vec<_>>();
+    assert!(output[1].contains("Skipped: duplicate number"), "{output:?}");
+    assert!(output[2].contains("Invalid:"), "{output:?}");
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn page_has_the_requested_or_the_system_language() {
         let mut command = sale.command(&["preview", "sale.yaml", "--html", "out.html"]);
         command.env(variable, locale).args(option.map(|code| ["--lang", code]).into_iter().flatten());
         Process::start(command).finish().exits(0);
-        let (_, html) = read(&sale, "out.html");
+        let (_, html) = read_page(&sale, "out.html");
         assert_eq!(html.one("html").attribute("lang"), code, "{variable}={locale} {option:?}");
         let words = if code == "uk" { "Хто не отримає повідомлення" } else { "Skipped rows" };
         assert!(html.all("h2").iter().any(|heading| heading.words() == words), "{variable}={locale} {option:?}");
@@ -109,10 +110,10 @@ fn page_has_the_requested_or_the_system_language() {
 #[test]
 fn page_is_private_complete_and_replaces_no_foreign_file() {
     let sale = campaign().write();
-    previewed(&sale, &[]);
+    preview_page(&sale, &[]);
     let mode = fs::metadata(sale.path("out.html")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    previewed(&sale, &["--rows", "3"]);
+    preview_page(&sale, &["--rows", "3"]);
     let left: Vec<_> =
         fs::read_dir(sale.path(".")).expect("a folder").map(|entry| entry.expect("an entry").file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".campaign-page-")), "{left:?}");
@@ -135,8 +136,8 @@ fn wrong_use_is_reported_and_writes_nothing() {
         (&["preview", "sale.yaml", "--html", "pages"], "is a folder"),
         (&["preview", "sale.yaml", "--html", "a.html", "--rows", "99"], "99"),
     ];
-    for (arguments, said) in uses {
-        sale.campaign(arguments).exits(2).says(said);
+    for (arguments, expected) in uses {
+        sale.campaign(arguments).exits(2).says(expected);
     }
     sale.campaign(&["preview", "sale.yaml", "--html", "nowhere/a.html"]).exits(2).says("nowhere/a.html");
     assert!(!sale.path("a.html").exists());
@@ -145,10 +146,10 @@ fn wrong_use_is_reported_and_writes_nothing() {
 #[test]
 fn report_program_gets_the_page_and_its_number_of_rows() {
     let sale = campaign().write();
-    let told = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
-    assert_eq!(told, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0 }));
-    let told = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--json"]).exits(0).json();
-    assert_eq!((&told["html"], &told["rows"], &told["exit"]), (&"plan.html".into(), &3.into(), &0.into()));
+    let output = sale.campaign(&["preview", "sale.yaml", "--html", "out.html", "--json"]).exits(0).json();
+    assert_eq!(output, serde_json::json!({ "html": "out.html", "rows": 3, "exit": 0 }));
+    let output = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--json"]).exits(0).json();
+    assert_eq!((&output["html"], &output["rows"], &output["exit"]), (&"plan.html".into(), &3.into(), &0.into()));
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn plan_shows_its_approvers_content_and_next_step() {
         .write();
     let planned = sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en", "--json"]).exits(0).json();
     let digest = planned["digest"].as_str().expect("a digest");
-    let (_, html) = read(&sale, "plan.html");
+    let (_, html) = read_page(&sale, "plan.html");
     let commands: Vec<String> = html.all("pre").into_iter().map(|pre| pre.text.clone()).collect();
     let short = &digest[..16];
     assert_eq!(
@@ -171,8 +172,8 @@ fn plan_shows_its_approvers_content_and_next_step() {
     );
     let page = html.one("main").words();
     let source = "Source recipients.file: sale.csv";
-    for said in ["Sent through local", "maximum cost 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
-        assert!(page.contains(said), "{said}: {page}");
+    for expected in ["Sent through local", "maximum cost 4.80 UAH", "Hello, Person 2", "kept for 30 days", source] {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     assert_eq!(gateway.requests().len(), 0);
 }
@@ -192,7 +193,7 @@ fn page_opens_in_the_system_browser_or_its_path_is_shown() {
     open(None, &path).says("no screen is available").says("out.html");
     assert!(!sale.path("opened").exists());
     open(Some(":0"), &path);
-    until("it is opened", || sale.path("opened").exists());
+    until("the page is opened", || sale.path("opened").exists());
     let opened = fs::read_to_string(sale.path("opened")).expect("a path");
     assert_eq!(fs::canonicalize(opened).expect("a file"), fs::canonicalize(sale.path("out.html")).expect("a file"));
     open(Some(":0"), "/nowhere").says("`xdg-open` cannot be started").says("out.html");
@@ -203,12 +204,12 @@ fn preview_of_an_empty_audience_shows_texts() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&[]).exits(0);
-    let page = previewed(&sale, &["--lang", "en"]).1.one("main").words();
-    for said in ["No recipient on this list gets a message now", "already got this message", "Hello, Person 2"] {
-        assert!(page.contains(said), "{said}: {page}");
+    let page = preview_page(&sale, &["--lang", "en"]).1.one("main").words();
+    for expected in ["No recipient on this list gets a message now", "already got this message", "Hello, Person 2"] {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     sale.campaign(&["plan", "sale.yaml", "--out", "plan.html", "--lang", "en"]).exits(0);
-    let (_, html) = read(&sale, "plan.html");
+    let (_, html) = read_page(&sale, "plan.html");
     assert!(html.one("main").words().contains("This plan sends nothing"));
     assert_eq!(html.all("pre").len(), 1, "the digest alone, and no command");
 }

@@ -1,18 +1,18 @@
-//! A run's page while it is sent.
+//! Live updates of a run's page.
 
 use crate::support::{Browser, Gateway, Html, SandboxProcess, Server, campaign};
 
-/// A part of a page as a page of its own.
-fn read(part: &str) -> Html {
+/// Parses part of a page as a whole page.
+fn parse_part(part: &str) -> Html {
     Html::read(&format!("<!doctype html>{part}"))
 }
 
-/// How many rows a part of counts says are in each state.
+/// Returns the counts by state that part of a page shows.
 fn counts(part: &Html) -> std::collections::BTreeMap<String, u64> {
     let counted = part.of_class("count").into_iter().map(|count| {
         let class = count.attribute("class").rsplit("count-").next().expect("a state").to_owned();
         let words = count.words();
-        let number = words.split(|c: char| c.is_alphabetic()).next().expect("a number").replace(' ', "");
+        let number = words.split(|sign: char| sign.is_alphabetic()).next().expect("a number").replace(' ', "");
         (class, number.parse().expect("a number"))
     });
     counted.collect()
@@ -25,13 +25,13 @@ fn live_figures_end_equal_to_the_results() {
     let server = Server::start(&sale, &[]);
     let browser = Browser::first(&server);
     let run = sale.start(&["--yes"]);
-    crate::support::until("it is there", || browser.get("/runs/sale@1").status == 200);
+    crate::support::until("the run's page exists", || browser.get("/runs/sale@1").status == 200);
     let mut states = Vec::new();
     let mut last = std::collections::BTreeMap::new();
     for event in browser.follow("/runs/sale@1/live", None) {
         let part = event.part("counts");
         if !part.is_empty() {
-            last = counts(&read(&part));
+            last = counts(&parse_part(&part));
             states.push(last.clone());
         }
         if event.part("run-sentence").contains("Finished") {
@@ -40,8 +40,8 @@ fn live_figures_end_equal_to_the_results() {
     }
     run.finish().exits(0);
     assert_eq!(last, sale.results().counts());
-    assert!(states.len() > 1, "the numbers moved: {states:?}");
-    assert_eq!(counts(&browser.page("/runs/sale@1")), last, "a page that is loaded anew says the same");
+    assert!(states.len() > 1, "the numbers changed: {states:?}");
+    assert_eq!(counts(&browser.page("/runs/sale@1")), last, "a reloaded page shows the same");
 }
 
 #[test]
@@ -58,11 +58,11 @@ fn client_with_current_data_gets_only_changes() {
         );
     }
     let mut again = browser.follow("/runs/sale@1/live", Some(&first.id));
-    // Another run of the campaign changes nothing of this one; more receipts or a decision would.
+    // Other runs of the campaign do not change this page. New receipts or decisions would.
     let mut other = browser.follow("/runs/sale@1/live", Some("another"));
     assert_eq!(other.next().expect("an event").id, first.id);
     server.end("TERM").exits(0);
-    assert!(again.next().is_none(), "nothing was told, and the server let it go when it ended");
+    assert!(again.next().is_none(), "no event was sent, and the stream ended with the server");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Pages: as files, and of a server.
+//! HTML pages, as files and on the server.
 
 mod browsing;
 mod coming_in;

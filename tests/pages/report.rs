@@ -1,4 +1,4 @@
-//! The report of a run: one file that tells exactly what the ledger knows, at any time, and shows nobody's number.
+//! The run report: one file that matches the ledger at any time and shows no phone numbers.
 
 use std::fs;
 
@@ -13,26 +13,26 @@ use crate::support::{
 
 const VIBER_THEN_SMS: &str = "  - viber: { signature: OlenaCo, message: \"Hi {{ name }}\" }\n  - sms: { signature: OlenaCo, message: \"Hi {{ name }}, {{ phone }}\" }";
 
-/// A report that was written, as text, as a page, and the numbers in it.
+/// A written report: its text, its page and its embedded data.
 struct Report {
     page: String,
     html: Html,
     data: Value,
 }
 
-fn report(sale: &Folder, options: &[&str]) -> Report {
+fn write_report(sale: &Folder, options: &[&str]) -> Report {
     sale.campaign(&[&["report", "sale", "--out", "report.html"], options].concat()).exits(0);
     let page = fs::read_to_string(sale.path("report.html")).expect("a page");
     let (before, rest) = page.split_once("<script type=\"application/json\" id=\"run-data\">").expect("its numbers");
     let (data, after) = rest.split_once("</script>").expect("their end");
     let without = format!("{before}{after}");
-    assert!(!without.contains("<script") && !without.contains("<img") && !page.contains("url("), "a script, or a load");
+    assert!(!without.contains("<script") && !without.contains("<img") && !page.contains("url("), "a script or a load");
     let html = Html::sound(&without);
     Report { data: serde_json::from_str(data).expect("JSON"), html, page }
 }
 
 impl Report {
-    /// The numbers of the bars below a part, each with how deep it stands.
+    /// Returns the bars of a section, each with its nesting depth and its number.
     fn bars(&self, part: &str) -> Vec<(usize, u64)> {
         let start = self.page.find(&format!("id=\"run-{part}\"")).expect("the part");
         let table = &self.page[start..];
@@ -46,7 +46,7 @@ impl Report {
     }
 }
 
-/// How many rows of the results are in each state.
+/// Counts the rows of the results by state.
 fn counts(results: &Results) -> Value {
     let mut counts = serde_json::Map::new();
     for state in results.states() {
@@ -56,14 +56,15 @@ fn counts(results: &Results) -> Value {
     counts.into()
 }
 
-/// What a gateway tells of a message by a channel, so many seconds after a moment.
-fn told(channel: &str, status: &str, sent: &str, after: i64) -> String {
+/// Builds a receipt for a channel, `after` seconds after sending.
+fn receipt(channel: &str, status: &str, sent: &str, after: i64) -> String {
     let updated = sent.parse::<jiff::Timestamp>().expect("a time") + jiff::SignedDuration::from_secs(after);
     json!({ "success": true, "type": channel, "status": status, "updated": updated.to_string() }).to_string()
 }
 
-/// A run of which twelve went by Viber, five fell on to SMS, two failed, one is refused and two are left out.
-fn delivered() -> Hooked {
+/// Creates a run in which Viber delivered twelve messages, SMS delivered five after Viber failed, two failed, one was
+/// rejected and two rows were skipped.
+fn delivered_run() -> Hooked {
     let mut list = "phone,name\n".to_owned();
     (2..22).for_each(|row| list += &format!("{},Person {row}\n", 380_501_000_000_u64 + row));
     list += "380501000002,Again\nnobody,Nobody\n";
@@ -88,7 +89,7 @@ fn delivered() -> Hooked {
             _ => vec![],
         };
         for (channel, status, after) in stations {
-            assert_eq!(hooked.tell(operation, &told(channel, status, sent, after)), 200);
+            assert_eq!(hooked.tell(operation, &receipt(channel, status, sent, after)), 200);
         }
     }
     drop(server);
@@ -97,18 +98,19 @@ fn delivered() -> Hooked {
 
 #[test]
 fn figures_agree_with_status_and_results_and_cover_every_row() {
-    let hooked = delivered();
-    let told = report(&hooked.sale, &["--lang", "en"]);
+    let hooked = delivered_run();
+    let report = write_report(&hooked.sale, &["--lang", "en"]);
     let status = hooked.sale.campaign(&["status", "sale", "--json"]).json();
     for member in ["counts", "channels", "rows", "parts", "state"] {
-        assert_eq!(told.data[member], status[member], "{member}");
+        assert_eq!(report.data[member], status[member], "{member}");
     }
-    assert_eq!(told.data["counts"], counts(&hooked.results()));
-    assert_eq!(told.data["figures"]["counts"], told.data["counts"]);
-    // The list is who is left out and who is meant; those are who was not taken and who was; and so on.
-    let funnel = told.bars("funnel");
+    assert_eq!(report.data["counts"], counts(&hooked.results()));
+    assert_eq!(report.data["figures"]["counts"], report.data["counts"]);
+    // Each level splits into excluded and remaining rows: the list into skipped and planned, planned into rejected and
+    // accepted, and so on.
+    let funnel = report.bars("funnel");
     assert_eq!(funnel, [(0, 22), (1, 1), (1, 1), (0, 20), (1, 1), (0, 19), (1, 2), (0, 17), (0, 4)]);
-    let (reasons, figures) = (told.bars("failures"), &told.data["figures"]);
+    let (reasons, figures) = (report.bars("failures"), &report.data["figures"]);
     assert_eq!(reasons.iter().map(|(_, rows)| rows).sum::<u64>(), 3);
     assert_eq!(figures["failures"]["rows"], 3);
     let way = &figures["ways"][0];
@@ -117,66 +119,66 @@ fn figures_agree_with_status_and_results_and_cover_every_row() {
     let arrived = figures["arrived"]["points"].as_array().expect("points");
     let by = |channel: &str, first: bool| -> u64 {
         let kinds = arrived.iter().flat_map(|point| point["by"].as_array().expect("kinds"));
-        let of = kinds.filter(|kind| kind["channel"] == channel && kind["first"] == first);
-        of.map(|kind| kind["messages"].as_u64().expect("a number")).sum()
+        let matching = kinds.filter(|kind| kind["channel"] == channel && kind["first"] == first);
+        matching.map(|kind| kind["messages"].as_u64().expect("a number")).sum()
     };
     assert_eq!((by("viber", true), by("sms", false)), (12, 5));
-    // 19 went out at 0.80 at most, one was refused.
+    // 19 messages cost at most 0.80 each, and one was rejected.
     let money = &figures["money"];
     assert_eq!((&money["used_at_most"], &money["given_back"]), (&json!(15.2), &json!(0.8)));
     assert_eq!((&money["budget"], &money["currency"]), (&json!(100), &json!("UAH")));
-    let page = told.html.one("main").words();
-    for said in
+    let page = report.html.one("main").words();
+    for words in
         ["Finished", "20 of 20 messages processed", "Europe/Kyiv", "15.20\u{a0}UAH", "Viber → SMS", "UNDELIVERABLE"]
     {
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(page.contains(&said), "{said}: {page}");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(page.contains(&words), "{words}: {page}");
     }
 }
 
 #[test]
 fn report_hides_numbers_even_in_gateway_text_unless_requested() {
-    let hooked = delivered();
-    let told = report(&hooked.sale, &[]);
-    assert!(!told.page.contains("380501") && !told.page.contains("0501000"), "{}", told.page);
-    assert!(told.page.contains("No route to …21"), "the gateway's words");
-    assert!(told.html.of_class("phone-viber").len() == 5 && told.page.contains("Hi "));
-    let unmasked = report(&hooked.sale, &["--unmasked"]);
+    let hooked = delivered_run();
+    let report = write_report(&hooked.sale, &[]);
+    assert!(!report.page.contains("380501") && !report.page.contains("0501000"), "{}", report.page);
+    assert!(report.page.contains("No route to …21"), "the gateway's words");
+    assert!(report.html.of_class("phone-viber").len() == 5 && report.page.contains("Hi "));
+    let unmasked = write_report(&hooked.sale, &["--unmasked"]);
     assert!(unmasked.page.contains("+380501000002") && !unmasked.page.contains("No route to 380501000021"));
 }
 
 #[test]
 fn report_of_an_ended_run_is_reproducible_and_reads_no_messages() {
-    let hooked = delivered();
+    let hooked = delivered_run();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
-    let first = report(&hooked.sale, &[]);
-    let again = report(&hooked.sale, &[]);
+    let first = write_report(&hooked.sale, &[]);
+    let again = write_report(&hooked.sale, &[]);
     assert_eq!(first.data, again.data);
     change_ledger(&hooked.sale, "CREATE TABLE aside AS SELECT * FROM envelopes; DELETE FROM envelopes");
-    let kept = report(&hooked.sale, &[]);
-    assert_eq!((&kept.data, kept.bars("funnel")), (&first.data, first.bars("funnel")));
+    let later = write_report(&hooked.sale, &[]);
+    assert_eq!((&later.data, later.bars("funnel")), (&first.data, first.bars("funnel")));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn purged_run_is_described_as_far_as_known() {
     let _files = in_files();
-    let hooked = delivered();
+    let hooked = delivered_run();
     hooked.sale.campaign(&["reconcile", "sale", "--all"]);
-    let before = report(&hooked.sale, &["--lang", "en"]);
+    let before = write_report(&hooked.sale, &["--lang", "en"]);
     let (clock, then) = (Clock::new(), jiff::Timestamp::now() + jiff::SignedDuration::from_hours(500 * 24));
     let purge = hooked.sale.command_after(&clock.set_to(then), &["purge", "--older-than", "400d", "--yes"]);
     Process::start(purge).finish().exits(0);
-    let after = report(&hooked.sale, &["--lang", "en"]);
+    let after = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(after.data["figures"], before.data["figures"]);
     assert_eq!(after.bars("funnel"), before.bars("funnel"));
     assert!(after.html.one("main").words().contains("Purged") && after.html.of_class("phone").is_empty());
     change_ledger(&hooked.sale, "DELETE FROM figures");
-    let bare = report(&hooked.sale, &["--lang", "en"]);
+    let bare = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!((&bare.data["figures"], &bare.data["counts"]), (&Value::Null, &before.data["counts"]));
     assert!(bare.html.one("main").words().contains("Only these counts are stored"));
     let sum: u64 = bare.bars("funnel").iter().skip(1).take(1).map(|(_, rows)| rows).sum();
-    assert_eq!(sum, 2, "who is left out stands there without the reasons");
+    assert_eq!(sum, 2, "skipped rows are shown without reasons");
 }
 
 #[test]
@@ -185,24 +187,25 @@ fn status_shows_a_running_run_and_how_to_settle_doubt() {
     let draft = campaign().to(10).channels(VIBER_THEN_SMS).through(&gateway).batches_of(5).one_at_a_time();
     let hooked = Hooked::write(draft);
     let run = hooked.sale.start(&[]);
-    crate::support::until("the second request is on its way", || gateway.sends().len() == 2);
-    let live = report(&hooked.sale, &["--lang", "en"]);
+    crate::support::until("the second request arrives", || gateway.sends().len() == 2);
+    let live = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(
         (&live.data["state"], &live.data["counts"]),
         (&json!("sending"), &json!({ "planned": 4, "sending": 5, "accepted": 1 }))
     );
     assert!(live.html.one("main").words().contains("Sending. 1 of 10 messages processed"));
     run.kill();
-    let broken = report(&hooked.sale, &["--lang", "en"]);
+    let broken = write_report(&hooked.sale, &["--lang", "en"]);
     assert_eq!(broken.data["counts"], json!({ "planned": 4, "in_doubt": 5, "accepted": 1 }));
     let doubt = &broken.data["figures"]["doubt"];
     let rows: Vec<u64> =
         doubt["rows"].as_array().expect("rows").iter().map(|row| row["row"].as_u64().expect("a row")).collect();
     assert_eq!(rows, [3, 4, 5, 6, 7]);
     let page = broken.html.one("main").words();
-    for said in ["5 rows are in doubt", "campaign reconcile sale@1", "campaign resolve sale@1 --rows N --as send-again"]
+    for words in
+        ["5 rows are in doubt", "campaign reconcile sale@1", "campaign resolve sale@1 --rows N --as send-again"]
     {
-        assert!(page.contains(said), "{said}: {page}");
+        assert!(page.contains(words), "{words}: {page}");
     }
     gateway.release();
 }
@@ -214,38 +217,38 @@ fn gateway_text_is_escaped_and_labelled_in_two_languages() {
     let sale = campaign().to(4).through(&gateway).write();
     sale.run(&["--keep-going"]).exits(3);
     for (language, title) in [("en", "Failure reasons"), ("uk", "Що відхилено або не вдалося")] {
-        let told = report(&sale, &["--lang", language]);
-        assert_eq!(told.html.one("html").attribute("lang"), language);
-        assert!(told.html.all("b").is_empty());
-        let main = told.html.one("main").text.clone();
+        let report = write_report(&sale, &["--lang", language]);
+        assert_eq!(report.html.one("html").attribute("lang"), language);
+        assert!(report.html.all("b").is_empty());
+        let main = report.html.one("main").text.clone();
         assert!(main.contains("</script><script>alert(1)</script><b onclick='x'>\\u{202e}"), "{main}");
-        assert!(told.html.all("h2").iter().any(|heading| heading.words() == title));
-        assert_eq!(told.data["figures"]["failures"]["by"][0]["rows"], 4);
+        assert!(report.html.all("h2").iter().any(|heading| heading.words() == title));
+        assert_eq!(report.data["figures"]["failures"]["by"][0]["rows"], 4);
     }
 }
 
 #[test]
 fn every_chart_has_a_label_and_a_table() {
-    let hooked = delivered();
-    let told = report(&hooked.sale, &["--lang", "en"]);
-    let charts: Vec<_> = told.html.elements.iter().filter(|element| element.attribute("role") == "img").collect();
+    let hooked = delivered_run();
+    let report = write_report(&hooked.sale, &["--lang", "en"]);
+    let charts: Vec<_> = report.html.elements.iter().filter(|element| element.attribute("role") == "img").collect();
     assert!(charts.len() >= 4, "{}", charts.len());
     assert!(charts.iter().all(|chart| !chart.attribute("aria-label").trim().is_empty()));
-    assert_eq!(told.html.of_class("chart").len(), told.html.all("details").len());
-    let silent = told.html.all("svg").into_iter().filter(|svg| {
+    assert_eq!(report.html.of_class("chart").len(), report.html.all("details").len());
+    let silent = report.html.all("svg").into_iter().filter(|svg| {
         let own = svg.attribute("role") == "img" || svg.attribute("aria-hidden") == "true";
         !own && !["plot", "labels"].contains(&svg.attribute("class"))
     });
-    assert_eq!(silent.count(), 0, "a chart that says nothing is hidden from who cannot see it");
+    assert_eq!(silent.count(), 0, "an empty chart is hidden from screen readers");
 }
 
 #[test]
 fn completion_program_gets_its_place_and_misuse_writes_nothing() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
-    let told = sale.campaign(&["report", "sale", "--out", "out.html", "--json"]).exits(0).json();
-    assert_eq!((&told["html"], &told["exit"], &told["run"]), (&json!("out.html"), &json!(0), &json!("sale@1")));
-    assert_eq!(told["figures"]["counts"], told["counts"]);
+    let output = sale.campaign(&["report", "sale", "--out", "out.html", "--json"]).exits(0).json();
+    assert_eq!((&output["html"], &output["exit"], &output["run"]), (&json!("out.html"), &json!(0), &json!("sale@1")));
+    assert_eq!(output["figures"]["counts"], output["counts"]);
     sale.campaign(&["report", "nothing", "--out", "a.html"]).exits(2);
     sale.campaign(&["report", "sale", "--out", "sale.csv"]).exits(2).says("not a page written by campaign");
     assert!(!sale.path("a.html").exists());
@@ -257,19 +260,19 @@ fn budget_is_what_other_runs_of_the_edition_left() {
     let draft = campaign().to(3).through(&gateway).top("limits: { cost: 10 }");
     let sale = draft.profile("prices: { sms: 0.80 }").profile("currency: UAH").write();
     sale.run(&[]).exits(0);
-    assert_eq!(report(&sale, &[]).data["figures"]["money"]["budget_left"], json!(7.6));
+    assert_eq!(write_report(&sale, &[]).data["figures"]["money"]["budget_left"], json!(7.6));
     let list = fs::read_to_string(sale.path("sale.csv")).expect("the list");
     sale.write("sale.csv", &format!("{list}380501000098,Vira\n380501000099,Nadia\n"));
     sale.replace("sale.yaml", "cost: 10", "cost: 5");
     sale.run(&[]).exits(0);
-    let second = report(&sale, &["--lang", "en"]);
+    let second = write_report(&sale, &["--lang", "en"]);
     let money = &second.data["figures"]["money"];
     assert_eq!((&second.data["run"], &money["used_at_most"]), (&json!("sale@2"), &json!(1.6)));
     assert_eq!((&money["budget"], &money["budget_left"]), (&json!(5), &json!(1.0)));
     assert!(second.html.one("main").words().contains("Remaining budget for all runs of the edition 1.00 UAH"));
     sale.campaign(&["report", "sale@1", "--out", "report.html"]).exits(0);
     let first = fs::read_to_string(sale.path("report.html")).expect("a page");
-    assert!(!first.contains("budget_left"), "another limit counts by now");
+    assert!(!first.contains("budget_left"), "the limit has changed since");
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn unreported_parts_make_the_total_a_minimum() {
         let named = ["dl", "section"].into_iter().flat_map(|tag| page.all(tag)).find(|part| part.attribute("id") == id);
         named.expect("the part").words()
     };
-    let in_report = words(&report(&sale, &[]).html, "run-numbers");
+    let in_report = words(&write_report(&sale, &[]).html, "run-numbers");
     assert!(in_report.contains("At least this many billed parts, as reported 1"), "{in_report}");
     let server = Server::start(&sale, &[]);
     let on_page = words(&Browser::first(&server).page("/runs/sale@1"), "standing");
@@ -289,7 +292,7 @@ fn unreported_parts_make_the_total_a_minimum() {
     let gateway = Gateway::accepting();
     let all = campaign().to(6).through(&gateway).write();
     all.run(&[]).exits(0);
-    let in_report = words(&report(&all, &[]).html, "run-numbers");
+    let in_report = words(&write_report(&all, &[]).html, "run-numbers");
     assert!(in_report.contains("parts, as reported 6"), "{in_report}");
 }
 
@@ -298,9 +301,9 @@ fn report_is_written_beside_the_results_by_default() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);
-    let told = sale.campaign(&["report", "sale", "--json"]).exits(0).json();
+    let output = sale.campaign(&["report", "sale", "--json"]).exits(0).json();
     let place = sale.path("results/sale.report.html");
-    assert!(told["html"].as_str().is_some_and(|html| html.ends_with("results/sale.report.html")), "{told}");
+    assert!(output["html"].as_str().is_some_and(|html| html.ends_with("results/sale.report.html")), "{output}");
     let page = |path: &std::path::Path| std::fs::read_to_string(path).expect("a page");
     assert!(page(&place).contains("sale@1"));
     sale.run(&["--again", "2"]).exits(0);

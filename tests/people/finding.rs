@@ -1,20 +1,20 @@
-//! `campaign find`: every message to a person, whatever run it was in.
+//! `campaign find`: every message to a person in all runs.
 
 use serde_json::{Value, json};
 
 use super::{find, number};
 use crate::support::{Answer, Gateway, campaign, in_files, phone, rejected};
 
-/// Runs and rows of what was found, with the states.
-fn found(told: &Value) -> Vec<(String, u64, String)> {
-    let runs = told["runs"].as_array().expect("runs").iter();
+/// The run, row and state of each match.
+fn matches(report: &Value) -> Vec<(String, u64, String)> {
+    let runs = report["runs"].as_array().expect("runs").iter();
     let rows = runs.flat_map(|run| run["rows"].as_array().expect("rows").iter().map(move |row| (run, row)));
-    let told = rows.map(|(run, row)| {
+    let found = rows.map(|(run, row)| {
         assert_eq!(run["run"], row["run"]);
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         (text(&run["run"]), row["row"].as_u64().expect("a row"), text(&row["state"]))
     });
-    told.collect()
+    found.collect()
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn message_to_a_person_is_found_in_all_kinds_of_runs() {
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]);
     sale.campaign(&["gateway", "lookup", &number(2), "--gateway", "local"]).exits(0);
-    let told = find(&sale, 2).exits(0).json();
+    let report = find(&sale, 2).exits(0).json();
     let (skipped, accepted) = (|run: &str| (run.to_owned(), 4, "skipped".to_owned()), "accepted".to_owned());
-    let mut runs = found(&told);
+    let mut runs = matches(&report);
     runs.sort();
     assert_eq!(
         runs,
@@ -42,13 +42,13 @@ fn message_to_a_person_is_found_in_all_kinds_of_runs() {
             skipped("sale@2"),
         ]
     );
-    let live: Vec<&Value> = told["runs"].as_array().unwrap().iter().map(|run| &run["live"]).collect();
+    let live: Vec<&Value> = report["runs"].as_array().unwrap().iter().map(|run| &run["live"]).collect();
     assert_eq!(live, [&json!(false), &json!(true), &json!(true)]);
-    let real = &told["runs"][1]["rows"][0];
+    let real = &report["runs"][1]["rows"][0];
     assert_eq!((&real["name"], &real["operation"]), (&json!("Olena"), &json!("sms")));
     assert!(["submitted_at", "updated_at"].iter().all(|time| !real[time].as_str().unwrap().is_empty()), "{real}");
-    assert_eq!(told["runs"][1]["rows"][1]["reason"], "duplicate number");
-    assert!(!told.to_string().contains(&phone(3).to_string()) && !told.to_string().contains("Petro"), "{told}");
+    assert_eq!(report["runs"][1]["rows"][1]["reason"], "duplicate number");
+    assert!(!report.to_string().contains(&phone(3).to_string()) && !report.to_string().contains("Petro"), "{report}");
     sale.campaign(&["find", &number(2)]).exits(0).says("5 rows in 3 runs").says("rehearsal").says("show");
 }
 
@@ -57,8 +57,8 @@ fn unknown_recipient_is_reported_with_their_opt_out() {
     let sale = campaign().to(2).write();
     sale.campaign(&["find", &number(9)]).exits(0).says("not in any run");
     sale.campaign(&["suppress", "add", &number(9), "--reason", "asked by phone"]).exits(0);
-    let told = find(&sale, 9).exits(0).json();
-    assert_eq!((&told["runs"], &told["suppressed"][0]["reason"]), (&json!([]), &json!("asked by phone")));
+    let report = find(&sale, 9).exits(0).json();
+    assert_eq!((&report["runs"], &report["suppressed"][0]["reason"]), (&json!([]), &json!("asked by phone")));
     sale.campaign(&["find", &number(9)]).exits(0).says("on the suppression list").says("asked by phone");
     let national = format!("0{}", &number(9)[4..]);
     sale.campaign(&["find", &national]).exits(2).says("--region UA");
@@ -72,7 +72,7 @@ fn unreadable_run_is_named_and_the_answer_is_incomplete() {
     let sale = campaign().to(2).through(&gateway).write();
     sale.run(&[]).exits(0);
     std::fs::remove_file(sale.path("state/runs/sale@1/recipients.csv")).expect("the copy");
-    let told = find(&sale, 2).exits(74).json();
-    assert_eq!(told["unread"][0]["run"], "sale@1");
+    let report = find(&sale, 2).exits(74).json();
+    assert_eq!(report["unread"][0]["run"], "sale@1");
     sale.campaign(&["find", &number(2)]).exits(74).says("cannot search sale@1");
 }

@@ -1,18 +1,18 @@
-//! `campaign forget`: a person leaves the ledger, the copies and the results, and still gets nothing more.
+//! `campaign forget`: removes a person from the ledger, copies and results, and suppresses further messages.
 
 use std::fs;
 use std::io::Read as _;
 
 use serde_json::{Value, json};
 
-use super::{files, find, number, spellings, with_any};
+use super::{files, files_containing, find, number, spellings};
 use crate::support::{Answer, Finished, Folder, Gateway, campaign, in_files, phone, rejected, until};
 
-/// Cells that only the person in row 3 has.
+/// A text that only the person in row 3 has.
 const CELL: &str = "Petro-the-forgotten";
 
-/// A list of so many people, in which row 3 is Petro.
-fn list(people: usize) -> String {
+/// A list of this many people, with Petro in row 3.
+fn list_of(people: usize) -> String {
     let name = |row: usize| if row == 3 { CELL.to_owned() } else { format!("Person {row}") };
     let rows: String = (2..people + 2).map(|row| format!("{},{}\n", number(row), name(row))).collect();
     format!("phone,name\n{rows}")
@@ -22,17 +22,17 @@ fn forget(sale: &Folder, row: usize) -> Finished {
     sale.campaign(&["forget", &number(row), "--yes", "--json"])
 }
 
-/// The files of the state folder, and the results, that hold anything of the person in row 3.
-fn traces(sale: &Folder) -> Vec<String> {
+/// The files in the state folder and the results that contain data of the person in row 3.
+fn files_with_traces(sale: &Folder) -> Vec<String> {
     let mut needles = spellings(3);
     needles.push(CELL.as_bytes().to_vec());
     let mut all = files(&sale.path("state"));
     all.extend(files(&sale.path("results")));
-    with_any(all, &needles)
+    files_containing(all, &needles)
 }
 
-fn forgotten(told: &Value) -> Value {
-    let runs = told["forgotten"].as_array().expect("runs").iter();
+fn forgotten_rows(report: &Value) -> Value {
+    let runs = report["forgotten"].as_array().expect("runs").iter();
     runs.map(|run| json!([run["run"], run["rows"], run["skipped"]])).collect()
 }
 
@@ -40,17 +40,20 @@ fn forgotten(told: &Value) -> Value {
 fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(5)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
     sale.campaign(&["suppress", "add", &number(3), "--reason", &format!("{} called", phone(3))]).exits(0);
-    assert!(traces(&sale).len() >= 5, "{:?}", traces(&sale));
+    assert!(files_with_traces(&sale).len() >= 5, "{:?}", files_with_traces(&sale));
     let before = sale.results();
-    let told = forget(&sale, 3).exits(0).json();
-    assert_eq!(forgotten(&told), json!([["sale@1", [3], []], ["sale@2", [3], []], ["gateway.lookup@1", [2], []]]));
-    assert_eq!(traces(&sale), Vec::<String>::new());
-    // What became of the messages is what it was, and everybody else is as they were.
+    let report = forget(&sale, 3).exits(0).json();
+    assert_eq!(
+        forgotten_rows(&report),
+        json!([["sale@1", [3], []], ["sale@2", [3], []], ["gateway.lookup@1", [2], []]])
+    );
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
+    // The states stay, and other people's data is unchanged.
     let after = sale.results();
     assert_eq!(after.states(), before.states());
     assert_eq!((after.rows[1]["to"].as_str(), after.rows[1]["id"].as_str()), ("", before.rows[1]["id"].as_str()));
@@ -63,8 +66,8 @@ fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
     sale.campaign(&["results", "gateway.lookup", "--out", "-"]).exits(0);
     let found = find(&sale, 3).exits(0).json();
     assert_eq!((&found["runs"], &found["suppressed"][0]["phone"]), (&json!([]), &json!("forgotten")));
-    // Once more changes nothing.
-    assert_eq!(forgotten(&forget(&sale, 3).exits(0).json()), json!([]));
+    // A second call changes nothing.
+    assert_eq!(forgotten_rows(&forget(&sale, 3).exits(0).json()), json!([]));
     assert_eq!(find(&sale, 4).exits(0).json()["runs"][1]["rows"][0]["name"], "Person 4");
 }
 
@@ -72,13 +75,13 @@ fn forgotten_recipient_leaves_no_trace_in_state_and_results() {
 fn stored_results_of_an_earlier_run_lose_a_forgotten_recipient() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
-    sale.write("sale.csv", &list(4));
+    sale.write("sale.csv", &list_of(4));
     sale.run(&[]).exits(0);
-    assert!(traces(&sale).iter().any(|file| file.contains("sale@1.csv")), "{:?}", traces(&sale));
+    assert!(files_with_traces(&sale).iter().any(|file| file.contains("sale@1.csv")), "{:?}", files_with_traces(&sale));
     forget(&sale, 3).exits(0);
-    assert_eq!(traces(&sale), Vec::<String>::new());
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
     assert_eq!(sale.results().column("message_run"), ["sale@1", "", "sale@1", "sale@2"]);
 }
 
@@ -86,9 +89,9 @@ fn stored_results_of_an_earlier_run_lose_a_forgotten_recipient() {
 fn place_of_a_forgotten_recipient_is_overwritten() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
-    // Files that are opened before still lead to what was there.
+    // Files opened earlier still lead to the old content.
     let places = [sale.path("state/runs/sale@1/recipients.csv"), sale.results_file()];
     let mut before = places.map(|path| fs::File::open(path).expect("a file"));
     forget(&sale, 3).exits(0);
@@ -102,16 +105,16 @@ fn place_of_a_forgotten_recipient_is_overwritten() {
 #[test]
 fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--rows", "2-4"]).exits(0);
     forget(&sale, 3).exits(0);
-    // The list of the user still has the number, and one person more.
-    sale.write("sale.csv", &list(5));
-    let told = sale.run(&["--accept-changes", "--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "accepted": 2, "skipped": 3 }));
+    // The user's list still has the number, and one more recipient.
+    sale.write("sale.csv", &list_of(5));
+    let report = sale.run(&["--accept-changes", "--json"]).exits(0).json();
+    assert_eq!(report["counts"], json!({ "accepted": 2, "skipped": 3 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5, 6].map(phone));
     assert_eq!(sale.results().rows[1]["reason"], "already sent");
-    // Another edition is marketing, too.
+    // Another edition is also marketing.
     sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
     let next = sale.run(&["--json"]).exits(0).json();
     assert_eq!(next["counts"], json!({ "accepted": 4, "skipped": 1 }));
@@ -123,7 +126,7 @@ fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
     sale.run(&[]).exits(0);
     sale.run(&["--accept-changes"]).exits(0);
     let again = gateway.phones().into_iter().filter(|number| *number == phone(3)).count();
-    assert_eq!(again, 2, "once for each edition");
+    assert_eq!(again, 2, "one message for each edition");
     sale.run(&["--accept-changes", "--json"]).exits(0);
     assert_eq!(gateway.phones().into_iter().filter(|number| *number == phone(3)).count(), 2);
 }
@@ -131,60 +134,60 @@ fn forgotten_recipient_gets_nothing_more_and_keeps_the_guard() {
 #[test]
 fn planned_rows_are_skipped_although_their_copies_changed() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(5)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(5)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
-    let told = forget(&sale, 3).exits(0).json();
-    assert_eq!(forgotten(&told), json!([["sale@1", [3], [3]]]));
-    assert_eq!(traces(&sale), Vec::<String>::new());
+    let report = forget(&sale, 3).exits(0).json();
+    assert_eq!(forgotten_rows(&report), json!([["sale@1", [3], [3]]]));
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["counts"], json!({ "planned": 3, "skipped": 1, "accepted": 1 }));
-    // The list has the person still, and that alone is no change.
+    // The list still has the person, which alone is not a change.
     let ended = sale.run(&["--json"]).exits(0).json();
     assert_eq!((&ended["run"], &ended["counts"]), (&json!("sale@1"), &json!({ "accepted": 4, "skipped": 1 })));
     assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
     assert_eq!(sale.results().rows[1]["reason"], "opted out");
-    // Anything else is.
-    let other = campaign().with_list(&list(5)).through(&gateway).write();
+    // Any other difference is a change.
+    let other = campaign().with_list(&list_of(5)).through(&gateway).write();
     other.run(&["--limit", "1"]).exits(0);
     forget(&other, 3).exits(0);
-    other.write("sale.csv", &list(6));
+    other.write("sale.csv", &list_of(6));
     other.run(&[]).exits(2).says("the list `");
 }
 
 #[test]
 fn rows_in_doubt_stay_until_decided_and_the_rest_is_forgotten() {
     let gateway = Gateway::answering([Answer::CutBody]);
-    let twice = format!("{}{},Again\n", list(3), number(3));
+    let twice = format!("{}{},Again\n", list_of(3), number(3));
     let sale = campaign().with_list(&twice).through(&gateway).write();
     sale.run(&["--rows", "3"]).exits(4);
-    let told = forget(&sale, 3).exits(4).json();
-    assert_eq!(told["in_doubt"], json!([{ "run": "sale@1", "rows": [3] }]));
-    assert_eq!(forgotten(&told), json!([["sale@1", [5], []]]));
+    let report = forget(&sale, 3).exits(4).json();
+    assert_eq!(report["in_doubt"], json!([{ "run": "sale@1", "rows": [3] }]));
+    assert_eq!(forgotten_rows(&report), json!([["sale@1", [5], []]]));
     sale.campaign(&["forget", &number(3), "--yes"]).exits(4).says("resolve sale@1 --rows 3 --as DECISION");
     assert_eq!(sale.campaign(&["find", &number(3), "--json"]).json()["runs"][0]["rows"][0]["state"], "in_doubt");
     sale.campaign(&["resolve", "sale", "--rows", "3", "--as", "sent", "--why", CELL]);
     forget(&sale, 3).exits(0);
-    assert_eq!(traces(&sale), Vec::<String>::new());
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
 }
 
 #[test]
 fn running_run_is_left_alone_and_nothing_is_forgotten() {
     let gateway = Gateway::answering([Answer::Held]);
-    let sale = campaign().with_list(&list(5)).through(&gateway).one_at_a_time().write();
+    let sale = campaign().with_list(&list_of(5)).through(&gateway).one_at_a_time().write();
     let run = sale.start(&[]);
-    until("the first message is on its way", || gateway.sends().len() == 1);
+    until("the gateway has the first message", || gateway.sends().len() == 1);
     forget(&sale, 3).exits(6);
     gateway.release();
     run.finish().exits(0);
     assert_eq!(gateway.phones().len(), 5);
     forget(&sale, 3).exits(0);
-    assert_eq!(traces(&sale), Vec::<String>::new());
+    assert_eq!(files_with_traces(&sale), Vec::<String>::new());
 }
 
 #[test]
 fn forget_needs_confirmation() {
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
     sale.campaign(&["forget", &number(3)]).exits(2).says("--yes");
     assert_eq!(find(&sale, 3).exits(0).json()["runs"][0]["rows"][0]["name"], CELL);
@@ -194,7 +197,7 @@ fn forget_needs_confirmation() {
 fn rejected_message_is_not_resent_to_a_forgotten_recipient() {
     let no_route = || Answer::items(|operation| rejected(operation, "No route"));
     let gateway = Gateway::answering([no_route(), no_route()]);
-    let sale = campaign().with_list(&list(2)).through(&gateway).one_at_a_time().batches_of(1).write();
+    let sale = campaign().with_list(&list_of(2)).through(&gateway).one_at_a_time().batches_of(1).write();
     sale.run(&["--keep-going"]).exits(3);
     forget(&sale, 3).exits(0);
     sale.campaign(&["retry", "sale", "--yes"]).exits(3);
@@ -218,12 +221,12 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
         ("forget.swept:1", true),
     ] {
         let gateway = Gateway::accepting();
-        let sale = campaign().with_list(&list(4)).through(&gateway).write();
+        let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
         sale.run(&["--limit", "3"]).exits(0);
         let mut command = sale.command(&["forget", &number(3), "--yes"]);
         command.env("CAMPAIGN_FAILPOINT", failpoint);
         assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
-        // Nothing is unreadable in between, whatever is left.
+        // All runs stay readable between the attempts.
         sale.campaign(&["results", "sale", "--out", "-"]).exits(0);
         if by_start {
             let ended = sale.run(&["--json"]).exits(0).json();
@@ -231,7 +234,7 @@ fn interrupted_forget_leaves_readable_runs_and_continues_later() {
         } else {
             forget(&sale, 3).exits(0);
         }
-        assert_eq!(traces(&sale), Vec::<String>::new(), "{failpoint}");
+        assert_eq!(files_with_traces(&sale), Vec::<String>::new(), "{failpoint}");
         sale.run(&[]).exits(0);
         assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone), "{failpoint}");
         assert_eq!(sale.results().rows[1]["to"], "", "{failpoint}");

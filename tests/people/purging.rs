@@ -1,4 +1,4 @@
-//! `campaign purge`: of old runs nothing of their people is left, and nobody gets anything again by that.
+//! `campaign purge`: deletes the personal data of old runs, without causing duplicate messages.
 
 use std::fs;
 use std::process::Command;
@@ -6,21 +6,21 @@ use std::process::Command;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{files, find, number, spellings, with_any};
+use super::{files, files_containing, find, number, spellings};
 use crate::support::{Answer, Clock, Finished, Folder, Gateway, Process, campaign, in_files, phone, rejected, until};
 
-/// A word that stands beside each number.
+/// A text in every row.
 const CELL: &str = "Of-an-old-list";
 
-fn list(people: usize) -> String {
+fn list_of(people: usize) -> String {
     let rows: String = (2..people + 2).map(|row| format!("{},{CELL}\n", number(row))).collect();
     format!("phone,name\n{rows}")
 }
 
-/// What purges, five hundred days from now.
-struct Later(Clock);
+/// Runs `purge` with the clock five hundred days ahead.
+struct FutureClock(Clock);
 
-impl Later {
+impl FutureClock {
     fn new() -> Self {
         Self(Clock::new())
     }
@@ -36,35 +36,38 @@ impl Later {
     }
 }
 
-/// The runs that were purged, and those that were not with the reason.
-fn told(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
-    let (told, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
-    let list = |name: &str| told[name].as_array().expect("a list").clone();
+/// The purged runs, and the kept runs with the reason.
+fn purge_result(finished: &Finished) -> (Vec<String>, Vec<(String, String)>) {
+    let (report, text) = (finished.json(), |value: &Value| value.as_str().expect("a text").to_owned());
+    let list = |name: &str| report[name].as_array().expect("a list").clone();
     let kept = list("kept").iter().map(|run| (text(&run["run"]), text(&run["why"]))).collect();
     (list("purged").iter().map(|run| text(&run["run"])).collect(), kept)
 }
 
-/// The files of the state folder that hold anything of the people in these rows.
-fn traces(sale: &Folder, rows: std::ops::Range<usize>) -> Vec<String> {
+/// The files in the state folder that contain data of the people in these rows.
+fn files_with_traces(sale: &Folder, rows: std::ops::Range<usize>) -> Vec<String> {
     let mut needles: Vec<Vec<u8>> = rows.flat_map(spellings).collect();
     needles.push(CELL.as_bytes().to_vec());
-    with_any(files(&sale.path("state")), &needles)
+    files_containing(files(&sale.path("state")), &needles)
 }
 
 #[test]
 fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
     let _files = in_files();
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
     let before = sale.campaign(&["status", "sale@2", "--json"]).exits(0).json();
-    assert!(!traces(&sale, 2..6).is_empty());
+    assert!(!files_with_traces(&sale, 2..6).is_empty());
     let purged = later.purge(&sale).exits(0);
-    assert_eq!(told(&purged), (["sale@1", "sale@2", "gateway.lookup@1"].map(str::to_owned).to_vec(), Vec::new()));
-    assert_eq!(traces(&sale, 2..6), Vec::<String>::new());
+    assert_eq!(
+        purge_result(&purged),
+        (["sale@1", "sale@2", "gateway.lookup@1"].map(str::to_owned).to_vec(), Vec::new())
+    );
+    assert_eq!(files_with_traces(&sale, 2..6), Vec::<String>::new());
     let after = sale.campaign(&["status", "sale@2", "--json"]).exits(0).json();
     for key in ["counts", "rows", "parts", "state", "results", "exit"] {
         assert_eq!(after[key], before[key], "{key}");
@@ -72,8 +75,8 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
     assert!(after["purged_at"].is_string());
     sale.campaign(&["status", "sale@2"]).exits(0).says("purged 20");
     sale.campaign(&["status"]).exits(0).says("4 accepted");
-    assert_eq!(sale.results().states(), ["accepted"; 4], "the results are the user's");
-    // What would need its rows says why it cannot.
+    assert_eq!(sale.results().states(), ["accepted"; 4], "purge leaves the results to the user");
+    // Commands that need the rows explain why they fail.
     for command in [
         &["results", "sale@2", "--out", "-"][..],
         &["show", "sale@2", "--row", "3"],
@@ -87,24 +90,24 @@ fn purged_run_leaves_no_recipients_and_keeps_its_figures() {
     let found = find(&sale, 3).exits(0).json();
     assert_eq!((&found["runs"], &found["purged"]), (&json!([]), &json!(3)));
     sale.campaign(&["find", &number(3)]).exits(0).says("3 purged runs");
-    // A second time there is nothing, and what comes next begins anew.
-    assert_eq!(told(&later.purge(&sale).exits(0)), (Vec::new(), Vec::new()));
+    // A second purge finds no runs, and later runs work as usual.
+    assert_eq!(purge_result(&later.purge(&sale).exits(0)), (Vec::new(), Vec::new()));
     sale.campaign(&["gateway", "lookup", &number(3), "--gateway", "local"]).exits(0);
     sale.campaign(&["status", "gateway.lookup@2"]).exits(0);
 }
 
 #[test]
 fn purge_makes_nobody_get_a_message_again() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(3)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
     sale.run(&[]).exits(0);
     later.purge(&sale).exits(0);
-    sale.write("sale.csv", &list(4));
+    sale.write("sale.csv", &list_of(4));
     let text = fs::read_to_string(sale.path("sale.yaml")).unwrap();
     sale.write("sale.yaml", &text.replace("Hello", "Good day"));
-    let told = sale.run(&["--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "accepted": 1, "skipped": 3 }));
+    let report = sale.run(&["--json"]).exits(0).json();
+    assert_eq!(report["counts"], json!({ "accepted": 1, "skipped": 3 }));
     assert_eq!(gateway.phones(), [2, 3, 4, 5].map(phone));
     // Another edition is another message.
     sale.write("sale.yaml", &format!("edition: next\n{}", fs::read_to_string(sale.path("sale.yaml")).unwrap()));
@@ -114,36 +117,36 @@ fn purge_makes_nobody_get_a_message_again() {
 
 #[test]
 fn runs_that_are_young_unfinished_or_in_doubt_stay_as_they_are() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::CutBody]);
-    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--rows", "3"]).exits(4);
     let other = fs::read_to_string(sale.path("sale.yaml")).unwrap().replace("name: sale", "name: other");
     sale.write("other.yaml", &format!("name: other\n{other}").replacen("name: other\nname: other", "name: other", 1));
     sale.campaign(&["run", "other.yaml", "--yes", "--limit", "1"]).exits(0);
     let young = sale.campaign(&["purge", "--older-than", "400d", "--yes", "--json"]).exits(0);
-    assert_eq!(told(&young), (Vec::new(), Vec::new()));
+    assert_eq!(purge_result(&young), (Vec::new(), Vec::new()));
     let reasons = vec![("sale@1".to_owned(), "unfinished".to_owned()), ("other@1".to_owned(), "unfinished".to_owned())];
-    assert_eq!(told(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
+    assert_eq!(purge_result(&later.purge(&sale).exits(0)), (Vec::new(), reasons));
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]);
-    let (purged, kept) = told(&later.purge(&sale).exits(4));
+    let (purged, kept) = purge_result(&later.purge(&sale).exits(4));
     assert_eq!((purged.len(), &kept[0]), (0, &("sale@1".to_owned(), "in_doubt".to_owned())));
-    let said = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();
-    said.exits(4).says("resolve sale@1 --all --as DECISION");
+    let output = Process::start(later.command(&sale, &["purge", "--older-than", "400d", "--yes"])).finish();
+    output.exits(4).says("resolve sale@1 --all --as DECISION");
     sale.campaign(&["resolve", "sale@1", "--all", "--as", "sent"]);
-    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    assert_eq!(purge_result(&later.purge(&sale).exits(0)).0, ["sale@1"]);
     assert_eq!(find(&sale, 2).exits(0).json()["runs"][0]["rows"][0]["run"], "other@1");
 }
 
 #[test]
 fn running_campaign_is_left_alone() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::answering([Answer::items(|operation| rejected(operation, "No route")), Answer::Held]);
-    let sale = campaign().with_list(&list(3)).through(&gateway).one_at_a_time().batches_of(1).write();
+    let sale = campaign().with_list(&list_of(3)).through(&gateway).one_at_a_time().batches_of(1).write();
     sale.run(&["--rows", "2", "--keep-going"]).exits(3);
     let run = sale.start(&["--accept-changes"]);
-    until("a message is on its way", || gateway.sends().len() == 2);
-    let (purged, kept) = told(&later.purge(&sale).exits(6));
+    until("the gateway has a message", || gateway.sends().len() == 2);
+    let (purged, kept) = purge_result(&later.purge(&sale).exits(6));
     assert!(purged.is_empty() && kept.iter().all(|(_, why)| why == "in_use"), "{kept:?}");
     gateway.release();
     run.finish();
@@ -151,9 +154,9 @@ fn running_campaign_is_left_alone() {
 
 #[test]
 fn purge_needs_confirmation_and_an_age_after_all_receipts() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(2)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(2)).through(&gateway).write();
     sale.campaign(&["purge", "--older-than", "400d"]).exits(0).says("no runs from before");
     sale.run(&[]).exits(0);
     Process::start(later.command(&sale, &["purge", "--older-than", "400d"])).finish().exits(2).says("--yes");
@@ -165,10 +168,10 @@ fn purge_needs_confirmation_and_an_age_after_all_receipts() {
 
 #[test]
 fn interrupted_purge_is_continued_by_the_next_one() {
-    let later = Later::new();
+    let later = FutureClock::new();
     for failpoint in ["commit.before:1", "purge.recorded:1", "purge.discarded:1"] {
         let gateway = Gateway::accepting();
-        let sale = campaign().with_list(&list(3)).through(&gateway).write();
+        let sale = campaign().with_list(&list_of(3)).through(&gateway).write();
         sale.run(&["--gateway", "sandbox"]).exits(0);
         sale.run(&[]).exits(0);
         let mut command = later.command(&sale, &["purge", "--older-than", "400d", "--yes"]);
@@ -176,7 +179,7 @@ fn interrupted_purge_is_continued_by_the_next_one() {
         assert!(!command.output().expect("a process").status.success(), "{failpoint} was not passed");
         sale.campaign(&["status", "sale@2"]).exits(0);
         later.purge(&sale).exits(0);
-        assert_eq!(traces(&sale, 2..5), Vec::<String>::new(), "{failpoint}");
+        assert_eq!(files_with_traces(&sale, 2..5), Vec::<String>::new(), "{failpoint}");
         sale.run(&["--accept-changes"]);
         assert_eq!(gateway.phones(), [2, 3, 4].map(phone), "{failpoint}");
     }
@@ -184,12 +187,12 @@ fn interrupted_purge_is_continued_by_the_next_one() {
 
 #[test]
 fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::accepting();
-    let sale = campaign().with_list(&list(4)).through(&gateway).write();
+    let sale = campaign().with_list(&list_of(4)).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled");
-    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    assert_eq!(purge_result(&later.purge(&sale).exits(0)).0, ["sale@1"]);
     assert_eq!(sale.run(&["--json"]).exits(0).json()["counts"], json!({ "skipped": 4 }));
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("! sale.yaml has no messages to send: 0 of 4 recipients");
     sale.run(&["--again", "4"]).exits(0).says("4 accepted");
@@ -198,7 +201,7 @@ fn recipients_of_a_purged_run_stay_cancelled_in_its_edition() {
 
 #[test]
 fn rows_of_a_purged_number_are_skipped_if_it_has_several() {
-    let later = Later::new();
+    let later = FutureClock::new();
     let gateway = Gateway::accepting();
     let draft = |names: &str| {
         let rows: String = names.chars().map(|name| format!("{},{name}\n", number(2))).collect();
@@ -208,8 +211,8 @@ fn rows_of_a_purged_number_are_skipped_if_it_has_several() {
     let sale = draft("AB").write();
     sale.run(&["--rows", "2-3"]).exits(0);
     sale.run(&["--rows", "4"]).exits(0);
-    assert_eq!(told(&later.purge(&sale).exits(0)).0, ["sale@1"]);
+    assert_eq!(purge_result(&later.purge(&sale).exits(0)).0, ["sale@1"]);
     draft("ABC").rewrite(&sale);
     sale.run(&[]).exits(0);
-    assert_eq!(gateway.phones().len(), 3, "nothing shows which rows have the messages");
+    assert_eq!(gateway.phones().len(), 3, "the sent rows are unknown");
 }

@@ -1,10 +1,10 @@
-"""Writes golden.csv anew: what libphonenumber says of numbers as people write them.
+"""Generates golden.csv: how libphonenumber parses numbers as people write them.
 
     pip install phonenumbers==9.0.43 && python golden.py > golden.csv
 
-The judge is the Python port of libphonenumber, which shares no code with the product. Each line is what is written, under which
-region; what the library reads in that region; what it reads behind a plus sign; and the type of what it reads behind one. A
-number is its digits, and `-` is none that is valid.
+The reference is the Python port of libphonenumber, which shares no code with campaign. The columns are the text, the region, the
+number parsed in that region, the number parsed after a plus sign, and the type of the latter. Numbers are digits; `-` means no
+valid number.
 """
 
 import random
@@ -46,7 +46,7 @@ def line(text, region):
 
 
 def spread(text):
-    """The text with its digits in groups, as somebody would write them."""
+    """The text with its digits in groups, as people write them."""
     group = chance.choice(GROUPS)
     return group.join(text[at : at + 3] for at in range(0, len(text), 3))
 
@@ -67,7 +67,7 @@ def spellings(number, kind):
 
 
 def mistyped(text):
-    """The text with a digit lost, or doubled, or another one."""
+    """The text with one digit deleted, doubled or changed."""
     at = chance.randrange(1, len(text))
     return chance.choice([text[:at] + text[at + 1 :], text[:at] + text[at - 1 :], text[:at] + chance.choice("0123456789") + text[at + 1 :]])
 
@@ -87,7 +87,7 @@ for region in sorted(REGIONS):
             lines.add(line(mistyped(text[:-4] + end), region))
             lines.add(line(mistyped(phonenumbers.national_significant_number(other)), region))
             lines.add(line((text[:-4] + end)[1:], chance.choice(REGIONS)))
-    # Digits that begin with the code of their own country, and are a number with and without it.
+    # Numbers that begin with their own country code and are valid with and without it.
     code = str(phonenumbers.country_code_for_region(region))
     found = 0
     while found < 20 and chance.random() > 0.000_5:

@@ -1,4 +1,4 @@
-//! Numbers are read as libphonenumber reads them, and whoever stands in a list in many spellings gets one message.
+//! Phone numbers: parsed like libphonenumber, and recognized as one recipient in every spelling.
 
 mod golden;
 mod kinds;

@@ -1,4 +1,4 @@
-//! One person in many spellings is one person, and a number that lost its digits is nobody's.
+//! Spellings of phone numbers: all spellings count as one recipient, and damaged numbers are invalid.
 
 use crate::support::{Gateway, campaign};
 

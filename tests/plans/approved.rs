@@ -1,30 +1,30 @@
-//! An approval: a yes that is typed once, and stands for the question of one run.
+//! Typed approvals: an approval answers the confirmation prompt of one run.
 
-use super::{EARLIER, LATER, by_day, plan, run_in};
+use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
 use crate::support::{Folder, Terminal, in_files, live, with_ledger};
 
-/// Types a yes to a plan.
+/// Approves a plan at a terminal.
 fn approve(sale: &Folder, digest: &str) {
     approve_in(sale, "UTC", digest);
 }
 
-/// Types a yes to a plan on the date of a time zone.
+/// Approves a plan at a terminal, on the date of a time zone.
 fn approve_in(sale: &Folder, zone: &str, digest: &str) {
     let mut command = sale.command(&["approve", digest]);
     command.env("TZ", zone);
-    let asked = Terminal::start(command);
-    asked
+    let terminal = Terminal::start(command);
+    terminal
         .shows("Approve one run of sale through local (gateway.invalid)?")
         .shows("3 of 3")
         .shows("at most 2.40")
         .shows("Hello, Person 2");
-    asked.shows("one run of this plan, to at most 3 recipients").shows("Type yes to approve").types("yes");
-    asked.shows("approved ");
-    asked.finish().exits(0);
+    terminal.shows("one run of this plan, to at most 3 recipients").shows("Type yes to approve").types("yes");
+    terminal.shows("approved ");
+    terminal.finish().exits(0);
 }
 
-/// How often approvals were used.
-fn uses(sale: &Folder) -> i64 {
+/// Counts how often approvals were used.
+fn count_uses(sale: &Folder) -> i64 {
     let mut uses = 0;
     with_ledger(sale, async |ledger| {
         let counted = sqlx::query_scalar("SELECT count(*) FROM approval_uses").fetch_one(ledger).await;
@@ -39,9 +39,9 @@ fn approval_is_typed_at_a_terminal_only() {
     let digest = plan(&sale, &[]);
     sale.campaign(&["approve", &digest]).exits(2).says("the reviewer must confirm the approval at a terminal");
     sale.campaign(&["approve", &digest, "--yes"]).exits(2).says("--yes");
-    let asked = Terminal::start(sale.command(&["approve", &digest]));
-    asked.shows("Type yes").types("3");
-    asked.finish().exits(2);
+    let terminal = Terminal::start(sale.command(&["approve", &digest]));
+    terminal.shows("Type yes").types("3");
+    terminal.finish().exits(2);
     sale.run(&["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve(&sale, &digest[..16]);
     sale.campaign(&["approve", &digest]).exits(2).says("is already approved");
@@ -52,23 +52,23 @@ fn approval_is_typed_at_a_terminal_only() {
 fn approval_answers_the_question_of_one_run_until_it_ends() {
     let _files = in_files();
     let sale = live();
-    by_day(&sale);
+    use_daily_edition(&sale);
     let digest = plan(&sale, &[]);
     approve(&sale, &digest);
     sale.run(&["--offline"]).exits(2).says("`--yes`");
-    // The gateway cannot be reached, so that the run begins and stops.
+    // The gateway is unreachable, so the run begins and stops.
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by");
     sale.campaign(&["status", "sale"]).says("  approved by ");
     sale.campaign(&["results", "sale", "--out", "mine.csv"]).says("  approved by ");
     let status = sale.campaign(&["status", "sale", "--json"]).json();
     assert_eq!(status["approved"].as_array().map(Vec::len), Some(1), "{status}");
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
-    assert_eq!(uses(&sale), 1, "it goes on with the approval that it began with");
+    assert_eq!(count_uses(&sale), 1, "the resumed run uses its first approval");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
     run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve_in(&sale, LATER, &digest);
     run_in(&sale, LATER, &["--offline", "--plan", &digest]).exits(5);
-    assert_eq!(uses(&sale), 2);
+    assert_eq!(count_uses(&sale), 2);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn run_started_without_an_approval_resumes_with_one() {
     sale.run(&["--offline", "--plan", &digest]).exits(2).says("`--yes`");
     approve(&sale, &digest);
     sale.run(&["--offline", "--plan", &digest]).exits(5);
-    assert_eq!(uses(&sale), 1);
+    assert_eq!(count_uses(&sale), 1);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn of_two_runs_at_once_one_gets_the_approval() {
     let codes = [one.finish().code(), other.finish().code()];
     assert!(codes.contains(&Some(5)), "{codes:?}");
     assert!(codes.iter().all(|code| matches!(code, Some(5 | 6))), "{codes:?}: busy, or it went on with the same run");
-    assert_eq!(uses(&sale), 1);
+    assert_eq!(count_uses(&sale), 1);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn plan_and_question_say_that_a_new_round_repeats_messages() {
     sale.campaign(&["plan", "sale.yaml", "--again", "3"]).exits(0).says(REPEATS);
     let digest = planned["digest"].as_str().expect("a digest").to_owned();
     for command in [&["approve", &digest][..], &["run", "sale.yaml", "--offline", "--again", "3"]] {
-        let asked = Terminal::start(sale.command(command));
-        asked.shows(REPEATS).types("no");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(sale.command(command));
+        terminal.shows(REPEATS).types("no");
+        terminal.finish().exits(2);
     }
 }

@@ -1,4 +1,5 @@
-//! What is planned is sent, and nothing else: what a plan is held against, how long it is kept, and who agrees to it.
+//! Plans and approvals: only what was planned is sent. Covers what a plan compares, how long it is kept and who
+//! approves it.
 
 mod approved;
 mod pinned;
@@ -8,18 +9,18 @@ mod signed;
 
 use crate::support::{Finished, Folder, Process};
 
-/// Plans the campaign with these options, and gives the digest.
+/// Plans the campaign with these options and returns the digest.
 fn plan(sale: &Folder, options: &[&str]) -> String {
     let planned = sale.campaign(&[&["plan", "sale.yaml", "--json"], options].concat()).exits(0).json();
     planned["digest"].as_str().expect("a digest").to_owned()
 }
 
-/// A time zone, and one whose date is always a later one.
+/// A time zone, and one whose date is always later.
 const EARLIER: &str = "Pacific/Pago_Pago";
 const LATER: &str = "Pacific/Kiritimati";
 
-/// Makes each day an edition of its own, which changes no digest.
-fn by_day(sale: &Folder) {
+/// Makes each day its own edition, which changes no digest.
+fn use_daily_edition(sale: &Folder) {
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: \"{{ today }}\"\n");
 }
 

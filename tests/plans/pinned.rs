@@ -1,20 +1,20 @@
-//! A run by a plan sends what was planned: the same texts to the same people, or fewer.
+//! Runs with `--plan`: they send the planned texts to the planned recipients, or to fewer.
 
 use serde_json::json;
 
 use super::plan;
 use crate::support::{Draft, Folder, Gateway, campaign, in_files, phone, say, with_ledger};
 
-/// A campaign with a text that says the date, another that it includes, and a price.
-fn sale(gateway: &Gateway) -> Draft {
+/// Drafts a campaign whose text contains the date and an include, with a price per message.
+fn draft_sale(gateway: &Gateway) -> Draft {
     let sms = "  - sms: { signature: OlenaCo, message: { file: hello.txt } }";
     let priced =
         campaign().channels(sms).to(5).through(gateway).profile("prices: { sms: 0.80 }").profile("currency: UAH");
     priced.top("timezone: Europe/Kyiv").delivery("window: 00:00-24:00").delivery("until: 2099-01-01 10:00")
 }
 
-fn written(gateway: &Gateway) -> Folder {
-    let folder = sale(gateway).write();
+fn write_sale(gateway: &Gateway) -> Folder {
+    let folder = draft_sale(gateway).write();
     folder.write("hello.txt", "Hello, {% include \"name.txt\" %}, on {{ today }}");
     folder.write("name.txt", "{{ name }}");
     folder
@@ -23,7 +23,7 @@ fn written(gateway: &Gateway) -> Folder {
 #[test]
 fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
     let mut planned = sale.campaign(&["plan", "sale.yaml", "--json"]).exits(0).json();
     let digest = planned["digest"].as_str().unwrap().to_owned();
@@ -37,8 +37,9 @@ fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
         "resources": [{ "key": "recipients.file", "kind": "source", "value": "sale.csv" }],
     });
     assert_eq!(planned, figures);
-    let told = sale.campaign(&["plan", "sale.yaml"]).exits(0);
-    told.says("−1  skipped: opted out  row 3\n     4  get a message\n")
+    let output = sale.campaign(&["plan", "sale.yaml"]).exits(0);
+    output
+        .says("−1  skipped: opted out  row 3\n     4  get a message\n")
         .says("3.20 UAH at most")
         .says("hours     within 00:00-24:00, until 2099-01-01 10:00, by the clocks of Europe/Kyiv")
         .says(&format!("campaign run sale.yaml --plan {}", &digest[..16]));
@@ -51,20 +52,20 @@ fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
 #[test]
 fn plan_is_sent_by_its_digest_or_its_prefix() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
-    assert_eq!(plan(&sale, &[]), digest, "it is of what is planned, whenever that is");
+    assert_eq!(plan(&sale, &[]), digest, "the digest does not depend on the time");
     sale.run(&["--plan", &digest[..16]]).exits(0);
     assert_eq!(gateway.phones().len(), 5);
     let again = sale.run(&["--plan", &digest, "--json"]).exits(0).json();
-    assert_eq!(again["sent"], 0, "everybody has it");
+    assert_eq!(again["sent"], 0, "every recipient has the message");
     assert_eq!(gateway.phones().len(), 5);
 }
 
 #[test]
 fn change_since_the_plan_refuses_it_by_name() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     let changes = [
         ("sale.yaml", "name: sale", "edition: second\nname: sale", "`edition`"),
@@ -96,7 +97,7 @@ fn change_since_the_plan_refuses_it_by_name() {
         sale.run(&["--plan", unknown]).exits(2).says(&format!("there is no plan `{unknown}`"));
     }
     assert!(gateway.requests().is_empty(), "nothing was sent");
-    // What does not say who gets what is not of the plan.
+    // Settings that do not affect who gets which message are not part of the plan.
     sale.replace("sale.yaml", "rate: 100000/s", "rate: 90000/s");
     sale.run(&["--plan", &digest]).exits(0);
     assert_eq!(gateway.phones().len(), 5);
@@ -105,7 +106,7 @@ fn change_since_the_plan_refuses_it_by_name() {
 #[test]
 fn options_that_were_planned_are_the_plans() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let options = ["--limit", "2", "--rows", "3-6"];
     let digest = plan(&sale, &options);
     sale.run(&["--plan", &digest]).exits(2).says("the option `--rows`").says("the option `--limit`");
@@ -116,7 +117,7 @@ fn options_that_were_planned_are_the_plans() {
 #[test]
 fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let number = format!("+{}", phone(3));
     sale.campaign(&["suppress", "add", &number]).exits(0);
     let four = plan(&sale, &[]);
@@ -124,7 +125,7 @@ fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
     sale.run(&["--plan", &four]).exits(2).says("has 4 recipients, but this run would send to 5");
     assert!(gateway.requests().is_empty());
     let five = plan(&sale, &[]);
-    assert_eq!(five, four, "who opted out is not of the plan");
+    assert_eq!(five, four, "opt-outs are not part of the plan");
     sale.campaign(&["suppress", "add", &number]).exits(0);
     sale.run(&["--plan", &five]).exits(0);
     assert_eq!(gateway.phones(), [2, 4, 5, 6].map(phone));
@@ -133,7 +134,7 @@ fn fewer_recipients_than_planned_pass_and_one_more_is_refused() {
 #[test]
 fn run_of_a_plan_resumes_by_it() {
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     let some = plan(&sale, &["--limit", "2"]);
     sale.run(&["--plan", &some, "--limit", "2"]).exits(0);
@@ -146,10 +147,10 @@ fn run_of_a_plan_resumes_by_it() {
 fn plan_is_kept_for_thirty_days() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     let day = 24 * 60 * 60 * 1_000_000_i64;
-    // The record has a checksum, so the clock of the run moves, and not the record.
+    // The record has a checksum, so the test moves the run's clock instead of editing the record.
     let clock = crate::support::Clock::new();
     let after = |days: i64| {
         let then = jiff::Timestamp::now() + jiff::SignedDuration::from_micros(days * day);
@@ -162,7 +163,7 @@ fn plan_is_kept_for_thirty_days() {
     };
     after(31).exits(2).says("there is no plan");
     assert!(gateway.requests().is_empty());
-    // Many midnights have passed, and the text says another date.
+    // Many days have passed, so the text contains another date.
     after(29).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }
@@ -171,7 +172,7 @@ fn plan_is_kept_for_thirty_days() {
 fn plan_changed_in_the_ledger_sends_nothing() {
     let _files = in_files();
     let gateway = Gateway::accepting();
-    let sale = written(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     with_ledger(&sale, async |ledger| {
         say(ledger, "UPDATE plans SET record = replace(record, '\"messages\":5', '\"messages\":9')").await

@@ -1,10 +1,10 @@
-//! Programs, addresses and sources: a plan and an approval show them, and a change of them is another plan.
+//! Programs, addresses and sources in plans: a plan and its approval show them, and changing one changes the plan.
 
 use super::plan;
 use crate::support::{Folder, Gateway, Terminal, campaign, telling};
 
-/// A campaign with a program, tables, suppression lists and addresses, of its own and of its profile.
-fn sale(gateway: &Gateway) -> Folder {
+/// Creates a campaign with a program, tables, suppression lists and addresses, both its own and of its profile.
+fn write_sale(gateway: &Gateway) -> Folder {
     let notify = "notify: { when: [stopped], command: [notify-send, \"{{ text }}\"] }";
     let draft = campaign().to(2).top(notify).top("data: { stores: { file: stores.csv, key: city } }");
     let policy = "policy: { suppress: [all.csv], notify: { when: [stopped], url: { env: SLACK_URL } } }";
@@ -23,7 +23,7 @@ fn sale(gateway: &Gateway) -> Folder {
     folder
 }
 
-/// Changes of one program, address or source each, with the words that name it.
+/// Changes of one program, address or source each, and the words that name it.
 const CHANGES: [(&str, &str, &str, &str); 13] = [
     ("sale.yaml", "[notify-send,", "[sh,", "the program `notify.command`"),
     ("sale.yaml", "\"{{ text }}\"]", "\"{{ run }}\"]", "the program `notify.command`"),
@@ -53,7 +53,7 @@ const CHANGES: [(&str, &str, &str, &str); 13] = [
 #[test]
 fn every_program_address_and_source_is_part_of_the_digest() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     for (file, old, new, named) in CHANGES {
         let _case = telling(named);
@@ -72,7 +72,7 @@ fn every_program_address_and_source_is_part_of_the_digest() {
 #[test]
 fn program_that_replaces_the_list_is_refused_before_it_starts() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);
     let command = "command: [sh, -c, \"echo >> started; cat sale.csv\"]";
     for (source, named) in [
@@ -92,7 +92,7 @@ fn program_that_replaces_the_list_is_refused_before_it_starts() {
         sale.replace("sale.yaml", source, "file: sale.csv");
     }
     assert!(!sale.path("started").exists());
-    // Another argument is another program.
+    // Another argument makes it another program.
     sale.replace("sale.yaml", "file: sale.csv", command);
     let planned = sale.campaign(&["plan", "sale.yaml", "--fetch", "--json"]).exits(0).json();
     let fetched = planned["digest"].as_str().expect("a digest").to_owned();
@@ -104,7 +104,7 @@ fn program_that_replaces_the_list_is_refused_before_it_starts() {
 #[test]
 fn plan_and_approve_show_programs_addresses_and_sources() {
     let gateway = Gateway::accepting();
-    let sale = sale(&gateway);
+    let sale = write_sale(&gateway);
     sale.replace("sale.yaml", "delivery:\n", "delivery:\n  on_in_doubt: assume_sent\n");
     let lines = [
         "source `recipients.file`: sale.csv",
@@ -128,10 +128,10 @@ fn plan_and_approve_show_programs_addresses_and_sources() {
         .collect();
     assert_eq!(shown, lines[..7]);
     let digest = json["digest"].as_str().expect("a digest");
-    let asked = Terminal::start(sale.command(&["approve", digest]));
+    let terminal = Terminal::start(sale.command(&["approve", digest]));
     for line in lines {
-        asked.shows(line);
+        terminal.shows(line);
     }
-    asked.shows("Type yes").types("no");
-    asked.finish().exits(2);
+    terminal.shows("Type yes").types("no");
+    terminal.finish().exits(2);
 }

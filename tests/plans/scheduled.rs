@@ -1,58 +1,58 @@
-//! What is due by itself and needs an approval: it waits for one, and goes out without anybody at its side.
+//! Approvals of scheduled occurrences: one that needs an approval waits for it, then is sent without anyone present.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::signed::new_key;
+use super::signed::create_key;
 use crate::support::{Clock, Folder, Gateway, Reachable as _, Server, change_ledger, in_files, live, telling, until};
 
-/// A campaign of each day whose approver is Olha, and who hears of what waits.
-struct Guarded {
+/// A daily campaign whose approver is Olha, and a receiver of its notifications.
+struct GuardedSchedule {
     sale: Folder,
-    hears: Gateway,
+    receiver: Gateway,
     clock: Clock,
-    /// The next dates.
+    /// The next occurrences.
     due: Vec<Timestamp>,
 }
 
-impl Guarded {
-    fn arm() -> Self {
-        let (sale, hears) = (live(), Gateway::accepting());
-        let public = new_key(&sale, "olha");
+impl GuardedSchedule {
+    fn activate() -> Self {
+        let (sale, receiver) = (live(), Gateway::accepting());
+        let public = create_key(&sale, "olha");
         let rule = format!("local:\n  approval: {{ above: 2, by: {{ Olha: \"{public}\" }} }}\n");
         sale.replace("gateways.yaml", "local:\n", &rule);
-        sale.write_secret("hook.url", &hears.base_url());
+        sale.write_secret("hook.url", &receiver.base_url());
         let top = "name: sale\ntimezone: Europe/Kyiv\nschedule: { every: day 10:00 }\nnotify: { when: [waiting, stopped, changed, skipped], \
                    preset: json, url: { file: hook.url }, local: true }\n";
         sale.replace("sale.yaml", "name: sale\n", top);
         let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--yes", "--json"]).exits(0).json();
         let moment = |at: &Value| at.as_str().and_then(|at| at.parse().ok()).expect("a moment");
         let due = armed["next"].as_array().expect("dates").iter().map(moment).collect();
-        Self { sale, hears, clock: Clock::new(), due }
+        Self { sale, receiver, clock: Clock::new(), due }
     }
 
-    /// Starts a server so long after a date was due.
+    /// Starts a server this long after an occurrence was due.
     fn serve(&self, due: Timestamp, after: SignedDuration) -> Server {
         Server::start_after(&self.sale, &self.clock.set_to(due + after), &[])
     }
 
-    /// The reasons of what was told on an occasion.
-    fn told(&self, occasion: &str) -> Vec<String> {
-        let told = self.hears.requests().into_iter().map(|request| request.json());
-        let of: Vec<Value> = told.filter(|told| told["occasion"] == occasion).collect();
-        let notices = of.iter().flat_map(|told| told["notices"].as_array().expect("notices"));
+    /// Returns the reasons in the notifications about an event.
+    fn reasons(&self, occasion: &str) -> Vec<String> {
+        let notifications = self.receiver.requests().into_iter().map(|request| request.json());
+        let about: Vec<Value> = notifications.filter(|notification| notification["occasion"] == occasion).collect();
+        let notices = about.iter().flat_map(|notification| notification["notices"].as_array().expect("notices"));
         notices.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Waits until it is told that something waits, and gives the digest that it names.
-    fn waits(&self) -> String {
-        until("it is told what waits", || !self.told("waiting").is_empty());
-        let told = self.told("waiting").remove(0);
-        assert!(told.contains("for approval of plan "), "{told}");
-        told.rsplit(' ').next().expect("a digest").to_owned()
+    /// Waits for the notification about a pending approval and returns the digest in it.
+    fn wait_for_approval_request(&self) -> String {
+        until("the notification reports the pending approval", || !self.reasons("waiting").is_empty());
+        let reason = self.reasons("waiting").remove(0);
+        assert!(reason.contains("for approval of plan "), "{reason}");
+        reason.rsplit(' ').next().expect("a digest").to_owned()
     }
 
-    /// How many runs there are.
+    /// Counts the runs.
     fn runs(&self) -> usize {
         let listed = self.sale.campaign(&["status", "--json"]).json();
         listed["runs"].as_array().map_or(0, Vec::len)
@@ -61,18 +61,18 @@ impl Guarded {
 
 #[test]
 fn occurrence_is_sent_after_its_approval_even_after_downtime() {
-    let daily = Guarded::arm();
+    let daily = GuardedSchedule::activate();
     let due = daily.due[0];
     let server = daily.serve(due, SignedDuration::from_secs(-1));
-    let digest = daily.waits();
+    let digest = daily.wait_for_approval_request();
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 0);
     daily.sale.campaign(&["approve", &digest]).exits(2).says("names its approvers");
     daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0).says("`campaign serve` sends it now");
-    // Longer after it was due than it would begin by itself.
+    // Without an approval, an occurrence this late would no longer start.
     let server = daily.serve(due, SignedDuration::from_hours(5));
-    // The gateway cannot be reached, so that the run begins and stops.
-    until("it is told that it stopped", || !daily.told("stopped").is_empty());
+    // The gateway is unreachable, so the run begins and stops.
+    until("the notification reports the stop", || !daily.reasons("stopped").is_empty());
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 1);
 }
@@ -80,25 +80,25 @@ fn occurrence_is_sent_after_its_approval_even_after_downtime() {
 #[test]
 fn standing_approval_is_for_a_schedule_and_a_recipient_limit() {
     let _files = in_files();
-    let daily = Guarded::arm();
+    let daily = GuardedSchedule::activate();
     let (first, second) = (daily.due[0], daily.due[1]);
     let server = daily.serve(first, SignedDuration::from_secs(-1));
-    let digest = daily.waits();
-    let stand = |up_to: &str| {
+    let digest = daily.wait_for_approval_request();
+    let approve_schedule = |up_to: &str| {
         let options = ["approve", &digest, "--key", "olha.key", "--standing", "90d", "--up-to", up_to];
         daily.sale.campaign(&options).exits(0).says("Olha approved all scheduled runs of sale until");
     };
-    stand("2");
-    stand("3");
-    until("it is told that it stopped", || !daily.told("stopped").is_empty());
+    approve_schedule("2");
+    approve_schedule("3");
+    until("the notification reports the stop", || !daily.reasons("stopped").is_empty());
     server.end("TERM").exits(0);
     assert_eq!(daily.runs(), 1);
     daily.sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
-    // The next day nobody has to be asked, for a list of so many.
+    // On the next day, a list of this size needs no approval.
     let server = daily.serve(second, SignedDuration::from_secs(-1));
-    until("it is told that it stopped too", || daily.told("stopped").len() >= 2);
+    until("the notification reports the second stop", || daily.reasons("stopped").len() >= 2);
     server.end("TERM").exits(0);
-    assert_eq!((daily.runs(), daily.told("waiting").len()), (2, 1));
+    assert_eq!((daily.runs(), daily.reasons("waiting").len()), (2, 1));
 }
 
 #[test]
@@ -108,18 +108,20 @@ fn damaged_plan_or_approval_sends_nothing() {
         ("an approval", "UPDATE approvals SET up_to = up_to + 1000", "an approval of plan "),
     ] {
         let _case = telling(case);
-        let daily = Guarded::arm();
+        let daily = GuardedSchedule::activate();
         let due = daily.due[0];
         let server = daily.serve(due, SignedDuration::from_secs(-1));
-        let digest = daily.waits();
+        let digest = daily.wait_for_approval_request();
         server.end("TERM").exits(0);
         daily.sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(0);
         change_ledger(&daily.sale, damage);
         let server = daily.serve(due, SignedDuration::from_hours(5));
-        until("it is told that it is damaged", || daily.told("changed").iter().any(|why| why.contains(named)));
+        until("the notification reports damage", || daily.reasons("changed").iter().any(|why| why.contains(named)));
         if case == "a plan" {
-            // Nothing waits for an approval without its plan.
-            until("it is told that it was skipped", || daily.told("skipped").iter().any(|why| why.contains("damaged")));
+            // Without its plan, no occurrence waits for an approval.
+            until("the notification reports the skip", || {
+                daily.reasons("skipped").iter().any(|why| why.contains("damaged"))
+            });
         }
         assert_eq!((server.get("/healthz").status, server.get("/readyz").status), (200, 200));
         let listed = daily.sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();

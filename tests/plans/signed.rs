@@ -1,28 +1,28 @@
-//! A signed approval: a large run waits for somebody whose key whoever sends does not have.
+//! Signed approvals: a large run needs the signature of an approver whose key the sender does not have.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::{EARLIER, LATER, by_day, plan, run_in};
+use super::{EARLIER, LATER, plan, run_in, use_daily_edition};
 use crate::support::{Folder, Gateway, Terminal, campaign, live};
 
-/// Makes a pair of keys, and gives the public half.
-pub(super) fn new_key(sale: &Folder, name: &str) -> String {
-    let made = sale.campaign(&["approve", "--new-key", name, "--json"]).exits(0).json();
-    made["public"].as_str().expect("a public half").to_owned()
+/// Creates a key pair and returns the public key.
+pub(super) fn create_key(sale: &Folder, name: &str) -> String {
+    let keys = sale.campaign(&["approve", "--new-key", name, "--json"]).exits(0).json();
+    keys["public"].as_str().expect("a public half").to_owned()
 }
 
-/// A live campaign to three people, of which more than two need the approval of Olha.
-fn guarded() -> Folder {
+/// Creates a live campaign to three recipients. More than two need Olha's approval.
+fn guarded_campaign() -> Folder {
     let sale = live();
-    let public = new_key(&sale, "olha");
+    let public = create_key(&sale, "olha");
     let rule = format!("local:\n  approval: {{ above: 2, by: {{ Olha: \"{public}\" }} }}\n");
     sale.replace("gateways.yaml", "local:\n", &rule);
     sale
 }
 
-/// Approves a plan with a key, and gives the token.
+/// Approves a plan with a key and returns the token.
 fn sign(sale: &Folder, digest: &str, key: &str) -> String {
     let approved = sale.campaign(&["approve", digest, "--key", key, "--json"]).exits(0).json();
     assert_eq!((&approved["digest"], &approved["by"], &approved["up_to"]), (&json!(digest), &json!("Olha"), &json!(3)));
@@ -31,8 +31,8 @@ fn sign(sale: &Folder, digest: &str, key: &str) -> String {
 
 #[test]
 fn large_run_is_refused_with_commands_until_it_is_approved() {
-    let sale = guarded();
-    by_day(&sale);
+    let sale = guarded_campaign();
+    use_daily_edition(&sale);
     let refused =
         sale.run(&["--offline", "--yes"]).exits(2).says("the gateway `local` needs an approval for more than 2");
     let digest = plan(&sale, &[]);
@@ -44,7 +44,7 @@ fn large_run_is_refused_with_commands_until_it_is_approved() {
     sign(&sale, &digest, "olha.key");
     sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("is already approved by Olha");
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5).says("approved by Olha");
-    // The run that began goes on without another one, and asks as ever where no plan is named.
+    // The run resumes without another approval, and without a plan it is confirmed as usual.
     run_in(&sale, EARLIER, &["--offline", "--plan", &digest]).exits(5);
     run_in(&sale, EARLIER, &["--offline", "--yes"]).exits(5);
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
@@ -53,37 +53,37 @@ fn large_run_is_refused_with_commands_until_it_is_approved() {
 
 #[test]
 fn approval_needs_the_private_key() {
-    let sale = guarded();
+    let sale = guarded_campaign();
     let digest = plan(&sale, &[]);
-    new_key(&sale, "sender");
+    create_key(&sale, "sender");
     sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("does not belong to any approver");
-    // A yes that was typed while the profile did not ask for more is none afterwards.
-    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    // An approval typed while the profile required no signature is not valid later.
+    let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
     let without: String =
-        kept.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
+        profiles.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
     sale.write("gateways.yaml", &without);
     sale.campaign(&["approve", &digest, "--key", "sender.key"]).exits(2).says("has no `approval`");
     let typed = Terminal::start(sale.command(&["approve", &digest]));
     typed.shows("Type yes").types("yes");
     typed.finish().exits(0);
-    sale.write("gateways.yaml", &kept);
+    sale.write("gateways.yaml", &profiles);
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
-    // A run that began without one does not go on either.
+    // A run that began without a signed approval cannot be resumed either.
     sale.write("gateways.yaml", &without);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval for more than 2 recipients by Olha");
     let trusted = Terminal::start(sale.command(&["gateway", "trust", "local"]));
     trusted.shows("Type weaken").types("weaken");
     trusted.finish().exits(0);
     sale.run(&["--offline", "--yes"]).exits(5);
-    sale.write("gateways.yaml", &kept);
+    sale.write("gateways.yaml", &profiles);
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
     sale.run(&["--offline", "--yes", "--limit", "2"]).exits(5);
 }
 
 #[test]
 fn token_approves_one_run_of_its_plan_on_another_machine() {
-    let sale = guarded();
-    by_day(&sale);
+    let sale = guarded_campaign();
+    use_daily_edition(&sale);
     let digest = plan(&sale, &[]);
     let token = sign(&sale, &digest, "olha.key");
     let on = |zone: &str, options: &[&str]| {
@@ -91,8 +91,8 @@ fn token_approves_one_run_of_its_plan_on_another_machine() {
     };
     let there = |options: &[&str]| on(EARLIER, options);
     there(&[]).exits(2).says("needs an approval");
-    let (said, signature) = token.split_once('.').unwrap();
-    for forged in [said, &format!("{said}.AAAA"), &format!("{said}A.{signature}"), "nonsense"] {
+    let (payload, signature) = token.split_once('.').unwrap();
+    for forged in [payload, &format!("{payload}.AAAA"), &format!("{payload}A.{signature}"), "nonsense"] {
         there(&["--approval", forged]).exits(2).says("this token is not valid");
     }
     there(&["--approval", &token, "--plan", "0123"]).exits(2).says(", not 0123");
@@ -107,12 +107,12 @@ fn token_approves_one_run_of_its_plan_on_another_machine() {
 
 #[test]
 fn token_of_another_key_with_the_same_name_approves_nothing() {
-    let sale = guarded();
+    let sale = guarded_campaign();
     let digest = plan(&sale, &[]);
     let token = sign(&sale, &digest, "olha.key");
-    let other = new_key(&sale, "other");
-    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
-    let (before, after) = kept.split_once("Olha: \"").unwrap();
+    let other = create_key(&sale, "other");
+    let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    let (before, after) = profiles.split_once("Olha: \"").unwrap();
     sale.write("gateways.yaml", &format!("{before}Olha: \"{other}\"{}", after.split_once('"').unwrap().1));
     sale.run(&["--offline", "--approval", &token]).exits(2).says("this token is not valid");
     sale.run(&["--offline", "--yes", "--plan", &digest]).exits(2).says("needs an approval");
@@ -120,11 +120,11 @@ fn token_of_another_key_with_the_same_name_approves_nothing() {
 
 #[test]
 fn rehearsals_loopback_and_small_runs_need_no_approval() {
-    let sale = guarded();
+    let sale = guarded_campaign();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&["--offline", "--yes", "--rows", "2-3"]).exits(5);
     let gateway = Gateway::accepting();
-    let public = new_key(&sale, "taras");
+    let public = create_key(&sale, "taras");
     let near =
         campaign().through(&gateway).profile(&format!("approval: {{ above: 0, by: {{ T: \"{public}\" }} }}")).write();
     near.run(&[]).exits(0);
@@ -134,7 +134,7 @@ fn rehearsals_loopback_and_small_runs_need_no_approval() {
 #[test]
 fn private_key_is_its_owners_only_and_not_interchangeable() {
     let sale = live();
-    let public = new_key(&sale, "olha");
+    let public = create_key(&sale, "olha");
     let mode = std::fs::metadata(sale.path("olha.key")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
     let line = std::fs::read_to_string(sale.path("olha.key")).unwrap();
@@ -143,10 +143,10 @@ fn private_key_is_its_owners_only_and_not_interchangeable() {
     for name in ["", "../olha", "-x", "a b"] {
         sale.campaign(&["approve", &format!("--new-key={name}")]).exits(2);
     }
-    let told = sale.campaign(&["approve", "--new-key", "petro"]).exits(0);
-    assert!(told.stdout.contains("approval: { above: 1000, by: { petro: ed25519:"), "{}", told.told());
+    let output = sale.campaign(&["approve", "--new-key", "petro"]).exits(0);
+    assert!(output.stdout.contains("approval: { above: 1000, by: { petro: ed25519:"), "{}", output.told());
     let secret = line.trim().rsplit(':').next().unwrap();
-    assert!(!public.contains(secret) && !told.stdout.contains(secret));
+    assert!(!public.contains(secret) && !output.stdout.contains(secret));
     let digest = plan(&sale, &[]);
     std::fs::set_permissions(sale.path("olha.key"), std::fs::Permissions::from_mode(0o644)).unwrap();
     sale.campaign(&["approve", &digest, "--key", "olha.key"]).exits(2).says("other users can read the file");
@@ -154,13 +154,13 @@ fn private_key_is_its_owners_only_and_not_interchangeable() {
 
 #[test]
 fn weaker_approval_of_an_account_needs_a_person_at_a_terminal() {
-    let sale = guarded();
+    let sale = guarded_campaign();
     sale.run(&["--offline", "--yes"]).exits(2).says("needs an approval");
-    let kept = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
+    let profiles = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
     let without: String =
-        kept.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
+        profiles.lines().filter(|line| !line.contains("approval:")).map(|line| format!("{line}\n")).collect();
     sale.write("other.yaml", &without);
-    sale.write("raised.yaml", &kept.replace("above: 2", "above: 500"));
+    sale.write("raised.yaml", &profiles.replace("above: 2", "above: 500"));
     for gateways in ["other.yaml", "raised.yaml"] {
         let through = |arguments: &[&str]| sale.campaign(&[arguments, &["--gateways", gateways]].concat());
         let refused = through(&["run", "sale.yaml", "--offline", "--yes"]).exits(2);

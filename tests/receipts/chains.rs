@@ -1,4 +1,4 @@
-//! Delivery status of messages that fall back from one channel to the next, by webhook and by `status`, and what `retry` sends.
+//! Delivery status of messages that fall back from one channel to the next, by webhook and by inquiry, and their retry.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ const RCS_VIBER_SMS: &str = "  - rcs: { signature: OlenaCo, message: Hi, image: 
 /// A report of a gateway: the channel, its status, and the minute of its clock.
 type Report = (&'static str, &'static str, u32);
 
-/// Reports in the order in which they come, with the state of the row after them.
+/// Reports in order of arrival, and the state of the row after them.
 const TABLE: &[(&[Report], &str)] = &[
     (&[("viber", "UNDELIVERABLE", 5), ("sms", "DELIVERED", 5)], "delivered"),
     (&[("viber", "EXPIRED", 10), ("sms", "DELIVERED", 9)], "delivered"),
@@ -49,8 +49,8 @@ const THREE_CHANNELS: &[(&[Report], &str)] = &[
     (&[("sms", "SIM FULL", 9), ("rcs", "READ", 1)], "read"),
 ];
 
-/// What a gateway tells of a message by webhook.
-fn body((channel, status, minute): &Report) -> String {
+/// The body of a webhook.
+fn webhook_body((channel, status, minute): &Report) -> String {
     let mut report = json!({"status": status, "updated": format!("2026-11-22T10:{minute:02}:00+02:00")});
     if !channel.is_empty() {
         report["type"] = (*channel).into();
@@ -58,13 +58,13 @@ fn body((channel, status, minute): &Report) -> String {
     report.to_string()
 }
 
-/// A gateway that takes everything, denies what it never took, and reports what the story says of the rest.
-struct Reporting {
+/// A gateway that accepts everything, denies unknown messages, and reports a given status for all others.
+struct ReportingGateway {
     gateway: Gateway,
     report: Arc<Mutex<Option<Report>>>,
 }
 
-impl Reporting {
+impl ReportingGateway {
     fn new() -> Self {
         let (sent, report) = (Arc::new(Mutex::new(BTreeSet::new())), Arc::new(Mutex::new(None::<Report>)));
         let (known, reported) = (Arc::clone(&sent), Arc::clone(&report));
@@ -76,7 +76,7 @@ impl Reporting {
             let id = question["id"].to_string();
             match *reported.lock().expect("a report") {
                 Some(report) if known.lock().expect("a set").contains(&id) => {
-                    let mut data: Value = serde_json::from_str(&body(&report)).expect("JSON");
+                    let mut data: Value = serde_json::from_str(&webhook_body(&report)).expect("JSON");
                     data["id"] = id.into();
                     json!({"success": true, "data": data})
                 }
@@ -86,14 +86,14 @@ impl Reporting {
         Self { gateway, report }
     }
 
-    /// What it reports of every message from now on; nothing makes it deny them.
-    fn reports(&self, report: impl Into<Option<Report>>) {
+    /// Sets the status that it reports for every message; `None` denies all messages.
+    fn set_report(&self, report: impl Into<Option<Report>>) {
         *self.report.lock().expect("a report") = report.into();
     }
 }
 
-/// Tells all rows of a table by webhook, and compares their states.
-fn follows(table: &[(&[Report], &str)], draft: Draft, expected: impl Fn(&'static str) -> &'static str) {
+/// Reports every row of a table by webhook and compares the states.
+fn check_states_by_webhook(table: &[(&[Report], &str)], draft: Draft, expected: impl Fn(&'static str) -> &'static str) {
     let gateway = Gateway::accepting();
     let hooked = Hooked::write(draft.to(table.len()).through(&gateway));
     let server = hooked.serve();
@@ -101,33 +101,33 @@ fn follows(table: &[(&[Report], &str)], draft: Draft, expected: impl Fn(&'static
     let operations = operations(&gateway);
     for (operation, (reports, _)) in operations.iter().zip(table) {
         for report in *reports {
-            assert_eq!(hooked.tell(operation, &body(report)), 200);
+            assert_eq!(hooked.tell(operation, &webhook_body(report)), 200);
         }
     }
-    let states: Vec<&str> = table.iter().map(|(_, state)| expected(state_word(state))).collect();
+    let states: Vec<&str> = table.iter().map(|(_, state)| expected(static_state(state))).collect();
     assert_eq!(hooked.results().states(), states);
     drop(server);
 }
 
-/// The word with the lifetime of the program.
-fn state_word(state: &str) -> &'static str {
+/// The same state word as a constant.
+fn static_state(state: &str) -> &'static str {
     ["accepted", "delivered", "read", "failed"].into_iter().find(|word| *word == state).expect("a state")
 }
 
 #[test]
 fn webhooks_of_a_chain_follow_the_table() {
-    follows(TABLE, campaign().channels(VIBER_SMS), |state| state);
+    check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS), |state| state);
 }
 
 #[test]
 fn webhooks_of_three_channels_follow_the_table() {
-    follows(THREE_CHANNELS, campaign().channels(RCS_VIBER_SMS), |state| state);
+    check_states_by_webhook(THREE_CHANNELS, campaign().channels(RCS_VIBER_SMS), |state| state);
 }
 
 #[test]
 fn webhooks_of_an_asynchronous_chain_leave_it_queued() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
-    follows(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
+    check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn rejection_before_any_other_receipt_is_one_at_intake() {
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
     let operations = operations(&gateway);
-    assert_eq!(hooked.tell(&operations[0], &body(&("viber", "REJECTED", 1))), 200);
-    assert_eq!(hooked.tell(&operations[1], &body(&("viber", "ROUTING", 1))), 200);
-    assert_eq!(hooked.tell(&operations[1], &body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.tell(&operations[0], &webhook_body(&("viber", "REJECTED", 1))), 200);
+    assert_eq!(hooked.tell(&operations[1], &webhook_body(&("viber", "ROUTING", 1))), 200);
+    assert_eq!(hooked.tell(&operations[1], &webhook_body(&("viber", "REJECTED", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed", "queued"]);
-    // What intake refused reached nobody, so that the gateway is not asked.
+    // A message that was rejected at intake reached no recipient, so no inquiry is needed.
     let retried = hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(0);
     assert!(!retried.stderr.contains("before the retry"), "{}", retried.stderr);
     assert_eq!(gateway.phones().len(), 3);
@@ -160,19 +160,19 @@ fn pipeline_falls_back_in_the_order_of_its_own_variant() {
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
     for operation in &operations {
-        assert_eq!(hooked.tell(operation, &body(&("viber", "EXPIRED", 1))), 200);
+        assert_eq!(hooked.tell(operation, &webhook_body(&("viber", "EXPIRED", 1))), 200);
     }
     let results = hooked.results();
     let state_of: std::collections::BTreeMap<_, _> =
         results.rows.iter().map(|row| (row["to"].clone(), row["state"].clone())).collect();
-    let mut seen = BTreeSet::new();
+    let mut states = BTreeSet::new();
     for operation in &operations {
         let last = operation["pipeline"].as_array().and_then(|channels| channels.last()).expect("a pipeline");
         let expected = if last == "viber" { "failed" } else { "accepted" };
         assert_eq!(state_of[&operation["phone"].to_string()], expected, "{operation}");
-        seen.insert(expected);
+        states.insert(expected);
     }
-    assert_eq!(seen.len(), 2, "both variants were sent");
+    assert_eq!(states.len(), 2, "both variants are sent");
     drop(server);
 }
 
@@ -184,23 +184,23 @@ const SMS_VIBER_VOICE: &str = "  - sms: { signature: OlenaCo, message: Hi }
 fn answers_to_status_follow_the_table() {
     for (channels, table) in [(VIBER_SMS, TABLE), (RCS_VIBER_SMS, THREE_CHANNELS)] {
         for (reports, state) in table {
-            let reporting = Reporting::new();
+            let reporting = ReportingGateway::new();
             let sale = campaign().to(1).channels(channels).through(&reporting.gateway).write();
             sale.run(&[]).exits(0);
             for report in *reports {
-                reporting.reports(*report);
+                reporting.set_report(*report);
                 sale.campaign(&["reconcile", "sale", "--all"]);
             }
-            // A message that failed or was delivered has its end, and is not asked about again.
-            let (decided, known) = (|report: &&Report| ends(report, channels), reports.iter());
-            let expected = known.clone().find(decided).map_or("accepted", |report| end(report));
+            // A message with a final status is not asked about again.
+            let (is_decided, known) = (|report: &&Report| is_final(report, channels), reports.iter());
+            let expected = known.clone().find(is_decided).map_or("accepted", |report| final_state(report));
             assert_eq!(sale.results().states(), [expected], "{reports:?} {state}");
         }
     }
 }
 
-/// Whether a report is the end of a message on these channels.
-fn ends((channel, status, _): &Report, channels: &str) -> bool {
+/// Whether a report is final for a message on these channels.
+fn is_final((channel, status, _): &Report, channels: &str) -> bool {
     let last = if channels.ends_with("sms: { signature: OlenaCo, message: Hi }") { "sms" } else { "viber" };
     match *status {
         "DELIVERED" | "READ" | "REPLIED" => true,
@@ -209,7 +209,7 @@ fn ends((channel, status, _): &Report, channels: &str) -> bool {
     }
 }
 
-fn end((_, status, _): &Report) -> &'static str {
+fn final_state((_, status, _): &Report) -> &'static str {
     match *status {
         "DELIVERED" => "delivered",
         "READ" | "REPLIED" => "read",
@@ -231,24 +231,24 @@ fn channel_failure_is_in_gateway_status_without_an_error() {
     let results = hooked.results();
     assert_eq!(results.column("gateway_status"), ["EXPIRED", "EXPIRED"]);
     assert_eq!(results.column("error"), ["", ""]);
-    let shown = hooked.sale.campaign(&["show", "sale", "--row", "3", "--json"]).json();
-    let receipt = shown["history"].as_array().expect("a list").iter().find(|entry| entry["event"] == "receipt");
+    let row = hooked.sale.campaign(&["show", "sale", "--row", "3", "--json"]).json();
+    let receipt = row["history"].as_array().expect("a list").iter().find(|entry| entry["event"] == "receipt");
     assert_eq!(receipt.expect("a receipt")["channel"], "MAX", "the gateway's word is kept");
     drop(server);
 }
 
-/// A retry of failed messages.
-fn retry(sale: &Folder, more: &[&str]) -> Finished {
+/// Retries failed messages.
+fn retry_failed(sale: &Folder, more: &[&str]) -> Finished {
     sale.campaign(&[&["retry", "sale", "--state", "failed", "--yes", "--no-wait"], more].concat())
 }
 
-/// A run of a chain to so many people whose messages all seem to have failed.
-fn failed(reporting: &Reporting, people: usize) -> (Hooked, Server) {
+/// A run of a fallback chain in which all messages are reported as failed.
+fn failed_run(reporting: &ReportingGateway, people: usize) -> (Hooked, Server) {
     let hooked = Hooked::write(campaign().to(people).channels(VIBER_SMS).through(&reporting.gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     for operation in operations(&reporting.gateway) {
-        assert_eq!(hooked.tell(&operation, &body(&("", "EXPIRED", 1))), 200);
+        assert_eq!(hooked.tell(&operation, &webhook_body(&("", "EXPIRED", 1))), 200);
     }
     assert_eq!(hooked.results().states(), vec!["failed"; people]);
     (hooked, server)
@@ -256,32 +256,32 @@ fn failed(reporting: &Reporting, people: usize) -> (Hooked, Server) {
 
 #[test]
 fn retry_sends_messages_confirmed_as_failed() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 2);
-    reporting.reports(("sms", "UNDELIVERABLE", 3));
-    retry(&hooked.sale, &[]).exits(0).says("asking the gateway about 2 messages before the retry");
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 2);
+    reporting.set_report(("sms", "UNDELIVERABLE", 3));
+    retry_failed(&hooked.sale, &[]).exits(0).says("asking the gateway about 2 messages before the retry");
     assert_eq!(reporting.gateway.phones().len(), 4);
     drop(server);
 }
 
 #[test]
 fn retry_skips_messages_reported_as_delivered() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 2);
-    reporting.reports(("sms", "DELIVERED", 3));
-    retry(&hooked.sale, &[]).says("the gateway reports 2 messages as delivered");
-    assert_eq!(reporting.gateway.phones().len(), 2, "nobody got a second message");
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 2);
+    reporting.set_report(("sms", "DELIVERED", 3));
+    retry_failed(&hooked.sale, &[]).says("the gateway reports 2 messages as delivered");
+    assert_eq!(reporting.gateway.phones().len(), 2, "no recipient got a second message");
     assert_eq!(hooked.results().states(), ["delivered"; 2]);
     drop(server);
 }
 
 #[test]
 fn retry_skips_messages_still_being_delivered() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 2);
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 2);
     for report in [("sms", "ACCEPTED", 3), ("viber", "EXPIRED", 3)] {
-        reporting.reports(report);
-        retry(&hooked.sale, &[]).says("the gateway reports 2 messages as still being delivered");
+        reporting.set_report(report);
+        retry_failed(&hooked.sale, &[]).says("the gateway reports 2 messages as still being delivered");
     }
     assert_eq!(reporting.gateway.phones().len(), 2);
     drop(server);
@@ -289,13 +289,13 @@ fn retry_skips_messages_still_being_delivered() {
 
 #[test]
 fn retry_sends_nothing_that_the_gateway_does_not_confirm() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 2);
-    reporting.reports(None);
-    retry(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
-    retry(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("you accepted duplicates for 1");
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 2);
+    reporting.set_report(None);
+    retry_failed(&hooked.sale, &[]).exits(5).says("--i-accept-duplicates 2");
+    retry_failed(&hooked.sale, &["--i-accept-duplicates", "1"]).exits(2).says("you accepted duplicates for 1");
     assert_eq!(reporting.gateway.phones().len(), 2);
-    retry(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
+    retry_failed(&hooked.sale, &["--i-accept-duplicates", "2"]).exits(0);
     assert_eq!(reporting.gateway.phones().len(), 4);
     drop(server);
 }
@@ -306,9 +306,9 @@ fn retry_sends_nothing_to_a_chain_without_a_gateway_answer() {
     let hooked = Hooked::write(campaign().to(1).channels(VIBER_SMS).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&("sms", "UNDELIVERABLE", 1))), 200);
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&("sms", "UNDELIVERABLE", 1))), 200);
     assert_eq!(hooked.results().states(), ["failed"]);
-    retry(&hooked.sale, &[]).exits(5).says("try again later");
+    retry_failed(&hooked.sale, &[]).exits(5).says("try again later");
     assert_eq!(gateway.phones().len(), 1);
     drop(server);
 }
@@ -316,10 +316,10 @@ fn retry_sends_nothing_to_a_chain_without_a_gateway_answer() {
 #[test]
 fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let known = Arc::new(Mutex::new(None::<String>));
-    let asked = Arc::clone(&known);
+    let confirmed = Arc::clone(&known);
     let gateway = Gateway::accepting().with_statuses(move |question| {
         let id = question["id"].to_string();
-        match *asked.lock().expect("an id") == Some(id.clone()) {
+        match *confirmed.lock().expect("an id") == Some(id.clone()) {
             true => json!({"success": true, "data": {"id": id, "type": "sms", "status": "UNDELIVERABLE"}}),
             false => json!({"success": false, "error": "no such message"}),
         }
@@ -328,15 +328,18 @@ fn retry_sends_the_rest_and_reports_unconfirmed_messages() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let sent = operations(&gateway);
-    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
+    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
     *known.lock().expect("an id") = Some(sent[1]["id"].to_string());
-    retry(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("that 2 messages");
+    retry_failed(&hooked.sale, &["--i-accept-duplicates", "9"]).exits(2).says("that 2 messages");
     assert_eq!(operations(&gateway).len(), 3);
-    let retried = retry(&hooked.sale, &[]).exits(5);
+    let retried = retry_failed(&hooked.sale, &[]).exits(5);
     retried
         .says("retry of sale@1: 1 message to send; skipped: 2 not confirmed as failed")
         .says("not retried: 2 messages");
-    assert_eq!(operations(&gateway)[3..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[1]["phone"]]);
+    assert_eq!(
+        operations(&gateway)[3..].iter().map(|operation| &operation["phone"]).collect::<Vec<_>>(),
+        [&sent[1]["phone"]]
+    );
     drop(server);
 }
 
@@ -346,36 +349,36 @@ fn retry_of_a_single_channel_asks_nothing() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&("sms", "EXPIRED", 1))), 200);
-    retry(&hooked.sale, &[]).exits(0);
+    assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&("sms", "EXPIRED", 1))), 200);
+    retry_failed(&hooked.sale, &[]).exits(0);
     assert!(!gateway.requests().iter().any(|request| request.asks()));
     drop(server);
 }
 
 #[test]
 fn late_delivery_of_a_retried_message_stops_the_next_retry() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 1);
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 1);
     let msg_id = || hooked.results().column("msg_id")[0].to_owned();
     let first = hooked.sale.results().column("msg_id")[0].to_owned();
-    reporting.reports(("sms", "UNDELIVERABLE", 3));
-    retry(&hooked.sale, &[]).exits(0);
+    reporting.set_report(("sms", "UNDELIVERABLE", 3));
+    retry_failed(&hooked.sale, &[]).exits(0);
     let (sent, second) = (operations(&reporting.gateway), msg_id());
-    let of = |msg_id: &str, report: &Report| {
-        let mut report: Value = serde_json::from_str(&body(report)).expect("JSON");
+    let webhook_of = |msg_id: &str, report: &Report| {
+        let mut report: Value = serde_json::from_str(&webhook_body(report)).expect("JSON");
         report["msg_id"] = msg_id.into();
         report.to_string()
     };
-    assert_eq!(hooked.tell(&sent[1], &of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
-    assert_eq!(hooked.tell(&sent[0], &of(&first, &("viber", "READ", 2))), 200);
+    assert_eq!(hooked.tell(&sent[1], &webhook_of(&second, &("sms", "UNDELIVERABLE", 4))), 200);
+    assert_eq!(hooked.tell(&sent[0], &webhook_of(&first, &("viber", "READ", 2))), 200);
     let results = hooked.results();
     assert_eq!((results.states(), results.column("delivered_by")), (vec!["read"], vec!["viber"]));
-    // All of the row is about the message that was read.
+    // All columns of the row describe the message that was read.
     assert_eq!(results.column("id"), [sent[0]["id"].to_string()]);
     assert_eq!(results.column("msg_id"), [first]);
     assert!(!results.column("reason")[0].contains("duplicate"), "{:?}", results.column("reason"));
     assert_eq!(results.column("error"), [""]);
-    retry(&hooked.sale, &[]).says("has no rows to retry");
+    retry_failed(&hooked.sale, &[]).says("has no rows to retry");
     assert_eq!(reporting.gateway.phones().len(), 2);
     drop(server);
 }
@@ -386,7 +389,7 @@ fn delivery_reported_during_a_retry_stops_it_for_its_row() {
     let late = Arc::clone(&webhook);
     let gateway = Gateway::always(Answer::items(move |operation| {
         if let Some((door, path)) = late.lock().expect("a webhook").take() {
-            assert_eq!(post(&door, &path, &body(&("sms", "DELIVERED", 9))), 200);
+            assert_eq!(post(&door, &path, &webhook_body(&("sms", "DELIVERED", 9))), 200);
         }
         accepted(operation)
     }));
@@ -394,11 +397,14 @@ fn delivery_reported_during_a_retry_stops_it_for_its_row() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let sent = operations(&gateway);
-    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &body(&("sms", "EXPIRED", 1))), 200));
-    // It comes while the message of the row before is on its way.
+    sent.iter().for_each(|operation| assert_eq!(hooked.tell(operation, &webhook_body(&("sms", "EXPIRED", 1))), 200));
+    // The webhook arrives while the message of the previous row is on its way.
     *webhook.lock().expect("a webhook") = Some((hooked.door.clone(), webhook_path(&sent[1]).to_owned()));
-    retry(&hooked.sale, &[]).exits(0);
-    assert_eq!(operations(&gateway)[2..].iter().map(|one| &one["phone"]).collect::<Vec<_>>(), [&sent[0]["phone"]]);
+    retry_failed(&hooked.sale, &[]).exits(0);
+    assert_eq!(
+        operations(&gateway)[2..].iter().map(|operation| &operation["phone"]).collect::<Vec<_>>(),
+        [&sent[0]["phone"]]
+    );
     assert_eq!(hooked.results().states(), ["accepted", "delivered"]);
     drop(server);
 }
@@ -410,28 +416,28 @@ fn rejection_that_a_later_report_disproves_is_asked_about() {
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
     for report in [("viber", "REJECTED", 1), ("sms", "ACCEPTED", 2)] {
-        assert_eq!(hooked.tell(&operations(&gateway)[0], &body(&report)), 200);
+        assert_eq!(hooked.tell(&operations(&gateway)[0], &webhook_body(&report)), 200);
     }
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]).exits(3).says("--state failed");
-    // This one says the same of every message, so that its answers prove nothing.
-    retry(&hooked.sale, &[]).exits(5);
+    // This gateway gives the same answer for every message, which proves nothing.
+    retry_failed(&hooked.sale, &[]).exits(5);
     assert_eq!(gateway.phones().len(), 1);
     drop(server);
 }
 
 #[test]
 fn row_that_a_retry_leaves_out_keeps_its_state() {
-    let reporting = Reporting::new();
-    let (hooked, server) = failed(&reporting, 2);
+    let reporting = ReportingGateway::new();
+    let (hooked, server) = failed_run(&reporting, 2);
     let stop = json!({"type": "viber", "status": "EXPIRED", "replies": [{"message": "STOP"}]}).to_string();
     assert_eq!(hooked.tell(&operations(&reporting.gateway)[0], &stop), 200);
-    reporting.reports(("sms", "UNDELIVERABLE", 3));
-    retry(&hooked.sale, &[]).says("skipped: 1 opted out");
+    reporting.set_report(("sms", "UNDELIVERABLE", 3));
+    retry_failed(&hooked.sale, &[]).says("skipped: 1 opted out");
     let results = hooked.results();
     assert_eq!(results.states(), ["failed", "accepted"]);
     assert_eq!(results.column("reason"), ["", ""]);
-    let shown = hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0);
-    assert!(!shown.stdout.contains("never sent"), "{}", shown.stdout);
+    let row = hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0);
+    assert!(!row.stdout.contains("never sent"), "{}", row.stdout);
     drop(server);
 }
 
@@ -442,30 +448,31 @@ fn stop_is_recorded_after_any_number_of_receipts() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    let replied = |minute: u32, words: &str| {
+    let reply = |minute: u32, words: &str| {
         let at = format!("2026-11-22T{:02}:{:02}:00+02:00", 10 + minute / 60, minute % 60);
         json!({"type": "sms", "status": "REPLIED", "replies": [{"datetime": at, "message": words}]}).to_string()
     };
     for minute in 0..70 {
-        assert_eq!(hooked.tell(operation, &replied(minute, "hello")), 200);
+        assert_eq!(hooked.tell(operation, &reply(minute, "hello")), 200);
     }
-    assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
-    let listed = || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
-    assert_eq!(listed(), 1);
+    assert_eq!(hooked.tell(operation, &reply(71, "STOP")), 200);
+    let opt_out_count =
+        || hooked.sale.campaign(&["suppress", "list", "--json"]).stdout.matches("answered STOP").count();
+    assert_eq!(opt_out_count(), 1);
     hooked.sale.campaign(&["suppress", "remove", "--yes", &format!("+{}", operation["phone"])]).exits(0);
-    assert_eq!(listed(), 0);
-    assert_eq!(hooked.tell(operation, &replied(71, "STOP")), 200);
-    assert_eq!(listed(), 1, "a repeated STOP counts again");
+    assert_eq!(opt_out_count(), 0);
+    assert_eq!(hooked.tell(operation, &reply(71, "STOP")), 200);
+    assert_eq!(opt_out_count(), 1, "a repeated STOP counts again");
     drop(server);
 }
 
 #[test]
 fn unreported_fallback_fails_after_the_last_question() {
     let _files = in_files();
-    let (reporting, clock) = (Reporting::new(), Clock::new());
+    let (reporting, clock) = (ReportingGateway::new(), Clock::new());
     let sale = campaign().to(2).channels(VIBER_SMS).through(&reporting.gateway).write();
     sale.run(&[]).exits(0);
-    reporting.reports(("viber", "EXPIRED", 10));
+    reporting.set_report(("viber", "EXPIRED", 10));
     let after = |days: i64| {
         let clock = clock.set_to(Timestamp::now() + SignedDuration::from_hours(24 * days));
         Process::start(sale.command_after(&clock, &["reconcile", "sale", "--all"])).finish()
@@ -485,10 +492,10 @@ fn unreported_fallback_fails_after_the_last_question() {
 #[test]
 fn failure_on_a_foreign_channel_ends_with_the_last_question() {
     let _files = in_files();
-    let (reporting, clock) = (Reporting::new(), Clock::new());
+    let (reporting, clock) = (ReportingGateway::new(), Clock::new());
     let sale = campaign().to(1).through(&reporting.gateway).write();
     sale.run(&[]).exits(0);
-    reporting.reports(("MAX", "EXPIRED", 10));
+    reporting.set_report(("MAX", "EXPIRED", 10));
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0);
     assert_eq!(sale.results().states(), ["accepted"]);
     let later = clock.set_to(Timestamp::now() + SignedDuration::from_hours(24 * 5));

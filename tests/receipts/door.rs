@@ -1,4 +1,4 @@
-//! The receipts' door believes only what came to an address that we gave, and nobody holds it up.
+//! Webhook endpoint: forged webhooks, rate limit, timeouts, durable acknowledgement.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Hooked, operations, post, post_with, secret, webhook_path};
+use super::{Hooked, operations, post, post_with_header, secret, webhook_path};
 use crate::support::{Gateway, Server, campaign, in_files, say, with_ledger};
 
 #[test]
@@ -19,9 +19,9 @@ fn forged_foreign_and_unreadable_webhooks_change_nothing() {
     let (first, second) = (webhook_path(&operations[0]), webhook_path(&operations[1]));
     let delivered = json!({"success": true, "status": "DELIVERED"}).to_string();
     let mac = first.rsplit('/').next().expect("a mac");
-    let to_the_other = format!("{}/{mac}", second.rsplit_once('/').expect("a mac").0);
+    let swapped_mac = format!("{}/{mac}", second.rsplit_once('/').expect("a mac").0);
     for (address, status) in [
-        (to_the_other.as_str(), 404),
+        (swapped_mac.as_str(), 404),
         (&first[..first.len() - 1], 404),
         (&first[..first.len() - 16], 404),
         (&first.to_uppercase(), 404),
@@ -73,12 +73,12 @@ fn trusted_proxy_slows_only_the_client_that_forges() {
     hooked.sale.run(&[]).exits(0);
     let forged = "/h/sale@1/7/00000000000000000000000000000000";
     let from = |sender: &str, path: &str| {
-        post_with(&hooked.door, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
+        post_with_header(&hooked.door, path, &format!("X-Forwarded-For: {sender}"), r#"{"status":"DELIVERED"}"#)
     };
     let statuses: Vec<u16> = (0..200).map(|_| from("203.0.113.7", forged)).collect();
     assert!(statuses.contains(&429), "{statuses:?}");
     assert_eq!(from("203.0.113.8", forged), 404, "another sender behind the same proxy");
-    assert_eq!(from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "what has an address of ours");
+    assert_eq!(from("203.0.113.7", webhook_path(&operations(&gateway)[0])), 200, "a valid webhook URL");
     assert_eq!(hooked.results().states(), ["delivered"]);
     drop(server);
 }
@@ -90,21 +90,21 @@ fn silent_client_is_disconnected() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let (address, body) = (webhook_path(&operations(&gateway)[0]).to_owned(), r#"{"status":"DELIVERED"}"#);
-    let whole = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request = format!("POST {address} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let began = Instant::now();
-    // No request, half a head, no other request after one that was answered.
-    let silent = ["", &whole[..20], &whole].map(|sent| {
+    // No request; half a head; no second request after an answered one.
+    let silent = ["", &request[..20], &request].map(|sent| {
         let mut stream = TcpStream::connect(&hooked.door).expect("a connection");
         stream.write_all(sent.as_bytes()).expect("sent");
-        stream.set_read_timeout(Some(Duration::from_secs(25))).expect("a time-out");
+        stream.set_read_timeout(Some(Duration::from_secs(25))).expect("a timeout");
         stream
     });
-    let heard = silent.map(|mut stream| {
-        let mut heard = Vec::new();
-        stream.read_to_end(&mut heard).expect("it is closed");
-        heard.len()
+    let response = silent.map(|mut stream| {
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).expect("the end of the stream");
+        response.len()
     });
-    assert!(heard[0] == 0 && heard[2] > 0, "{heard:?}");
+    assert!(response[0] == 0 && response[2] > 0, "{response:?}");
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     drop(server);
 }
@@ -172,12 +172,12 @@ fn nothing_is_acknowledged_while_the_ledger_cannot_be_written() {
             body.len()
         );
         waiting.write_all(head.as_bytes()).expect("sent");
-        waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a time-out");
+        waiting.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
         let early = waiting.read(&mut [0; 64]);
-        assert!(early.is_err(), "it was answered before its commit");
+        assert!(early.is_err(), "answered before the commit");
         say(ledger, "ROLLBACK").await;
     });
-    waiting.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+    waiting.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let mut answer = [0; 12];
     waiting.read_exact(&mut answer).expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 200");
@@ -196,7 +196,7 @@ fn endless_body_is_given_up() {
     let head = format!("POST {} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{{", webhook_path(operation));
     slow.write_all(head.as_bytes()).expect("sent");
     assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
-    slow.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+    slow.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
     let mut answer = [0; 12];
     slow.read_exact(&mut answer).expect("an answer");
     assert_eq!(&answer, b"HTTP/1.1 408");
@@ -209,11 +209,11 @@ fn account_address_is_printed_and_its_calls_are_not_trusted() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    let printed = hooked.sale.campaign(&["gateway", "hook", "local", "--json"]).exits(0).json();
-    let address = printed["address"].as_str().expect("an address");
+    let hook = hooked.sale.campaign(&["gateway", "hook", "local", "--json"]).exits(0).json();
+    let address = hook["address"].as_str().expect("an address");
     let path = address.trim_start_matches(&format!("http://{}", hooked.door));
-    let told = json!({"id": operations(&gateway)[0]["id"].to_string(), "status": "DELIVERED", "success": true});
-    assert_eq!(post(&hooked.door, path, &told.to_string()), 200);
+    let receipt = json!({"id": operations(&gateway)[0]["id"].to_string(), "status": "DELIVERED", "success": true});
+    assert_eq!(post(&hooked.door, path, &receipt.to_string()), 200);
     assert_eq!(post(&hooked.door, path, "no json"), 400);
     assert_eq!(hooked.results().states(), ["accepted"]);
     drop(server);

@@ -1,4 +1,4 @@
-//! What was told is followed: in the history, in the replies, by asking, in the results.
+//! Uses of receipts: message history, replies, status inquiries, rewritten results, opt-out words.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,16 +16,16 @@ fn message_history_lists_every_receipt_in_order() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    for told in ["ROUTING", "DELIVERED", "EXPIRED"] {
-        assert_eq!(hooked.tell(operation, &json!({"status": told, "type": "sms"}).to_string()), 200);
+    for status in ["ROUTING", "DELIVERED", "EXPIRED"] {
+        assert_eq!(hooked.tell(operation, &json!({"status": status, "type": "sms"}).to_string()), 200);
     }
-    let shown = hooked.sale.campaign(&["show", "sale", "--row", "2", "--json"]).json();
-    let told: Vec<_> =
-        shown["history"].as_array().expect("a list").iter().filter(|entry| entry["event"] == "receipt").collect();
-    let statuses: Vec<_> = told.iter().map(|entry| entry["status"].clone()).collect();
+    let row = hooked.sale.campaign(&["show", "sale", "--row", "2", "--json"]).json();
+    let receipts: Vec<_> =
+        row["history"].as_array().expect("a list").iter().filter(|entry| entry["event"] == "receipt").collect();
+    let statuses: Vec<_> = receipts.iter().map(|entry| entry["status"].clone()).collect();
     assert_eq!(statuses, ["ROUTING", "DELIVERED", "EXPIRED"]);
-    assert_eq!((&told[0]["source"], &told[0]["channel"]), (&json!("webhook"), &json!("sms")));
-    assert_eq!(shown["state"], "delivered");
+    assert_eq!((&receipts[0]["source"], &receipts[0]["channel"]), (&json!("webhook"), &json!("sms")));
+    assert_eq!(row["state"], "delivered");
     hooked.sale.campaign(&["show", "sale", "--row", "2"]).exits(0).says("receipt: DELIVERED on sms");
     drop(server);
 }
@@ -38,19 +38,19 @@ fn replies_are_exported_without_spreadsheet_formulas() {
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
     let media = json!({"url": "https://cdn.example/1.jpg", "filename": "1.jpg", "filesize": 7});
-    let replied = json!({"status": "REPLIED", "type": "viber", "replies": [
+    let reply = json!({"status": "REPLIED", "type": "viber", "replies": [
         {"datetime": "2026-11-22T12:00:00+02:00", "message": "=1+1"},
         {"datetime": "2026-11-22T12:01:00+02:00", "message": "Дякую", "media": media}]});
-    assert_eq!(hooked.tell(&operations[0], &replied.to_string()), 200);
-    let pressed = json!({"status": "DELIVERED", "type": "voice", "reply": "5", "duration": 12});
-    assert_eq!(hooked.tell(&operations[2], &pressed.to_string()), 200);
-    let printed = Results::parse(&hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout);
-    assert_eq!(printed.header, ["run", "row", "to", "channel", "at", "text", "digit", "media"]);
-    assert_eq!(printed.column("row"), ["2", "2", "4"]);
-    assert_eq!(printed.column("text"), ["'=1+1", "Дякую", ""]);
-    assert_eq!(printed.column("digit"), ["", "", "5"]);
-    assert_eq!(printed.column("media"), ["", "https://cdn.example/1.jpg", ""]);
-    assert_eq!(printed.column("at")[0], "2026-11-22T10:00:00.000Z");
+    assert_eq!(hooked.tell(&operations[0], &reply.to_string()), 200);
+    let digit = json!({"status": "DELIVERED", "type": "voice", "reply": "5", "duration": 12});
+    assert_eq!(hooked.tell(&operations[2], &digit.to_string()), 200);
+    let replies = Results::parse(&hooked.sale.campaign(&["replies", "sale"]).exits(0).stdout);
+    assert_eq!(replies.header, ["run", "row", "to", "channel", "at", "text", "digit", "media"]);
+    assert_eq!(replies.column("row"), ["2", "2", "4"]);
+    assert_eq!(replies.column("text"), ["'=1+1", "Дякую", ""]);
+    assert_eq!(replies.column("digit"), ["", "", "5"]);
+    assert_eq!(replies.column("media"), ["", "https://cdn.example/1.jpg", ""]);
+    assert_eq!(replies.column("at")[0], "2026-11-22T10:00:00.000Z");
     assert_eq!(hooked.results().states(), ["read", "accepted", "delivered"]);
     hooked.sale.campaign(&["replies", "sale", "--out", "replies.csv"]).exits(0);
     assert_eq!(Results::read(&hooked.sale.path("replies.csv")).rows.len(), 3);
@@ -58,9 +58,9 @@ fn replies_are_exported_without_spreadsheet_formulas() {
     drop(server);
 }
 
-/// A gateway that takes everything, knows what it took, and denies the rest unless it is blind.
-fn knowing(status: &'static str, blind: &Arc<AtomicBool>) -> Gateway {
-    let blind = Arc::clone(blind);
+/// A gateway that accepts everything. It denies unknown messages, or affirms them while `affirms_all` is set.
+fn status_gateway(status: &'static str, affirms_all: &Arc<AtomicBool>) -> Gateway {
+    let affirms_all = Arc::clone(affirms_all);
     let sent = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
     let known = Arc::clone(&sent);
     let gateway = Gateway::always(Answer::items(move |operation| {
@@ -69,7 +69,7 @@ fn knowing(status: &'static str, blind: &Arc<AtomicBool>) -> Gateway {
     }));
     gateway.with_statuses(move |question| {
         let id = question["id"].to_string();
-        match blind.load(Ordering::Relaxed) || known.lock().expect("a set").contains(&id) {
+        match affirms_all.load(Ordering::Relaxed) || known.lock().expect("a set").contains(&id) {
             true => json!({"success": true, "data": {"id": id, "msg_id": "9", "type": "sms", "status": status,
                 "updated": "2026-11-22T12:00:00+02:00"}}),
             false => json!({"success": false, "error": "no such message"}),
@@ -79,23 +79,19 @@ fn knowing(status: &'static str, blind: &Arc<AtomicBool>) -> Gateway {
 
 #[test]
 fn message_without_a_webhook_is_polled() {
-    let blind = Arc::new(AtomicBool::new(true));
-    let gateway = knowing("DELIVERED", &blind);
+    let affirms_all = Arc::new(AtomicBool::new(true));
+    let gateway = status_gateway("DELIVERED", &affirms_all);
     let sale = campaign().to(120).through(&gateway).write();
     sale.run(&[]).exits(0);
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 responses prove nothing");
-    assert_eq!(
-        sale.results().counts().get("accepted"),
-        Some(&120),
-        "a gateway that affirms everything is not believed"
-    );
-    blind.store(false, Ordering::Relaxed);
+    assert_eq!(sale.results().counts().get("accepted"), Some(&120), "a gateway that affirms everything proves nothing");
+    affirms_all.store(false, Ordering::Relaxed);
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("120 updated");
     let results = sale.results();
     assert_eq!(results.counts().get("delivered"), Some(&120));
     assert_eq!(results.column("delivered_by")[0], "sms");
     assert_eq!(results.column("delivered_at")[0], "2026-11-22T10:00:00.000Z");
-    assert_eq!(gateway.sends().len(), sale_requests(&gateway), "nothing was sent again");
+    assert_eq!(gateway.sends().len(), requests_without_duplicates(&gateway), "nothing was sent again");
     sale.campaign(&["reconcile", "sale", "--all"]).exits(0).says("every accepted message has a final status");
 }
 
@@ -108,20 +104,21 @@ fn inquiries_use_a_tenth_of_the_rate_while_sending() {
     sale.replace("other.yaml", "name: sale", "name: other");
     sale.replace("other.yaml", "rate: 200/s", "rate: 10/s");
     let before = gateway.sends().len();
-    let asked = || gateway.requests().iter().filter(|request| request.asks()).map(|one| one.at).collect::<Vec<_>>();
-    // The first questions are on their way when another campaign begins to send.
-    let _asking = Process::start(sale.command(&["reconcile", "sale", "--all"]));
-    until("it is asked", || !asked().is_empty());
-    let _sending = Process::start(sale.command(&["run", "other.yaml", "--no-wait"]));
+    let inquiries =
+        || gateway.requests().iter().filter(|request| request.asks()).map(|request| request.at).collect::<Vec<_>>();
+    // The first inquiries are on their way when another campaign starts to send.
+    let _reconcile = Process::start(sale.command(&["reconcile", "sale", "--all"]));
+    until("an inquiry arrives", || !inquiries().is_empty());
+    let _run = Process::start(sale.command(&["run", "other.yaml", "--no-wait"]));
     until("another campaign sends", || gateway.sends().len() > before);
     gateway.release();
-    until("it is asked again", || asked().len() >= 4);
-    let asked = asked();
-    let apart = asked[3] - asked[1];
-    assert!(apart > Duration::from_millis(4_500), "twice 50 questions are a tenth of 200/s for 5 s: {apart:?}");
+    until("more inquiries arrive", || inquiries().len() >= 4);
+    let inquiries = inquiries();
+    let interval = inquiries[3] - inquiries[1];
+    assert!(interval > Duration::from_millis(4_500), "twice 50 questions are a tenth of 200/s for 5 s: {interval:?}");
 }
 
-fn sale_requests(gateway: &Gateway) -> usize {
+fn requests_without_duplicates(gateway: &Gateway) -> usize {
     let phones: std::collections::BTreeSet<u64> = gateway.phones().into_iter().collect();
     assert_eq!(phones.len(), gateway.phones().len());
     gateway.sends().len()
@@ -137,11 +134,11 @@ fn server_rewrites_results_after_receipts() {
         assert_eq!(hooked.tell(operation, r#"{"status":"DELIVERED"}"#), 200);
     }
     before.end("TERM").exits(0);
-    // One that begins looks at once.
+    // A starting server checks at once.
     let server = hooked.serve();
-    until("the results tell it", || hooked.sale.results().states() == ["delivered", "delivered"]);
-    let listed = hooked.sale.campaign(&["status", "--json"]).json();
-    assert_eq!(listed["runs"][0]["counts"], json!({"delivered": 2}), "{listed}");
+    until("the results are rewritten", || hooked.sale.results().states() == ["delivered", "delivered"]);
+    let runs = hooked.sale.campaign(&["status", "--json"]).json();
+    assert_eq!(runs["runs"][0]["counts"], json!({"delivered": 2}), "{runs}");
     drop(server);
 }
 
@@ -152,9 +149,9 @@ fn opt_out_word_suppresses_and_loopback_affects_itself_only() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operations = operations(&gateway);
-    let replied = |text: &str| json!({"status": "REPLIED", "replies": [{"message": text}]}).to_string();
-    assert_eq!(hooked.tell(&operations[0], &replied("Cтоп.")), 200, "with a Latin C");
-    assert_eq!(hooked.tell(&operations[1], &replied("Cancel my order 12")), 200);
+    let reply = |text: &str| json!({"status": "REPLIED", "replies": [{"message": text}]}).to_string();
+    assert_eq!(hooked.tell(&operations[0], &reply("Cтоп.")), 200, "with a Latin C");
+    assert_eq!(hooked.tell(&operations[1], &reply("Cancel my order 12")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     let list = list.as_array().expect("a list");
     assert_eq!(list.len(), 1, "{list:?}");
@@ -166,9 +163,9 @@ fn opt_out_word_suppresses_and_loopback_affects_itself_only() {
     let results = hooked.sale.results();
     assert_eq!(results.states(), ["skipped", "accepted", "accepted"]);
     assert_eq!(results.column("reason")[0], "opted out");
-    // Nobody can tell a STOP that is said again from a webhook that comes again, and an opt-out is never dropped.
+    // A repeated STOP looks like a repeated webhook, and an opt-out is never dropped.
     hooked.sale.campaign(&["suppress", "remove", "--yes", &crate::support::phone(2).to_string()]).exits(0);
-    assert_eq!(hooked.tell(&operations[0], &replied("Cтоп.")), 200);
+    assert_eq!(hooked.tell(&operations[0], &reply("Cтоп.")), 200);
     let list = hooked.sale.campaign(&["suppress", "list", "--json"]).json_list();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     drop(server);

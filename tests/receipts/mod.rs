@@ -1,4 +1,4 @@
-//! Delivery receipts: what the gateway tells by itself, and what becomes of it.
+//! Delivery receipts by webhook: endpoint, status changes, replies, delivery times.
 
 mod chains;
 mod door;
@@ -18,15 +18,15 @@ use serde_json::Value;
 
 use crate::support::{Draft, Folder, Gateway, Results, Server, nobody};
 
-/// A campaign in a folder whose profile has the address of a receiver.
+/// A campaign whose gateway profile has a webhook endpoint.
 pub(crate) struct Hooked {
     pub(crate) sale: Folder,
-    /// Host and port of the receipts' door.
+    /// Host and port of the webhook endpoint.
     pub(crate) door: String,
 }
 
 impl Hooked {
-    /// Writes a campaign down with a door on a free port.
+    /// Writes a campaign with a webhook endpoint on a free port.
     pub(crate) fn write(draft: Draft) -> Self {
         let door = nobody().trim_start_matches("http://").to_owned();
         let hook = format!("hook: {{ public_url: http://{door}, secret: {{ file: hook.secret }} }}");
@@ -35,18 +35,18 @@ impl Hooked {
         Self { sale, door }
     }
 
-    /// Starts the server whose door it is.
+    /// Starts the server with the webhook endpoint.
     pub(crate) fn serve(&self) -> Server {
         Server::start(&self.sale, &["--hooks", &self.door])
     }
 
-    /// The results as they stand now.
+    /// Exports and reads the current results.
     pub(crate) fn results(&self) -> Results {
         self.sale.campaign(&["results", "sale"]);
         self.sale.results()
     }
 
-    /// Sends a webhook to the address of an operation; the status of the answer.
+    /// Sends a webhook for an operation; returns the HTTP status.
     pub(crate) fn tell(&self, operation: &Value, body: &str) -> u16 {
         post(&self.door, webhook_path(operation), body)
     }
@@ -57,7 +57,7 @@ pub(crate) fn secret(sale: &Folder, name: &str, letter: char) {
     sale.write_secret(name, &letter.to_string().repeat(40));
 }
 
-/// The path of the address that an operation carries for its webhook.
+/// The path of the webhook URL in an operation.
 pub(crate) fn webhook_path(operation: &Value) -> &str {
     let url = operation["hook"].as_str().unwrap_or_else(|| panic!("no `hook`: {operation}"));
     url.trim_start_matches("http://")
@@ -66,25 +66,25 @@ pub(crate) fn webhook_path(operation: &Value) -> &str {
         .expect("a path")
 }
 
-/// The operations that a gateway was sent, in their order.
+/// The operations that a gateway received, in order of arrival.
 pub(crate) fn operations(gateway: &Gateway) -> Vec<Value> {
     gateway.sends().iter().flat_map(crate::support::Request::operations).collect()
 }
 
-/// Posts a body; the status of the answer.
+/// Posts a body; returns the HTTP status.
 pub(crate) fn post(address: &str, path: &str, body: &str) -> u16 {
-    post_with(address, path, "Accept: */*", body)
+    post_with_header(address, path, "Accept: */*", body)
 }
 
-/// Posts a body with a further header; the status of the answer.
-fn post_with(address: &str, path: &str, header: &str, body: &str) -> u16 {
+/// Posts a body with an additional header; returns the HTTP status.
+fn post_with_header(address: &str, path: &str, header: &str, body: &str) -> u16 {
     let mut stream = TcpStream::connect(address).expect("a connection");
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{header}\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");
-    // Who is not believed is not listened to.
+    // The server can close the connection before it reads a forged body.
     let _ = stream.write_all(body.as_bytes());
     let mut answer = String::new();
     let _ = stream.read_to_string(&mut answer);

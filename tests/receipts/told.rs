@@ -1,12 +1,12 @@
-//! What a webhook tells moves its message forward, and nothing else.
+//! Status changes by webhook: each receipt moves only its own message, and only forward.
 
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
 use crate::support::{Answer, Browser, Gateway, campaign};
 
-/// What a gateway tells of a message.
-fn status(operation: &Value, status: &str, second: u32) -> String {
+/// The body of a webhook about a message.
+fn webhook_body(operation: &Value, status: &str, second: u32) -> String {
     json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms", "status": status,
         "updated": format!("2026-11-22T12:00:{second:02}+02:00")})
     .to_string()
@@ -21,19 +21,19 @@ fn operation_has_its_own_webhook_address() {
     let operations = operations(&gateway);
     let addresses: std::collections::BTreeSet<&str> = operations.iter().map(super::webhook_path).collect();
     assert_eq!(addresses.len(), 4);
-    assert_eq!(hooked.tell(&operations[0], &status(&operations[0], "DELIVERED", 1)), 200);
-    assert_eq!(hooked.tell(&operations[1], &status(&operations[1], "READ", 2)), 200);
+    assert_eq!(hooked.tell(&operations[0], &webhook_body(&operations[0], "DELIVERED", 1)), 200);
+    assert_eq!(hooked.tell(&operations[1], &webhook_body(&operations[1], "READ", 2)), 200);
     let failed = json!({"success": false, "status": "EXPIRED", "error": "Lifetime ended", "type": "sms"}).to_string();
     assert_eq!(hooked.tell(&operations[2], &failed), 200);
-    assert_eq!(hooked.tell(&operations[3], &status(&operations[3], "PAUSED", 3)), 200);
+    assert_eq!(hooked.tell(&operations[3], &webhook_body(&operations[3], "PAUSED", 3)), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["delivered", "read", "failed", "accepted"]);
     assert_eq!(results.column("gateway_status"), ["DELIVERED", "READ", "EXPIRED", "PAUSED"]);
     assert_eq!(results.column("delivered_by"), ["sms", "sms", "", ""]);
     assert_eq!(results.column("delivered_at")[..2], ["2026-11-22T10:00:01.000Z", "2026-11-22T10:00:02.000Z"]);
     assert_eq!(results.column("error")[2], "Lifetime ended");
-    let told = hooked.sale.campaign(&["status", "sale", "--json"]).json();
-    assert_eq!(told["counts"], json!({"accepted": 1, "delivered": 1, "read": 1, "failed": 1}));
+    let summary = hooked.sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(summary["counts"], json!({"accepted": 1, "delivered": 1, "read": 1, "failed": 1}));
     server.end("TERM").exits(0);
 }
 
@@ -44,14 +44,14 @@ fn repeated_and_reordered_receipts_take_nothing_back() {
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
     let operation = &operations(&gateway)[0];
-    for (told, state) in
+    for (reported, state) in
         [("READ", "read"), ("DELIVERED", "read"), ("READ", "read"), ("EXPIRED", "read"), ("ROUTING", "read")]
     {
-        assert_eq!(hooked.tell(operation, &status(operation, told, 5)), 200);
-        assert_eq!(hooked.results().states(), [state], "{told}");
+        assert_eq!(hooked.tell(operation, &webhook_body(operation, reported, 5)), 200);
+        assert_eq!(hooked.results().states(), [state], "{reported}");
     }
     drop(server);
-    assert_eq!(hooked.results().states(), ["read"], "it survives the server");
+    assert_eq!(hooked.results().states(), ["read"], "the state is stored");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn row_in_doubt_is_settled_by_receipts_and_not_resent() {
     hooked.sale.run(&[]);
     assert_eq!(hooked.results().states(), ["in_doubt"]);
     let operation = &operations(&gateway)[0];
-    assert_eq!(hooked.tell(operation, &status(operation, "DELIVERED", 5)), 200);
+    assert_eq!(hooked.tell(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
     assert_eq!(hooked.results().states(), ["delivered"]);
     assert_eq!(hooked.results().column("msg_id"), ["71"]);
     hooked.sale.run(&[]).exits(0);
@@ -84,7 +84,7 @@ fn reason_of_an_earlier_doubt_or_decision_ends_with_proof() {
         let before = hooked.results().column("reason")[0].to_owned();
         assert!(!before.is_empty(), "{decision:?}");
         let operation = &operations(&gateway)[0];
-        assert_eq!(hooked.tell(operation, &status(operation, "DELIVERED", 5)), 200);
+        assert_eq!(hooked.tell(operation, &webhook_body(operation, "DELIVERED", 5)), 200);
         let results = hooked.results();
         assert_eq!((results.states(), results.column("reason")), (vec!["delivered"], vec![""]), "{decision:?}");
         let number = format!("+{}", crate::support::phone(2));
@@ -104,9 +104,9 @@ fn queued_row_gets_its_msg_id_and_rejected_row_its_reason() {
     hooked.sale.run(&["--offline"]);
     assert_eq!(hooked.results().states(), ["queued", "queued"]);
     let operations = operations(&gateway);
-    assert_eq!(hooked.tell(&operations[0], &status(&operations[0], "ROUTING", 5)), 200);
-    let refused = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
-    assert_eq!(hooked.tell(&operations[1], &refused), 200);
+    assert_eq!(hooked.tell(&operations[0], &webhook_body(&operations[0], "ROUTING", 5)), 200);
+    let rejection = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
+    assert_eq!(hooked.tell(&operations[1], &rejection), 200);
     let results = hooked.results();
     assert_eq!(results.states(), ["queued", "failed"]);
     assert_eq!(results.column("msg_id")[0], "71");
@@ -120,8 +120,8 @@ fn failed_message_is_resent_as_a_new_one_on_request() {
     let hooked = Hooked::write(campaign().to(2).asynchronous().through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&["--offline"]);
-    let refused = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
-    assert_eq!(hooked.tell(&operations(&gateway)[1], &refused), 200);
+    let rejection = json!({"success": false, "status": "REJECTED", "error": "No route"}).to_string();
+    assert_eq!(hooked.tell(&operations(&gateway)[1], &rejection), 200);
     assert_eq!(hooked.results().states(), ["queued", "failed"]);
     hooked.sale.campaign(&["retry", "sale", "--no-wait"]);
     let operations = operations(&gateway);
@@ -139,13 +139,13 @@ fn undelivered_messages_are_resent_only_on_request() {
     hooked.sale.run(&[]).exits(0);
     let first = operations(&gateway);
     for (operation, status, error) in [(0, "SIM FULL", "No room"), (1, "REJECTED", "No route"), (2, "READ", "")] {
-        let told = json!({"success": status == "READ", "status": status, "error": error, "type": "sms"}).to_string();
-        assert_eq!(hooked.tell(&first[operation], &told), 200);
+        let receipt = json!({"success": status == "READ", "status": status, "error": error, "type": "sms"}).to_string();
+        assert_eq!(hooked.tell(&first[operation], &receipt), 200);
     }
     hooked.sale.campaign(&["status", "sale"]).exits(3).says("campaign retry sale@1 --state failed");
     let again = || operations(&gateway)[3..].iter().map(|operation| operation["phone"].clone()).collect::<Vec<_>>();
     hooked.sale.campaign(&["retry", "sale", "--error", "no room"]).exits(3).says("1 message could not be delivered");
-    // It was accepted, so that no intake refused it.
+    // The message was accepted, so it does not count as rejected.
     hooked.sale.campaign(&["retry", "sale"]).exits(3).says("2 messages could not be delivered");
     hooked.sale.campaign(&["retry", "sale", "--state", "rejected,not_sent"]).exits(3).says("--state failed");
     assert!(again().is_empty());
@@ -162,14 +162,14 @@ fn check_says_which_messages_get_webhooks_and_run_does_not() {
     let gateway = Gateway::accepting();
     let viber = "  - viber: { signature: OlenaCo, message: Hi }";
     let hooked = Hooked::write(campaign().channels(viber).through(&gateway));
-    let told = |arguments: &[&str]| hooked.sale.campaign(&[&["check", "sale.yaml"], arguments].concat()).exits(0);
-    told(&[]).says("note[promised-receipts]").says("a webhook for each `viber` message");
-    let finding = &told(&["--json"]).json()["findings"][0];
+    let check = |arguments: &[&str]| hooked.sale.campaign(&[&["check", "sale.yaml"], arguments].concat()).exits(0);
+    check(&[]).says("note[promised-receipts]").says("a webhook for each `viber` message");
+    let finding = &check(&["--json"]).json()["findings"][0];
     assert_eq!((&finding["rule"], &finding["severity"]), (&"promised-receipts".into(), &"note".into()), "{finding}");
     hooked.sale.replace("sale.yaml", viber, "  - sms: { signature: OlenaCo, message: Hi }");
-    told(&[]).says("does not guarantee webhooks for `sms` messages").says("`serve` and `reconcile --all` request");
+    check(&[]).says("does not guarantee webhooks for `sms` messages").says("`serve` and `reconcile --all` request");
     hooked.sale.replace("sale.yaml", "channels:", "receipts: poll\nchannels:");
-    for silent in [told(&[]), hooked.sale.run(&[]).exits(0)] {
-        assert!(!silent.stderr.contains("webhook") && !silent.stdout.contains("webhook"), "{}", silent.told());
+    for finished in [check(&[]), hooked.sale.run(&[]).exits(0)] {
+        assert!(!finished.stderr.contains("webhook") && !finished.stdout.contains("webhook"), "{}", finished.told());
     }
 }

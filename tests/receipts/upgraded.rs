@@ -1,4 +1,4 @@
-//! A ledger that the version before wrote, with receipts of chains: they are judged again by the rule of today.
+//! Upgrade of a 0.1 ledger with fallback chains: states are computed again by the current rule.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, campaign, in_files};
 
-/// A folder whose state is the stored ledger of version 0.1, with the schema before channels of pipelines were recorded.
-fn stored() -> Folder {
+/// A folder with the stored ledger of version 0.1, whose schema does not record pipeline channels.
+fn stored_ledger() -> Folder {
     let folder = campaign().write();
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledgers/0.1-chains");
     let state = folder.path("state");
@@ -31,26 +31,26 @@ fn stored() -> Folder {
     folder
 }
 
-fn counts(folder: &Folder, run: &str) -> Value {
+fn run_counts(folder: &Folder, run: &str) -> Value {
     folder.campaign(&["status", run, "--json"]).json()["counts"].clone()
 }
 
 #[test]
 fn runs_of_the_version_before_are_counted_again() {
     let _files = in_files();
-    let folder = stored();
-    // The version before told 5 failed of `combined`, 2 of `queued` and all of `chosen`.
-    assert_eq!(counts(&folder, "combined@1"), json!({"accepted": 2, "delivered": 2, "read": 2, "failed": 1}));
-    assert_eq!(counts(&folder, "queued@1"), json!({"queued": 2, "failed": 1}));
-    // A variant of it ends with `viber`, the other one goes on to `voice`.
-    assert_eq!(counts(&folder, "chosen@1"), json!({"accepted": 7, "failed": 5}));
-    assert_eq!(counts(&folder, "purged@1"), json!({"delivered": 1, "failed": 1}), "its rows are gone");
+    let folder = stored_ledger();
+    // Version 0.1 reported 5 messages of `combined` as failed, 2 of `queued`, and all of `chosen`.
+    assert_eq!(run_counts(&folder, "combined@1"), json!({"accepted": 2, "delivered": 2, "read": 2, "failed": 1}));
+    assert_eq!(run_counts(&folder, "queued@1"), json!({"queued": 2, "failed": 1}));
+    // One variant ends with `viber`; the other one falls back to `voice`.
+    assert_eq!(run_counts(&folder, "chosen@1"), json!({"accepted": 7, "failed": 5}));
+    assert_eq!(run_counts(&folder, "purged@1"), json!({"delivered": 1, "failed": 1}), "its rows are gone");
 }
 
 #[test]
 fn figures_of_the_version_before_are_made_again() {
     let _files = in_files();
-    let folder = stored();
+    let folder = stored_ledger();
     let channels = folder.campaign(&["status", "combined@1", "--json"]).json()["channels"].clone();
     assert_eq!(channels["sms"]["counts"], json!({"delivered": 2, "read": 1, "failed": 1}));
     assert_eq!(channels["viber"]["counts"], json!({"accepted": 1, "read": 1}));

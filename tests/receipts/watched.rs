@@ -1,19 +1,19 @@
-//! A run that is followed: it is told as it goes on, and the following ends when nothing more can come.
+//! `status --watch`: progress of a run until its last delivery status.
 
 use serde_json::{Value, json};
 
 use super::{Hooked, operations};
 use crate::support::{Answer, Folder, Gateway, Process, Terminal, campaign, until};
 
-/// Starts to follow the campaign's run.
+/// Starts `status --watch`.
 fn watch(sale: &Folder, more: &[&str]) -> Process {
     Process::start(sale.command(&[&["status", "--watch"], more].concat()))
 }
 
-/// The objects that were printed so far, each on a line.
-fn objects(printed: &str) -> Vec<Value> {
-    let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
-    whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
+/// Parses the JSON objects printed so far, one per line.
+fn parse_objects(printed: &str) -> Vec<Value> {
+    let complete = printed.rfind('\n').map_or("", |end| &printed[..end]);
+    complete.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))).collect()
 }
 
 #[test]
@@ -23,27 +23,29 @@ fn run_is_followed_to_the_end_of_its_last_message() {
     let server = hooked.serve();
     let run = hooked.sale.start(&[]);
     until("the first message is on its way", || gateway.sends().len() == 1);
-    // Without a name it is the one that is being sent.
-    let watched = watch(&hooked.sale, &["--json"]);
-    until("the sending is told", || objects(&watched.stdout()).iter().any(|told| told["state"] == "sending"));
-    let drawn = Terminal::start(hooked.sale.command(&["status", "--watch"]));
-    drawn.shows("1 sending").shows("sent per 1 s: █");
+    // Without a name, it follows the run that is sending.
+    let watcher = watch(&hooked.sale, &["--json"]);
+    until("the run is reported as sending", || {
+        parse_objects(&watcher.stdout()).iter().any(|object| object["state"] == "sending")
+    });
+    let terminal = Terminal::start(hooked.sale.command(&["status", "--watch"]));
+    terminal.shows("1 sending").shows("sent per 1 s: █");
     gateway.release();
     run.finish().exits(0);
-    drawn.shows("30 accepted by the gateway");
-    let shown = drawn.shown();
-    let last = &shown[shown.rfind("30 accepted").expect("its end")..];
-    assert!(!last.contains("sent per"), "nothing is sent any more: {last}");
-    until("the end of the sending is told", || {
-        objects(&watched.stdout()).last().is_some_and(|told| told["counts"] == json!({ "accepted": 30 }))
+    terminal.shows("30 accepted by the gateway");
+    let screen = terminal.shown();
+    let last = &screen[screen.rfind("30 accepted").expect("the last screen")..];
+    assert!(!last.contains("sent per"), "no rate after the end: {last}");
+    until("all messages are reported as accepted", || {
+        parse_objects(&watcher.stdout()).last().is_some_and(|object| object["counts"] == json!({ "accepted": 30 }))
     });
     let operations = operations(&gateway);
     for (index, operation) in operations.iter().enumerate() {
         let status = if index == 0 { "EXPIRED" } else { "DELIVERED" };
         assert_eq!(hooked.tell(operation, &json!({ "status": status, "type": "sms" }).to_string()), 200);
     }
-    let told = objects(&watched.finish().exits(3).stdout);
-    let (last, before) = told.split_last().expect("objects");
+    let reported = parse_objects(&watcher.finish().exits(3).stdout);
+    let (last, before) = reported.split_last().expect("objects");
     assert_eq!((&last["counts"], &last["exit"]), (&json!({ "delivered": 29, "failed": 1 }), &json!(3)));
     assert_eq!(last["channels"]["sms"]["counts"], last["counts"]);
     assert!(before.iter().all(|object| object["exit"].is_null() && object["at"].is_string()), "{before:?}");
@@ -54,7 +56,7 @@ fn run_is_followed_to_the_end_of_its_last_message() {
     };
     assert!(
         before.windows(2).all(|pair| without_time(&pair[0]) != without_time(&pair[1])),
-        "only what changed is told"
+        "an object is printed only if something changed"
     );
     server.end("TERM").exits(0);
 }
@@ -64,20 +66,20 @@ fn ended_run_is_reported_once_with_the_exit_code_of_status() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(6).through(&gateway).write();
     watch(&sale, &[]).finish().exits(0).says("no runs yet");
-    let rehearsed = campaign().to(2).write();
-    rehearsed.run(&[]).exits(0);
-    watch(&rehearsed, &["sale"]).finish().exits(0).says("2 accepted by the gateway").says("next: ");
+    let rehearsal = campaign().to(2).write();
+    rehearsal.run(&[]).exits(0);
+    watch(&rehearsal, &["sale"]).finish().exits(0).says("2 accepted by the gateway").says("next: ");
     let gateway = Gateway::always(Answer::items(|operation| crate::support::rejected(operation, "No route")));
-    let refused = campaign().to(4).through(&gateway).write();
-    refused.run(&["--keep-going"]).exits(3);
-    watch(&refused, &["sale"]).finish().exits(3).says("4 rejected");
-    let told = watch(&refused, &["sale", "--json"]).finish().exits(3).json();
-    assert_eq!(told["exit"], 3);
-    // Nobody wants to know more of these.
+    let rejecting = campaign().to(4).through(&gateway).write();
+    rejecting.run(&["--keep-going"]).exits(3);
+    watch(&rejecting, &["sale"]).finish().exits(3).says("4 rejected");
+    let reported = watch(&rejecting, &["sale", "--json"]).finish().exits(3).json();
+    assert_eq!(reported["exit"], 3);
+    // No receipts are expected for these messages.
     let gateway = Gateway::accepting();
-    let silent = campaign().to(2).top("receipts: off").through(&gateway).write();
-    silent.run(&[]).exits(0);
-    watch(&silent, &["sale"]).finish().exits(0);
+    let without_receipts = campaign().to(2).top("receipts: off").through(&gateway).write();
+    without_receipts.run(&[]).exits(0);
+    watch(&without_receipts, &["sale"]).finish().exits(0);
 }
 
 #[test]
@@ -86,17 +88,17 @@ fn signal_ends_watching_only() {
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&[]).exits(0);
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let mut watched = watch(&sale, &["sale", "--json"]);
-        until("it is told", || !objects(&watched.stdout()).is_empty());
-        watched.signal(signal);
-        let told = objects(&watched.finish().exits(code).stdout);
-        assert_eq!(told.last().expect("an object")["exit"], code);
+        let mut watcher = watch(&sale, &["sale", "--json"]);
+        until("an object is printed", || !parse_objects(&watcher.stdout()).is_empty());
+        watcher.signal(signal);
+        let reported = parse_objects(&watcher.finish().exits(code).stdout);
+        assert_eq!(reported.last().expect("an object")["exit"], code);
     }
-    let mut watched = watch(&sale, &["sale"]);
-    until("a line is told", || watched.stdout().contains("finished: 3 accepted by the gateway\n"));
-    watched.signal("INT");
-    let told = watched.finish().exits(130);
-    assert!(!told.stdout.contains('\u{1b}') && told.stdout.lines().count() == 1, "plain lines: {}", told.stdout);
+    let mut watcher = watch(&sale, &["sale"]);
+    until("a line is printed", || watcher.stdout().contains("finished: 3 accepted by the gateway\n"));
+    watcher.signal("INT");
+    let ended = watcher.finish().exits(130);
+    assert!(!ended.stdout.contains('\u{1b}') && ended.stdout.lines().count() == 1, "plain lines: {}", ended.stdout);
 }
 
 #[test]
@@ -105,21 +107,21 @@ fn on_a_terminal_it_is_drawn_in_one_place() {
     let hooked = Hooked::write(campaign().to(1).through(&gateway));
     let server = hooked.serve();
     hooked.sale.run(&[]).exits(0);
-    let watched = Terminal::start(hooked.sale.command(&["status", "sale", "--watch"]));
-    watched.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
+    let watcher = Terminal::start(hooked.sale.command(&["status", "sale", "--watch"]));
+    watcher.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
     assert_eq!(hooked.tell(&operations(&gateway)[0], r#"{"status":"DELIVERED","type":"sms"}"#), 200);
-    watched.shows("1 row: 1 delivered").shows("next: ");
-    let shown = watched.shown();
-    let last = &shown[shown.rfind("1 row: 1 delivered").expect("the end")..];
+    watcher.shows("1 row: 1 delivered").shows("next: ");
+    let screen = watcher.shown();
+    let last = &screen[screen.rfind("1 row: 1 delivered").expect("the end")..];
     assert!(!last.contains("Ctrl-C"), "{last}");
-    assert!(shown.contains("\u{1b}["), "what stood there was taken away: {shown:?}");
-    watched.finish().exits(0);
-    let mut left = Terminal::start(hooked.sale.command(&["run", "sale.yaml", "--again", "1", "--no-wait"]));
-    left.signal("CONT");
-    left.finish().exits(0);
-    let mut watched = Terminal::start(hooked.sale.command(&["status", "--watch"]));
-    watched.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
-    watched.signal("INT");
-    watched.finish().exits(130);
+    assert!(screen.contains("\u{1b}["), "the old screen is erased: {screen:?}");
+    watcher.finish().exits(0);
+    let mut resumed = Terminal::start(hooked.sale.command(&["run", "sale.yaml", "--again", "1", "--no-wait"]));
+    resumed.signal("CONT");
+    resumed.finish().exits(0);
+    let mut watcher = Terminal::start(hooked.sale.command(&["status", "--watch"]));
+    watcher.shows("1 row: 1 accepted by the gateway").shows("press Ctrl-C to stop watching");
+    watcher.signal("INT");
+    watcher.finish().exits(130);
     drop(server);
 }

@@ -1,4 +1,5 @@
-//! `campaign ledger backup` and `restore`: what may have happened since a backup was made is never sent again by itself.
+//! `campaign ledger backup` and `campaign ledger restore`: messages that a backup might not know of are never resent
+//! automatically.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,19 +13,19 @@ use crate::support::{
 const BACKUP: [&str; 3] = ["ledger", "backup", "saved"];
 const RESTORE: [&str; 3] = ["ledger", "restore", "saved"];
 
-/// The binary with its ledger in a new state folder, whatever stories are told over.
-fn elsewhere(sale: &Folder, arguments: &[&str]) -> Command {
+/// Runs the binary with its ledger in another state folder, also when the suite runs on PostgreSQL.
+fn other_state_command(sale: &Folder, arguments: &[&str]) -> Command {
     let mut command = sale.command(arguments);
     command.env_remove("CAMPAIGN_LEDGER").env("CAMPAIGN_STATE_DIR", sale.path("other"));
     command
 }
 
-fn finished(command: Command) -> Finished {
+fn run_to_end(command: Command) -> Finished {
     Process::start(command).finish()
 }
 
 fn check(sale: &Folder, folder: &str) -> Finished {
-    finished({
+    run_to_end({
         let mut command = sale.command(&["ledger", "check", "--state-dir", folder]);
         command.env_remove("CAMPAIGN_LEDGER");
         command
@@ -36,15 +37,15 @@ fn backup_during_a_run_is_complete_and_disturbs_nothing() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(20).batches_of(4).one_at_a_time().through(&gateway).write();
     let run = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     let made = sale.campaign(&[&BACKUP[..], &["--json"]].concat()).exits(0).json();
     assert_eq!((&made["runs"], &made["rows"], &made["without_copies"]), (&json!(1), &json!(20), &json!(0)));
     check(&sale, "saved").exits(0).says("is sound: 1 run with 20 rows");
     sale.campaign(&BACKUP).exits(74).says("the folder is not empty");
     gateway.release();
     run.finish().exits(0);
-    let left = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
-    assert!(!left.into_iter().any(|name| name.to_string_lossy().contains("part")));
+    let entries = std::fs::read_dir(sale.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    assert!(!entries.into_iter().any(|name| name.to_string_lossy().contains("part")));
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn backup_itself_sends_nothing() {
     ] {
         let mut command = sale.command(arguments);
         command.env_remove("CAMPAIGN_LEDGER");
-        finished(command).exits(74).says("that has not been restored").says("ledger restore");
+        run_to_end(command).exits(74).says("that has not been restored").says("ledger restore");
     }
     assert!(gateway.requests().is_empty());
     check(&sale, "saved").exits(0);
@@ -72,15 +73,15 @@ fn messages_sent_after_a_backup_are_reconciled_and_not_resent() {
     sale.run(&["--limit", "4"]).exits(0);
     sale.campaign(&BACKUP).exits(0);
     sale.run(&["--limit", "5"]).exits(0);
-    let restored = finished(elsewhere(&sale, &[&RESTORE[..], &["--json"]].concat())).exits(4).json();
+    let restored = run_to_end(other_state_command(&sale, &[&RESTORE[..], &["--json"]].concat())).exits(4).json();
     assert_eq!(restored["in_doubt"], json!([{ "run": "sale@1", "rows": 8 }]));
-    // Five of the eight went out, and the gateway knows them; nobody knows of the others that they did not.
-    let went_on = finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait", "--json"])).exits(4).json();
-    assert_eq!((&went_on["counts"], &went_on["sent"]), (&json!({ "accepted": 9, "in_doubt": 3 }), &json!(0)));
+    // Five of the eight messages were sent, and the gateway confirms them. The other three stay in doubt.
+    let resumed = run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait", "--json"])).exits(4).json();
+    assert_eq!((&resumed["counts"], &resumed["sent"]), (&json!({ "accepted": 9, "in_doubt": 3 }), &json!(0)));
     let resolve = ["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "3"];
-    finished(elsewhere(&sale, &resolve)).exits(5);
-    finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"])).exits(0);
-    assert_eq!(sandbox.messages(), (2..14).map(|row| (phone(row), 1)).collect(), "everybody once");
+    run_to_end(other_state_command(&sale, &resolve)).exits(5);
+    run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait"])).exits(0);
+    assert_eq!(sandbox.messages(), (2..14).map(|row| (phone(row), 1)).collect(), "each recipient gets one message");
 }
 
 #[test]
@@ -90,17 +91,19 @@ fn run_that_may_exist_after_a_backup_needs_its_number() {
     sale.campaign(&["suppress", "add", &format!("+{}", phone(3))]).exits(0);
     sale.campaign(&BACKUP).exits(0);
     sale.run(&[]).exits(0);
-    std::fs::remove_dir_all(sale.path("results")).expect("the results are lost too");
-    finished(elsewhere(&sale, &RESTORE)).exits(0).says("need `--i-accept-duplicates`");
+    std::fs::remove_dir_all(sale.path("results")).expect("results");
+    run_to_end(other_state_command(&sale, &RESTORE)).exits(0).says("need `--i-accept-duplicates`");
     let sent = gateway.phones().len();
-    let run = |number: &[&str]| finished(elsewhere(&sale, &[&["run", "sale.yaml", "--no-wait"], number].concat()));
+    let run = |number: &[&str]| {
+        run_to_end(other_state_command(&sale, &[&["run", "sale.yaml", "--no-wait"], number].concat()))
+    };
     run(&[]).exits(2).says("does not contain messages sent since then").says("--i-accept-duplicates 9");
     run(&["--i-accept-duplicates", "10"]).exits(2).says("9 recipients might get the message twice");
     run(&["--gateway", "sandbox"]).exits(0);
     assert_eq!(gateway.phones().len(), sent);
     run(&["--i-accept-duplicates", "9", "--limit", "2"]).exits(0);
     run(&[]).exits(0);
-    assert_eq!(gateway.phones().len(), sent + 9, "from then on it knows whom it sent to");
+    assert_eq!(gateway.phones().len(), sent + 9, "the restored ledger records the new messages");
 }
 
 #[test]
@@ -121,12 +124,12 @@ fn recipient_forgotten_after_a_backup_is_forgotten_again() {
     assert_eq!(
         restored["in_doubt"],
         json!([{ "run": "sale@1", "rows": 1 }]),
-        "whoever was planned and forgotten is skipped"
+        "a forgotten recipient who was planned is skipped"
     );
     for number in &them {
         assert_eq!(sale.campaign(&["find", number, "--json"]).exits(0).json()["runs"], json!([]));
     }
-    assert!(sale.path("state/ledger.sqlite.old-1").exists(), "the one that was there is kept");
+    assert!(sale.path("state/ledger.sqlite.old-1").exists(), "the replaced ledger is kept");
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list()[0]["state"], "paused");
 }
 
@@ -136,16 +139,16 @@ fn file_that_is_no_backup_is_not_restored() {
     let sale = campaign().to(5).through(&gateway).write();
     sale.run(&[]).exits(0);
     sale.campaign(&BACKUP).exits(0);
-    let restore = |folder: &str| finished(elsewhere(&sale, &["ledger", "restore", folder]));
+    let restore = |folder: &str| run_to_end(other_state_command(&sale, &["ledger", "restore", folder]));
     restore("nowhere").exits(74).says("it contains no backup");
     let file = sale.path("saved/ledger.sqlite");
-    let whole = std::fs::read(&file).expect("a backup");
-    std::fs::write(&file, &whole[..whole.len() / 2]).expect("half of it");
+    let bytes = std::fs::read(&file).expect("a backup");
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("a truncated backup");
     restore("saved").exits(74).says("nothing was restored");
-    std::fs::write(&file, &whole).expect("all of it");
+    std::fs::write(&file, &bytes).expect("the complete backup");
     restore("saved").exits(0);
     restore("other").exits(74).says("in use, not a backup");
-    finished(elsewhere(&sale, &["status", "sale"])).exits(0);
+    run_to_end(other_state_command(&sale, &["status", "sale"])).exits(0);
     assert_eq!(gateway.phones().len(), 5);
 }
 
@@ -158,7 +161,7 @@ fn interrupted_restore_sends_nothing_until_repeated() {
         sale.run(&["--limit", "2"]).exits(0);
         let dies = |mut command: Command| {
             command.env("CAMPAIGN_FAILPOINT", format!("{place}:1"));
-            let died = finished(command);
+            let died = run_to_end(command);
             assert_eq!(died.code(), None, "{}", died.told());
         };
         if place == "backup.copied" {
@@ -168,15 +171,15 @@ fn interrupted_restore_sends_nothing_until_repeated() {
         sale.campaign(&BACKUP).exits(0);
         sale.run(&[]).exits(0);
         let sent = gateway.phones().len();
-        // Over another one, as after a restoration that brought back too little.
-        finished(elsewhere(&sale, &RESTORE)).exits(4);
+        // The restored ledger replaces another one, as after a first restore of an older backup.
+        run_to_end(other_state_command(&sale, &RESTORE)).exits(4);
         if place != "backup.copied" {
-            dies(elsewhere(&sale, &RESTORE));
-            let between = finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"]));
+            dies(other_state_command(&sale, &RESTORE));
+            let between = run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait"]));
             assert_eq!(between.code(), Some(74), "{}", between.told());
-            finished(elsewhere(&sale, &RESTORE)).exits(4);
+            run_to_end(other_state_command(&sale, &RESTORE)).exits(4);
         }
-        finished(elsewhere(&sale, &["run", "sale.yaml", "--no-wait"])).exits(4);
-        assert_eq!(gateway.phones().len(), sent, "nothing again");
+        run_to_end(other_state_command(&sale, &["run", "sale.yaml", "--no-wait"])).exits(4);
+        assert_eq!(gateway.phones().len(), sent, "no message is sent twice");
     }
 }

@@ -1,4 +1,4 @@
-//! `campaign ledger check`: everything in the ledger is looked at, and what is not as it was written is named.
+//! `campaign ledger check`: integrity check of every ledger record and stored copy.
 
 use std::fs;
 
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Gateway, campaign, change_ledger, in_files, phone, telling};
 
-/// A rehearsal, a run to people and a lookup.
-fn used(gateway: &Gateway) -> Folder {
+/// A campaign with a rehearsal, a live run and a lookup.
+fn used_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(5).through(gateway).write();
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(0);
@@ -16,16 +16,16 @@ fn used(gateway: &Gateway) -> Folder {
 }
 
 fn problems(sale: &Folder, code: i32) -> Vec<Value> {
-    let told = sale.campaign(&["ledger", "check", "--json"]).exits(code).json();
-    told["problems"].as_array().expect("a list").clone()
+    let report = sale.campaign(&["ledger", "check", "--json"]).exits(code).json();
+    report["problems"].as_array().expect("a list").clone()
 }
 
 #[test]
 fn undamaged_ledger_is_sound_after_any_operation() {
     let gateway = Gateway::accepting();
-    let sale = used(&gateway);
-    let told = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();
-    assert_eq!(told, json!({ "runs": 3, "rows": 11, "problems": [], "exit": 0 }));
+    let sale = used_campaign(&gateway);
+    let report = sale.campaign(&["ledger", "check", "--json"]).exits(0).json();
+    assert_eq!(report, json!({ "runs": 3, "rows": 11, "problems": [], "exit": 0 }));
     sale.campaign(&["ledger", "check"]).exits(0).says("is sound: 3 runs with 11 rows");
     sale.campaign(&["suppress", "add", &format!("+{}", phone(4))]).exits(0);
     sale.campaign(&["forget", &format!("+{}", phone(3)), "--yes"]).exits(0);
@@ -34,7 +34,7 @@ fn undamaged_ledger_is_sound_after_any_operation() {
     nobody.campaign(&["ledger", "check"]).exits(0).says("no ledger yet");
 }
 
-/// A damage, a word of what is said of it, and the run that it is of.
+/// How a record is damaged, words of the report, and the affected run.
 type Damage = (fn(&Folder), &'static str, Option<&'static str>);
 
 #[test]
@@ -81,7 +81,7 @@ fn damaged_record_is_named_with_its_run() {
             ),
         ),
         (
-            "what is frozen",
+            "frozen inputs",
             (
                 |sale| fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy"),
                 "sale@1",
@@ -102,19 +102,19 @@ fn damaged_record_is_named_with_its_run() {
     ];
     for (case, (damage, words, run)) in damages {
         let _case = telling(format!("case: {case}"));
-        let sale = used(&gateway);
+        let sale = used_campaign(&gateway);
         damage(&sale);
         let found = problems(&sale, 74);
         let is_named = |problem: &Value| {
             problem["run"].as_str() == run && problem["what"].as_str().expect("words").contains(words)
         };
         assert!(found.iter().any(is_named), "{found:?}");
-        assert!(found.iter().all(|problem| problem["run"].as_str() == run), "nothing else is: {found:?}");
+        assert!(found.iter().all(|problem| problem["run"].as_str() == run), "an undamaged run is named: {found:?}");
         sale.campaign(&["ledger", "check"]).exits(74).says("Nothing was changed");
     }
 }
 
-/// Records that no run has, each written with a wrong checksum, and how they are named.
+/// Records outside of runs, each written with a wrong checksum, and the words that name them in the report.
 const RECORDS: [(&str, &str); 6] = [
     (
         "INSERT INTO schedules (name, file, digest, gateway, addresses, account, armed_by, armed_at, since, paused, sum)
@@ -142,7 +142,7 @@ const RECORDS: [(&str, &str); 6] = [
 #[test]
 fn ledger_check_names_damaged_records_and_remedies() {
     let gateway = Gateway::accepting();
-    let sale = used(&gateway);
+    let sale = used_campaign(&gateway);
     for (damage, _) in RECORDS {
         change_ledger(&sale, damage);
     }

@@ -1,71 +1,74 @@
-//! SIGKILL at random moments, again and again, until the run is through.
+//! SIGKILL at random moments, repeated until the run ends.
 
 use std::time::{Duration, Instant};
 
 use super::witness::{Tally, Witness};
 use crate::support::{Chance, Folder, campaign, phone, until};
 
-/// How often a story kills; the six of them add up to 300.
+/// Kills in each story; the six stories kill 300 times.
 const KILLS: u64 = 50;
-/// The most kills of one campaign, after which it is left to come to its end.
+/// The most kills of one campaign; after that it may end.
 const KILLS_OF_ONE: u64 = 10;
-/// Envelopes in flight: what a kill may leave open.
+/// Envelopes in flight: the most that a kill can leave open.
 const IN_FLIGHT: u64 = 2;
 
-/// What is killed.
+/// The campaign that is killed.
 #[derive(Clone, Copy)]
 struct Case {
     asynchronous: bool,
     batch: u64,
-    /// Recipients; enough for several starts, each of which begins with small envelopes.
+    /// Recipients: enough for several starts, each of which begins with small envelopes.
     rows: u64,
 }
 
 impl Case {
-    /// Kills campaigns like this one so often; each has to come to an end that is true to what arrived.
-    fn survives(self, kills: u64, chance: &mut Chance) {
+    /// Kills campaigns like this one this many times, and checks that each ends with true results.
+    fn survive_kills(self, kills: u64, chance: &mut Chance) {
         let mut killed = 0;
         for _ in 0..kills {
             if killed == kills {
                 return;
             }
-            killed += self.killed(KILLS_OF_ONE.min(kills - killed), chance);
+            killed += self.kill_repeatedly(KILLS_OF_ONE.min(kills - killed), chance);
         }
-        assert_eq!(killed, kills, "the runs were through before they could be killed; give them more rows");
+        assert_eq!(killed, kills, "the runs ended before they could be killed; add rows");
     }
 
-    /// Kills one campaign at most so often, lets it end, judges it, and tells how often it was killed.
-    fn killed(self, most: u64, chance: &mut Chance) -> u64 {
+    /// Kills one campaign at most this many times, lets it end, checks its results, and returns the number of kills.
+    fn kill_repeatedly(self, most: u64, chance: &mut Chance) -> u64 {
         let witness = Witness::start();
         let draft = campaign().to(self.rows as usize).batches_of(self.batch as usize);
         let draft = if self.asynchronous { draft.asynchronous() } else { draft };
         let sale = draft.delivery(&format!("in_flight: {IN_FLIGHT}")).through(&witness).write();
         let mut kills = 0;
-        while kills < most && self.kill(&witness, &sale, chance) {
+        while kills < most && self.start_and_kill(&witness, &sale, chance) {
             kills += 1;
         }
-        self.judge(&witness, &sale, kills);
+        self.check_results(&witness, &sale, kills);
         kills
     }
 
-    /// Starts the run and kills it soon after the start, or after so much was sent. Tells whether it still ran.
-    fn kill(self, witness: &Witness, sale: &Folder, chance: &mut Chance) -> bool {
+    /// Starts the run and kills it after a short time or number of messages. Returns whether it was still running.
+    fn start_and_kill(self, witness: &Witness, sale: &Folder, chance: &mut Chance) -> bool {
         let soon = chance.below(3) == 0;
         let moment = if soon { Duration::from_micros(chance.below(150_000)) } else { Duration::MAX };
         let enough = witness.arrived() + 1 + chance.below(self.rows / 4) as usize;
         let (began, mut run) = (Instant::now(), sale.start(&[]));
         until("the moment to kill", || began.elapsed() >= moment || witness.arrived() >= enough || !run.is_running());
-        spin(Duration::from_micros(chance.below(4_000)));
+        busy_wait(Duration::from_micros(chance.below(4_000)));
         run.kill().code().is_none()
     }
 
-    /// Every row came to an end that is true to what was seen.
-    fn judge(self, witness: &Witness, sale: &Folder, kills: u64) {
+    /// Checks that the state of every row matches what arrived.
+    fn check_results(self, witness: &Witness, sale: &Folder, kills: u64) {
         let last = sale.run(&["--json"]);
         assert!(matches!(last.code(), Some(0 | 3 | 4)), "{}", last.told());
         assert_eq!(witness.tally(sale, (2..self.rows as usize + 2).map(phone)), Tally::default());
         let doubts = witness.doubts(sale).len() as u64;
-        assert!(doubts <= kills * IN_FLIGHT * self.batch, "{doubts} in doubt after {kills} kills: more than was open");
+        assert!(
+            doubts <= kills * IN_FLIGHT * self.batch,
+            "{doubts} in doubt after {kills} kills: more than were in flight"
+        );
         let status = sale.campaign(&["status", "sale", "--json"]);
         assert_eq!(status.code(), Some(if doubts > 0 { 4 } else { 0 }), "{}", status.told());
         assert_eq!(status.json()["counts"]["in_doubt"].as_u64().unwrap_or_default(), doubts);
@@ -73,14 +76,14 @@ impl Case {
 }
 
 /// Waits for less than a scheduler's tick, so that kills fall anywhere between two messages.
-fn spin(time: Duration) {
+fn busy_wait(time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         std::hint::spin_loop();
     }
 }
 
-/// A story for each endpoint and size of envelopes.
+/// A story for each endpoint and envelope size.
 macro_rules! killed {
     ($($story:ident: $asynchronous:literal, $batch:literal, $rows:literal;)+) => {
         const CASES: &[Case] = &[$(Case { asynchronous: $asynchronous, batch: $batch, rows: $rows }),+];
@@ -88,7 +91,7 @@ macro_rules! killed {
         $(
             #[test]
             fn $story() {
-                Case { asynchronous: $asynchronous, batch: $batch, rows: $rows }.survives(KILLS, &mut Chance::seeded());
+                Case { asynchronous: $asynchronous, batch: $batch, rows: $rows }.survive_kills(KILLS, &mut Chance::seeded());
             }
         )+
     };
@@ -115,7 +118,7 @@ fn ten_thousand_kills_lose_nothing_and_send_nothing_twice() {
                 let share = ALL / threads + u64::from(thread < ALL % threads);
                 for round in 0..share / KILLS_OF_ONE + 1 {
                     let kills = KILLS_OF_ONE.min(share - round * KILLS_OF_ONE);
-                    CASES[(round % CASES.len() as u64) as usize].survives(kills, &mut chance);
+                    CASES[(round % CASES.len() as u64) as usize].survive_kills(kills, &mut chance);
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! A process that runs out of room on the disk, of open files, or of a part of itself.
+//! Resource limits: full disks, too few open files, too little memory, and panics.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::witness::{Tally, Witness};
 use crate::support::{Finished, Folder, Gateway, KEY, Process, Reachable, campaign, in_files, phone, telling, until};
 
-/// How many people the campaigns here go to, in envelopes of 1, 4, 4 …
+/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 41;
 
-/// A campaign that gives up soon when it cannot connect.
+/// A campaign that soon gives up if it cannot connect.
 fn sale(witness: &Witness) -> Folder {
     let draft = campaign().to(PEOPLE).batches_of(4).one_at_a_time();
     draft.delivery("stop_after: { unreachable: 1s }").through(witness).write()
 }
 
-/// The run, started by a shell after it did this.
+/// Runs the campaign from a shell that runs these commands first.
 fn run_after(sale: &Folder, prepare: &str) -> Finished {
     start_after(sale, prepare, &["run", "sale.yaml", "--no-wait"]).finish()
 }
@@ -25,15 +25,15 @@ fn start_after(sale: &Folder, prepare: &str, arguments: &[&str]) -> Process {
     Process::start(sale.command_after(prepare, arguments))
 }
 
-/// Without the limit the same command comes to its end, and what it says is true.
-fn comes_to_its_end(witness: &Witness, sale: &Folder) {
+/// Repeats the command without the limit until the run ends, and checks the results.
+fn finish_run(witness: &Witness, sale: &Folder) {
     let last = (0..3).map(|_| sale.run(&[])).find(|run| matches!(run.code(), Some(0 | 3 | 4)));
-    assert!(last.is_some(), "not at its end after three starts");
+    assert!(last.is_some(), "the run did not end in three starts");
     assert_eq!(witness.tally(sale, (2..PEOPLE + 2).map(phone)), Tally::default());
     witness.doubts(sale);
 }
 
-/// How far a run came on a full disk.
+/// How far a run gets on a full disk.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reached {
     Nobody,
@@ -41,12 +41,12 @@ enum Reached {
     All,
 }
 
-/// How far a run comes if no file may be larger than that; it stops before anything is sent that is not recorded.
-fn reached(kilobytes: u32) -> Reached {
+/// Runs with this file size limit; nothing is sent before its intent is recorded.
+fn run_on_full_disk(kilobytes: u32) -> Reached {
     let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
     let witness = Witness::start();
     let sale = sale(&witness);
-    // In blocks of 512 bytes; a write beyond it fails instead of ending the process.
+    // The unit is 512 bytes; a write beyond the limit fails instead of ending the process.
     let run = run_after(&sale, &format!("ulimit -f {}", kilobytes * 2));
     let reached = match (run.code(), witness.arrived()) {
         (Some(74), 0) => Reached::Nobody,
@@ -54,7 +54,7 @@ fn reached(kilobytes: u32) -> Reached {
         (Some(0), PEOPLE) => Reached::All,
         _ => panic!("{}", run.told()),
     };
-    comes_to_its_end(&witness, &sale);
+    finish_run(&witness, &sale);
     reached
 }
 
@@ -62,14 +62,15 @@ fn reached(kilobytes: u32) -> Reached {
 fn full_disk_at_any_size_sends_nothing_unrecorded() {
     let _files = in_files();
     const STEP: u32 = 32;
-    let sizes: Vec<(u32, Reached)> = (0..640).step_by(STEP as usize).map(|size| (size, reached(size))).collect();
+    let sizes: Vec<(u32, Reached)> =
+        (0..640).step_by(STEP as usize).map(|size| (size, run_on_full_disk(size))).collect();
     let at = |wanted: Reached| sizes.iter().filter(move |(_, reached)| *reached == wanted).map(|(size, _)| *size);
     let (Some(too_small), Some(enough)) = (at(Reached::Nobody).max(), at(Reached::All).min()) else {
-        panic!("no size is too small, or none is enough");
+        panic!("every size is large enough, or none is");
     };
-    // What lies between is where it matters, and is as narrow as a few pages of the ledger's log.
-    let midway = (too_small + 1..enough).filter(|size| reached(*size) == Reached::Some).count();
-    assert!(midway > 0, "none of the sizes from {too_small} to {enough} KB ends it midway");
+    // The sizes between are the interesting ones. They span only a few pages of the ledger's log.
+    let midway = (too_small + 1..enough).filter(|size| run_on_full_disk(*size) == Reached::Some).count();
+    assert!(midway > 0, "no size from {too_small} to {enough} KB ends the run midway");
 }
 
 #[test]
@@ -81,27 +82,27 @@ fn full_disk_never_repeats_a_charged_lookup() {
     let (mut unsent, mut unrecorded, mut through) = (0, 0, 0);
     for kilobytes in (0..160).step_by(4) {
         let _case = telling(format!("case: no file may be larger than {kilobytes} KB"));
-        // The ledger is whole again, and its log is emptied.
+        // The ledger is complete again, and its log is empty.
         desk.campaign(&LOOKUP).exits(0);
         let before = gateway.requests().len();
-        let told = start_after(&desk, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
-        let said = format!("{}{}", told.stdout, told.stderr);
-        let asked = gateway.requests().len() - before;
-        match (told.code(), asked) {
+        let lookup = start_after(&desk, &format!("ulimit -f {}", kilobytes * 2), &LOOKUP).finish();
+        let output = format!("{}{}", lookup.stdout, lookup.stderr);
+        let requests = gateway.requests().len() - before;
+        match (lookup.code(), requests) {
             (Some(74), 0) => unsent += 1,
             (Some(74), 1) => {
                 unrecorded += 1;
-                assert!(said.contains("might have been processed and charged"), "{said}");
-                assert!(said.contains("next: campaign show gateway.lookup@1 --row"), "{said}");
-                assert!(!said.contains("the same command again") && !said.contains("lookup PHONE"), "{said}");
+                assert!(output.contains("might have been processed and charged"), "{output}");
+                assert!(output.contains("next: campaign show gateway.lookup@1 --row"), "{output}");
+                assert!(!output.contains("the same command again") && !output.contains("lookup PHONE"), "{output}");
             }
             (Some(0), 1) => through += 1,
-            _ => panic!("{} after {asked} requests", told.told()),
+            _ => panic!("{} after {requests} requests", lookup.told()),
         }
-        assert!(asked == 1 || !said.contains("might have been processed"), "{said}");
+        assert!(requests == 1 || !output.contains("might have been processed"), "{output}");
     }
     let all = [unsent, unrecorded, through];
-    assert!(all.iter().all(|cases| *cases > 0), "unsent, sent and not recorded, through: {all:?}");
+    assert!(all.iter().all(|cases| *cases > 0), "unsent, sent but not recorded, complete: {all:?}");
 }
 
 #[test]
@@ -120,11 +121,11 @@ fn memory_of_a_run_is_closed_to_core_files_and_other_processes() {
     let witness = Witness::start();
     let sale = campaign().to(PEOPLE).delivery("rate: 1/s").through(&witness).write();
     let mut run = Process::start(sale.command(&["run", "sale.yaml", "--no-wait"]));
-    until("something is sent", || witness.arrived() > 0);
+    until("a message is sent", || witness.arrived() > 0);
     let limits = run.told_by_the_system("limits");
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a limit");
     assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
-    // Of the superuser it is theirs anyway; a test beside the code shows it for everybody.
+    // The superuser owns that memory anyway; a unit test covers other users.
     assert_eq!(run.owner_of_its_memory(), 0);
     run.signal("INT");
     run.finish().exits(130);
@@ -138,15 +139,15 @@ fn too_few_open_files_end_a_run_with_a_reason_and_lose_nothing() {
         let witness = Witness::start();
         let sale = sale(&witness);
         let run = run_after(&sale, &format!("ulimit -n {files}"));
-        // The lowest numbers are too few for the system to load the program at all.
+        // With the lowest limits, the system cannot even load the program.
         let started = !run.stderr.contains("shared librar");
-        // No input is to blame.
+        // The error must not blame an input.
         assert!(!started || matches!(run.code(), Some(0 | 4 | 5 | 74)), "{}", run.told());
         assert!(!run.stderr.contains("panicked"), "{}", run.told());
         refused += usize::from(started && run.code() != Some(0));
-        comes_to_its_end(&witness, &sale);
+        finish_run(&witness, &sale);
     }
-    assert!(refused > 2, "only {refused} were too few");
+    assert!(refused > 2, "only {refused} limits were too low");
 }
 
 #[test]
@@ -160,7 +161,7 @@ fn input_without_a_free_file_handle_is_not_wrong_input() {
         assert_eq!(check.json()["exit"], check.code().expect("a code"));
         unopened += usize::from(check.stdout.contains("see `ulimit -n`"));
     }
-    assert!(unopened > 0, "the campaign file was opened with any number");
+    assert!(unopened > 0, "the campaign file was opened at every limit");
 }
 
 #[cfg(target_os = "linux")]
@@ -175,7 +176,8 @@ fn too_little_memory_ends_a_run_and_loses_nothing() {
         match run.code() {
             Some(0) => {}
             Some(4 | 5 | 74) => refused += 1,
-            // The least is too little for the system to load the program, and nobody can go on without memory at all.
+            // With the lowest limit, the system cannot load the program, and a process without memory cannot report
+            // anything.
             _ => assert!(
                 run.stderr.is_empty()
                     || ["shared librar", "memory allocation of", "an alternative stack"]
@@ -185,18 +187,18 @@ fn too_little_memory_ends_a_run_and_loses_nothing() {
                 run.told()
             ),
         }
-        comes_to_its_end(&witness, &sale);
+        finish_run(&witness, &sale);
     }
-    assert!(refused > 0, "no run told that it had too little");
+    assert!(refused > 0, "no run reported too little memory");
 }
 
-/// A sandbox that has no room for a long journal.
-struct Cramped {
+/// A sandbox with little disk space for its journal.
+struct SmallDisk {
     sandbox: Process,
     folder: Folder,
 }
 
-impl Cramped {
+impl SmallDisk {
     fn start() -> Self {
         let folder = campaign().write();
         let arguments = ["sandbox", "--listen", "127.0.0.1:0", "--json", "--key", KEY, "--journal", "journal.jsonl"];
@@ -210,7 +212,7 @@ impl Cramped {
         listening[name].as_str().expect("an address").to_owned()
     }
 
-    /// The numbers of whole lines of its journal.
+    /// The numbers in the complete lines of its journal.
     fn phones(&self) -> BTreeSet<String> {
         let journal = std::fs::read_to_string(self.folder.path("journal.jsonl")).expect("a journal");
         let lines = journal.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -218,7 +220,7 @@ impl Cramped {
     }
 }
 
-impl Reachable for Cramped {
+impl Reachable for SmallDisk {
     fn base_url(&self) -> String {
         self.address("base_url")
     }
@@ -230,17 +232,17 @@ impl Reachable for Cramped {
 
 #[test]
 fn sandbox_without_journal_space_says_so_and_answers_nothing() {
-    let mut cramped = Cramped::start();
-    let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&cramped).write();
+    let mut small_disk = SmallDisk::start();
+    let sale = campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(&small_disk).write();
     let run = sale.run(&[]);
     assert!(matches!(run.code(), Some(4 | 5)), "{}", run.told());
     let results = sale.results();
     let taken: BTreeSet<String> =
         results.rows.iter().filter(|row| row["state"] == "accepted").map(|row| row["phone"].clone()).collect();
-    assert!(!taken.is_empty() && taken.len() < PEOPLE && taken.is_subset(&cramped.phones()), "{}", run.told());
-    assert!(cramped.sandbox.is_running() && cramped.sandbox.stderr().contains("cannot write the journal"));
-    cramped.sandbox.signal("INT");
-    cramped.sandbox.finish().exits(130);
+    assert!(!taken.is_empty() && taken.len() < PEOPLE && taken.is_subset(&small_disk.phones()), "{}", run.told());
+    assert!(small_disk.sandbox.is_running() && small_disk.sandbox.stderr().contains("cannot write the journal"));
+    small_disk.sandbox.signal("INT");
+    small_disk.sandbox.finish().exits(130);
 }
 
 #[test]
@@ -252,7 +254,7 @@ fn panic_anywhere_ends_the_run_as_a_bug_and_loses_nothing() {
         ("answer.came", 3, 1),
         ("outcome.kept", 2, 1),
         ("results.written", 1, 1),
-        // The task that writes is gone with it, and nothing can be recorded any more.
+        // The panic ends the task that writes, so nothing can be recorded afterwards.
         ("commit.before", 6, 74),
         ("commit.after", 6, 74),
     ];
@@ -265,6 +267,6 @@ fn panic_anywhere_ends_the_run_as_a_bug_and_loses_nothing() {
         let run = Process::start(command).finish().exits(code).says(&format!("failpoint {place} went off"));
         assert_eq!(run.json()["exit"], code);
         assert!(run.json()["error"].is_string());
-        comes_to_its_end(&witness, &sale);
+        finish_run(&witness, &sale);
     }
 }

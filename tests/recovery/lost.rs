@@ -1,30 +1,29 @@
-//! A ledger that was put back, deleted, or is not the one that messages were sent with; and whether the mark is there
-//! to tell, however a run ends.
+//! Restored, deleted and foreign ledgers, and the high-water mark that detects them however a run ends.
 
 use std::fs;
 
-use super::state::{commits, copy_folder, log_is_empty, put_back};
+use super::state::{commits, copy_folder, log_is_empty, restore_folder};
 use super::witness::Witness;
 use crate::support::{Answer, Folder, Gateway, Process, campaign, in_files, telling, until};
 
-/// How many people the campaigns here go to, one after another.
+/// Recipients of the campaigns here, one per envelope.
 const PEOPLE: usize = 11;
 
 fn sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(1).one_at_a_time().through(witness).write()
 }
 
-/// A campaign that was sent to everybody, with a copy of its state folder from before each of its messages.
-fn sent_with_moments() -> (Witness, Folder) {
+/// A campaign sent to all recipients, with a copy of its state folder from before each message.
+fn sent_with_copies() -> (Witness, Folder) {
     let witness = Witness::start();
     let sale = sale(&witness);
     let (state, moments, mut number) = (sale.path("state"), sale.path("moments"), 0);
     witness.show(move |_| {
         let moment = moments.join(number.to_string());
         copy_folder(&state, &moment);
-        // What was written while it was copied stands in a part of it alone, which is another damage.
+        // A copy made during a write is torn, which is another kind of damage; retake it.
         while matches!(commits(&moment), (held, known) if held < known) {
-            put_back(&state, &moment);
+            restore_folder(&state, &moment);
         }
         number += 1;
     });
@@ -36,11 +35,11 @@ fn sent_with_moments() -> (Witness, Folder) {
 #[test]
 fn restored_state_folder_sends_nothing_at_any_moment() {
     let _files = in_files();
-    let (witness, sale) = sent_with_moments();
-    // From before the last one on, the ledger knows of everybody.
+    let (witness, sale) = sent_with_copies();
+    // The last copy lists all recipients, so a run from it would send nothing.
     for moment in 0..PEOPLE - 1 {
-        let _case = telling(format!("case: put back from before message {moment}"));
-        put_back(&sale.path(&format!("moments/{moment}")), &sale.path("state"));
+        let _case = telling(format!("case: restored from before message {moment}"));
+        restore_folder(&sale.path(&format!("moments/{moment}")), &sale.path("state"));
         for _ in 0..2 {
             sale.run(&[]).exits(74).says("results/sale.csv").says("--new-ledger");
         }
@@ -55,7 +54,7 @@ fn restored_state_folder_sends_nothing_at_any_moment() {
         }
         let before = fs::read(sale.results_file()).expect("results");
         sale.campaign(&["results", "sale", "--out", "results/sale.csv"]).exits(74).says("nothing was written");
-        assert_eq!(fs::read(sale.results_file()).expect("results"), before, "what knows more was replaced");
+        assert_eq!(fs::read(sale.results_file()).expect("results"), before, "newer results were replaced");
     }
     assert_eq!(witness.arrived(), PEOPLE);
 }
@@ -63,8 +62,8 @@ fn restored_state_folder_sends_nothing_at_any_moment() {
 #[test]
 fn reader_of_a_restored_ledger_is_warned() {
     let _files = in_files();
-    let (_, sale) = sent_with_moments();
-    // The ledger alone is put back: its mark is what tells.
+    let (_, sale) = sent_with_copies();
+    // Only the ledger is restored; its high-water mark reveals that.
     fs::copy(sale.path("moments/4/ledger.sqlite"), sale.path("state/ledger.sqlite")).expect("a copy");
     fs::copy(sale.path("moments/4/ledger.sqlite-wal"), sale.path("state/ledger.sqlite-wal")).expect("a copy");
     fs::remove_dir_all(sale.path("results")).expect("the results");
@@ -95,7 +94,7 @@ fn reader_of_a_restored_ledger_is_warned() {
 #[test]
 fn copied_state_that_moved_on_sends_nothing_at_any_moment() {
     let _files = in_files();
-    let (witness, sale) = sent_with_moments();
+    let (witness, sale) = sent_with_copies();
     for moment in 0..PEOPLE - 1 {
         let state = sale.path(&format!("moments/{moment}"));
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
@@ -120,7 +119,7 @@ fn ledger_deleted_with_its_mark_sends_nothing_at_any_moment() {
         }
         sale.campaign(&["status"]).exits(74).says("sale@1");
         sale.run(&[]).exits(74).says("sale@1").says("--new-ledger");
-        // Nothing is left but what stands beside the campaign.
+        // Only the files beside the campaign are left.
         fs::remove_dir_all(sale.path("state")).expect("a folder");
         sale.run(&[]).exits(74).says("results/sale.csv");
         sale.campaign(&["check", "sale.yaml"]).exits(74).says("results/sale.csv");
@@ -141,13 +140,13 @@ fn another_ledger_resends_nothing_unless_a_person_confirms() {
         Process::start(command).finish()
     };
     elsewhere(&["run", "sale.yaml"]).exits(74).says("11 unknown messages").says("another user");
-    assert!(!sale.path("of-root").exists(), "a ledger was begun where the right one may be put back");
+    assert!(!sale.path("of-root").exists(), "a new ledger blocks the right one");
     assert_eq!(witness.arrived(), PEOPLE);
-    // A rehearsal asks nobody, and replaces nothing of a live run.
+    // A rehearsal asks for no confirmation and replaces no live results.
     elsewhere(&["run", "sale.yaml", "--gateway", "sandbox"]).exits(0);
     elsewhere(&["run", "sale.yaml", "--new-ledger"]).exits(0).says("sale.old-1.csv");
     assert_eq!(witness.arrived(), 2 * PEOPLE);
-    // Now it is the first one that does not know who has a message.
+    // Now the first ledger is the one that does not know the recipients.
     sale.run(&[]).exits(74).says("results/sale.csv");
 }
 
@@ -163,10 +162,10 @@ fn spreadsheet_with_damaged_identifiers_is_not_recognized() {
     sale.run(&[]).exits(0);
 }
 
-/// The mark is as far as the ledger, and the ledger needs no log to say so.
-fn is_closed(sale: &Folder) {
+/// Checks that the mark equals the ledger's commit count, and that the ledger is closed.
+fn assert_closed(sale: &Folder) {
     let (ledger, mark) = commits(&sale.path("state"));
-    assert_eq!(mark, ledger, "the mark is not where the ledger is");
+    assert_eq!(mark, ledger, "the mark differs from the ledger");
     assert!(log_is_empty(&sale.path("state")), "the ledger was not closed");
 }
 
@@ -176,22 +175,22 @@ fn ledger_is_marked_and_closed_however_a_command_ends() {
     let witness = Witness::start();
     let sale = sale(&witness);
     sale.run(&["--limit", "2"]);
-    is_closed(&sale);
+    assert_closed(&sale);
     let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
     panics.env("CAMPAIGN_FAILPOINT", "outcome.kept:2:panic");
     Process::start(panics).finish().exits(1);
-    is_closed(&sale);
+    assert_closed(&sale);
     let mut panics = sale.command(&["run", "sale.yaml", "--no-wait"]);
     panics.env("CAMPAIGN_FAILPOINT", "run.claimed:1:panic");
     Process::start(panics).finish().exits(1);
-    is_closed(&sale);
+    assert_closed(&sale);
     sale.run(&[]);
-    is_closed(&sale);
+    assert_closed(&sale);
     for command in
         [&["status"][..], &["results", "sale"], &["resolve", "sale", "--all", "--as", "sent"], &["stop", "sale"]]
     {
         sale.campaign(command);
-        is_closed(&sale);
+        assert_closed(&sale);
     }
     let leftovers: Vec<_> = fs::read_dir(sale.path("state"))
         .expect("a folder")
@@ -209,16 +208,16 @@ fn second_signal_leaves_the_ledger_marked() {
     let mut run = sale.start(&[]);
     until("a request arrived", || !gateway.requests().is_empty());
     run.signal("INT");
-    until("the first signal was heard", || run.stderr().contains("stopping"));
+    until("the run is stopping", || run.stderr().contains("stopping"));
     run.signal("INT");
     run.finish().exits(130);
-    is_closed(&sale);
+    assert_closed(&sale);
 }
 
 #[test]
 fn killed_run_leaves_a_mark_equal_to_its_ledger() {
     let _files = in_files();
-    // Where the one that writes the ledger dies itself: elsewhere the next commit may be under way by then.
+    // Only points where the process itself writes the ledger: at others, the next commit might be under way.
     for point in ["commit.heard:1", "commit.heard:6", "commit.heard:7", "commit.heard:12", "commit.heard:15"] {
         let _case = telling(format!("case: {point}"));
         let witness = Witness::start();
@@ -227,11 +226,11 @@ fn killed_run_leaves_a_mark_equal_to_its_ledger() {
         dies.env("CAMPAIGN_FAILPOINT", point);
         Process::start(dies).finish().says("went off");
         let (ledger, mark) = commits(&sale.path("state"));
-        assert_eq!(mark, ledger, "a commit that somebody heard of is not marked");
+        assert_eq!(mark, ledger, "a reported commit is not marked");
     }
 }
 
-/// A process that stands still in the middle of a commit: it has the ledger, and is suspended.
+/// A process suspended in the middle of a commit, while it holds the ledger.
 #[cfg(unix)]
 #[test]
 fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
@@ -241,7 +240,7 @@ fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
     command.env("CAMPAIGN_FAILPOINT", "commit.before:7:stay");
     let mut run = Process::start(command);
-    until("it is inside a commit", || run.stderr().contains("went off"));
+    until("the run is inside a commit", || run.stderr().contains("went off"));
     run.signal("STOP");
     let soon = std::time::Duration::from_secs(20);
     let look = |arguments: &[&str]| Process::start(sale.command(arguments)).finish_within(soon);
@@ -252,7 +251,7 @@ fn process_suspended_in_a_commit_blocks_no_reader_and_is_named() {
     let refused = look(&["stop", "sale"]).exits(74);
     if cfg!(target_os = "linux") {
         let process = run.told_by_the_system("stat");
-        let process = process.split(' ').next().expect("its number");
+        let process = process.split(' ').next().expect("a process number");
         refused.says(&format!("process {process} is using the ledger and is suspended"));
     }
     run.kill();

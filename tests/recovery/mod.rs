@@ -1,4 +1,4 @@
-//! Interruptions of every kind: nobody gets a message twice, and no row is lost.
+//! Crash recovery: no recipient gets a second message, and no row is lost.
 
 mod backups;
 mod checking;

@@ -1,4 +1,4 @@
-//! Two processes that want to send the same campaign.
+//! Two processes that send the same campaign.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn two_processes_that_start_together_send_once() {
         let rivals = [sale.start(&[]), sale.start(&[]), sale.start(&[])];
         let mut codes = rivals.map(|rival| rival.finish().code());
         codes.sort_unstable();
-        // Whoever comes too late finds nobody left to send to.
+        // The later process finds no unsent rows.
         assert!(codes[0] == Some(0) && codes.iter().all(|code| matches!(code, Some(0 | 6))), "{codes:?}");
         let mut phones = gateway.phones();
         phones.sort_unstable();

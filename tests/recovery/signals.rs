@@ -1,4 +1,4 @@
-//! Being asked to end, politely or twice; and nobody reading the output.
+//! Signals and closed output pipes: a run that is interrupted once or twice, or has no reader.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use serde_json::json;
 
 use crate::support::{Answer, Folder, Gateway, Process, SandboxProcess, campaign, phone, until};
 
-/// Numbers that were sent to, which must not hold one twice.
-fn sent_once(sandbox: &SandboxProcess) -> usize {
+/// Checks that no number got two messages, and returns how many got one.
+fn count_single_messages(sandbox: &SandboxProcess) -> usize {
     let messages = sandbox.messages();
     assert!(messages.values().all(|&times| times == 1), "{messages:?}");
     messages.len()
 }
 
-/// Lifts the pace of a campaign that was slow to be interrupted.
-fn hurry(sale: &Folder) {
+/// Raises the rate of a campaign that was slow so that it could be interrupted.
+fn raise_rate(sale: &Folder) {
     sale.replace("sale.yaml", "rate: 100/s", "rate: 100000/s");
 }
 
@@ -24,15 +24,15 @@ fn interrupted_run_writes_results_and_the_next_sends_the_rest() {
         let sandbox = SandboxProcess::start();
         let sale = campaign().to(400).through(&sandbox).delivery("rate: 100/s").batches_of(10).write();
         let mut run = sale.start(&["--json"]);
-        until("some messages were sent", || sent_once(&sandbox) > 5);
+        until("some messages were sent", || count_single_messages(&sandbox) > 5);
         run.signal(signal);
         let summary = run.finish().exits(code).json();
-        let accepted = sent_once(&sandbox);
+        let accepted = count_single_messages(&sandbox);
         assert_eq!(summary["counts"], json!({ "accepted": accepted, "planned": 400 - accepted }), "SIG{signal}");
         assert_eq!(sale.results().counts()["accepted"] as usize, accepted);
-        hurry(&sale);
+        raise_rate(&sale);
         sale.run(&[]).exits(0);
-        assert_eq!(sent_once(&sandbox), 400);
+        assert_eq!(count_single_messages(&sandbox), 400);
     }
 }
 
@@ -41,9 +41,9 @@ fn signal_waits_for_open_requests() {
     let gateway = Gateway::answering([Answer::Held]);
     let sale = campaign().to(30).through(&gateway).write();
     let mut run = sale.start(&[]);
-    until("the first envelope is on its way", || !gateway.requests().is_empty());
+    until("the gateway has the first envelope", || !gateway.requests().is_empty());
     run.signal("INT");
-    until("it says that it stops", || run.stderr().contains("stopping"));
+    until("the run is stopping", || run.stderr().contains("stopping"));
     assert!(run.is_running());
     gateway.release();
     run.finish().exits(130);
@@ -55,9 +55,9 @@ fn second_signal_ends_at_once_and_leaves_doubt() {
     let gateway = Gateway::answering([Answer::Silence]);
     let sale = campaign().to(30).through(&gateway).write();
     let mut run = sale.start(&[]);
-    until("the first envelope is on its way", || !gateway.requests().is_empty());
+    until("the gateway has the first envelope", || !gateway.requests().is_empty());
     run.signal("TERM");
-    until("it says that it stops", || run.stderr().contains("stopping"));
+    until("the run is stopping", || run.stderr().contains("stopping"));
     run.signal("TERM");
     run.finish_within(Duration::from_secs(1)).exits(143).says("interrupted twice while 1 message was being sent");
     sale.campaign(&["status", "sale"]).exits(5).says("1 in doubt");
@@ -82,7 +82,7 @@ fn second_signal_leaves_no_doubt_about_waiting_envelopes() {
     run.signal("TERM");
     let ended = run.finish_within(Duration::from_secs(1));
     assert!(matches!(ended.code(), Some(130 | 143)), "{}", ended.told());
-    assert_eq!(gateway.requests().len(), 1, "the other campaign's");
+    assert_eq!(gateway.requests().len(), 1, "only the other campaign sent");
     let status = sale.campaign(&["status", "sale"]);
     assert!(status.stdout.contains("3 planned") && !status.stdout.contains("in doubt"), "{}", status.told());
 }
@@ -92,7 +92,7 @@ fn crash_leaves_no_doubt_about_envelopes_that_wait_for_the_rate() {
     let gateway = Gateway::answering([Answer::Accept, Answer::Held]);
     let sale = campaign().to(8).through(&gateway).batches_of(1).delivery("rate: 2/s").delivery("in_flight: 4").write();
     let mut run = sale.start(&[]);
-    until("the second envelope is on its way", || gateway.requests().len() == 2);
+    until("the gateway has the second envelope", || gateway.requests().len() == 2);
     run.signal("KILL");
     run.finish();
     gateway.release();
@@ -110,7 +110,7 @@ fn signal_ends_the_wait_for_an_unreachable_gateway() {
     let sale = campaign().through(&gateway).write();
     drop(gateway);
     let mut run = sale.start(&[]);
-    until("it waits", || run.stderr().contains("connection refused by 127.0.0.1:"));
+    until("the run waits", || run.stderr().contains("connection refused by 127.0.0.1:"));
     run.signal("INT");
     run.finish_within(Duration::from_secs(10)).exits(130);
     assert_eq!(sale.results().states(), ["planned"; 3]);

@@ -1,4 +1,4 @@
-//! The state folder of a story as files: copied, put back, damaged, and asked how far it has come.
+//! State folders as files: copied, restored, damaged, and compared with their mark.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 pub(super) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
@@ -19,15 +19,14 @@ pub(super) fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Has a folder be as the copy is, and hold nothing else.
-pub(super) fn put_back(copy: &Path, folder: &Path) {
+/// Replaces a folder with the copy.
+pub(super) fn restore_folder(copy: &Path, folder: &Path) {
     fs::remove_dir_all(folder).expect("a folder");
     copy_folder(copy, folder);
 }
 
-/// How many commits the ledger in a state folder holds, and how many its mark knows of.
-///
-/// The ledger is asked by a copy, so that nothing of it is changed by asking.
+/// The commits in the ledger of a state folder, and the commits that its mark records. Reads a copy of the ledger,
+/// because reading can change the original.
 pub(super) fn commits(state: &Path) -> (i64, i64) {
     let copy = tempfile::tempdir().expect("a folder");
     copy_folder(state, copy.path());
@@ -44,7 +43,7 @@ pub(super) fn commits(state: &Path) -> (i64, i64) {
     (ledger, known.map(|known| known.parse().expect("a number")).max().expect("a mark"))
 }
 
-/// Whether nothing of the ledger stands in its log alone.
+/// Whether the ledger has no data in its write-ahead log alone.
 pub(super) fn log_is_empty(state: &Path) -> bool {
     fs::metadata(state.join("ledger.sqlite-wal")).map_or(true, |log| log.len() == 0)
 }

@@ -1,4 +1,4 @@
-//! A ledger that cannot be used, or that is not the newest; and what is on the disk when a request arrives.
+//! Unusable and outdated ledgers, and the durability of intents when a request arrives.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::witness::{Tally, Witness};
 use crate::support::{Folder, Gateway, Process, Results, campaign, in_files, phone, telling};
 
-/// How many people the campaigns here go to, in envelopes of 1, 4 and 4.
+/// Recipients of the campaigns here, in envelopes of 1, 4 and 4.
 const PEOPLE: usize = 9;
 /// The files of a ledger.
 const LEDGER: [&str; 4] = ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm", "ledger.mark"];
@@ -17,8 +17,8 @@ fn sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
-/// Copies the files of a ledger that there are, into a folder of their own; the mark first, which a commit in between
-/// would bring ahead of the others.
+/// Copies the existing files of a ledger into another folder: the mark first, because a commit during the copy would
+/// otherwise put it ahead of the other files.
 fn copy_ledger(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for name in LEDGER.into_iter().rev().filter(|name| from.join(name).exists()) {
@@ -26,46 +26,46 @@ fn copy_ledger(from: &Path, to: &Path) {
     }
 }
 
-/// Takes a ledger away, all but its mark.
+/// Deletes a ledger, but not its mark.
 fn remove_ledger(state: &Path) {
     for name in &LEDGER[..3] {
-        // Not all of them are always there.
+        // Some of these files might not exist.
         let _ = fs::remove_file(state.join(name));
     }
 }
 
-/// What happens to a ledger: its name, what is done in the state folder, and what a person is told.
-type Mishap = (&'static str, fn(&Path), &'static str);
+/// A damage to the ledger: its name, its effect on the state folder, and words of the error.
+type Damage = (&'static str, fn(&Path), &'static str);
 
-const MISHAPS: [Mishap; 6] = [
+const DAMAGES: [Damage; 6] = [
     ("deleted", remove_ledger, "ledger.mark"),
-    ("put back from an older copy", put_back_older, "older copy"),
-    ("emptied", |state| write_instead(state, b""), "ledger.mark"),
-    ("overwritten", |state| write_instead(state, &b"no ledger at all ".repeat(600)), "ledger.sqlite"),
-    ("replaced by a folder", replace_by_folder, "ledger.sqlite"),
-    ("cut in half", cut_in_half, "ledger"),
+    ("put back from an older copy", restore_older, "older copy"),
+    ("emptied", |state| overwrite_ledger(state, b""), "ledger.mark"),
+    ("overwritten", |state| overwrite_ledger(state, &b"no ledger at all ".repeat(600)), "ledger.sqlite"),
+    ("replaced by a folder", replace_with_folder, "ledger.sqlite"),
+    ("cut in half", truncate_ledger, "ledger"),
 ];
 
-fn put_back_older(state: &Path) {
+fn restore_older(state: &Path) {
     remove_ledger(state);
     let (older, mark) = (state.with_file_name("older"), fs::read(state.join("ledger.mark")).expect("a mark"));
     copy_ledger(&older, state);
     fs::write(state.join("ledger.mark"), mark).expect("the mark");
 }
 
-fn write_instead(state: &Path, bytes: &[u8]) {
+fn overwrite_ledger(state: &Path, bytes: &[u8]) {
     remove_ledger(state);
     fs::write(state.join("ledger.sqlite"), bytes).expect("a file");
 }
 
-fn replace_by_folder(state: &Path) {
+fn replace_with_folder(state: &Path) {
     remove_ledger(state);
     fs::create_dir(state.join("ledger.sqlite")).expect("a folder");
 }
 
-fn cut_in_half(state: &Path) {
+fn truncate_ledger(state: &Path) {
     let bytes = fs::read(state.join("ledger.sqlite")).expect("the ledger");
-    write_instead(state, &bytes[..bytes.len() / 2]);
+    overwrite_ledger(state, &bytes[..bytes.len() / 2]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn deleted_ledger_is_missed_and_does_not_mean_nothing_sent() {
 #[test]
 fn lost_or_old_ledger_sends_nothing_and_the_right_one_resumes() {
     let _files = in_files();
-    for (name, happens, told) in MISHAPS {
+    for (name, damage, words) in DAMAGES {
         let _case = telling(format!("case: the ledger is {name}"));
         let witness = Witness::start();
         let sale = sale(&witness);
@@ -93,13 +93,13 @@ fn lost_or_old_ledger_sends_nothing_and_the_right_one_resumes() {
         sale.run(&["--limit", "4"]).exits(0);
         copy_ledger(&state, &sale.path("newest"));
         let before = witness.arrived();
-        happens(&state);
-        // However often it is tried: trying must not make the ledger look newer.
+        damage(&state);
+        // Repeated attempts must not make the ledger look newer.
         for _ in 0..5 {
-            sale.run(&[]).exits(74).says(told);
+            sale.run(&[]).exits(74).says(words);
         }
-        assert_eq!(witness.arrived(), before, "something was sent");
-        // Whatever stands in its place now goes away.
+        assert_eq!(witness.arrived(), before, "messages were sent");
+        // Removes a folder that replaced the ledger.
         let _ = fs::remove_dir(state.join("ledger.sqlite"));
         remove_ledger(&state);
         copy_ledger(&sale.path("newest"), &state);
@@ -118,8 +118,8 @@ fn lost_ledger_is_replaced_on_request_and_remembered() {
     sale.run(&[]).exits(74).says("--new-ledger");
     sale.run(&["--limit", "2", "--new-ledger"]).exits(0).says("the ledger was deleted");
     sale.run(&[]).exits(0);
-    assert_eq!(witness.arrived(), 1 + PEOPLE, "the user was told who would get it again");
-    // What the old ledger knew is still there.
+    assert_eq!(witness.arrived(), 1 + PEOPLE, "all recipients get the message again");
+    // The records of the old ledger are kept.
     assert!(sale.path("results/sale.old-1.csv").exists() && sale.path("state/runs/sale@1.old-1").exists());
 }
 
@@ -134,7 +134,7 @@ fn state_folder_without_permissions_sends_nothing() {
         let state = sale.path("state");
         let set = |mode| fs::set_permissions(&state, fs::Permissions::from_mode(mode)).expect("a mode");
         set(mode);
-        // A superuser may write everywhere, and then there is nothing to see here.
+        // A superuser can write everywhere, so there the story proves nothing.
         let free = fs::write(state.join("free"), "").is_ok();
         let run = sale.run(&[]);
         set(0o700);
@@ -176,15 +176,15 @@ fn unreadable_state_folder_does_not_mean_nothing_sent() {
     command(&["status"], &nowhere).exits(0).says(&format!("no runs yet in `{}`", nowhere.display()));
 }
 
-/// The state folder as it was when a request arrived, and the numbers in the request.
-type Moment = (PathBuf, Vec<u64>);
+/// A copy of the state folder from when a request arrived, and the numbers in the request.
+type LedgerCopy = (PathBuf, Vec<u64>);
 
-/// Keeps a copy of the state folder for each request that arrives from now on.
-fn keep_moments(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<Moment>>> {
-    let moments: Arc<Mutex<Vec<Moment>>> = Arc::default();
-    let (kept, state, copies) = (Arc::clone(&moments), sale.path("state"), sale.path("moments"));
+/// Copies the state folder for each request that arrives from now on.
+fn copy_state_on_requests(witness: &Witness, sale: &Folder) -> Arc<Mutex<Vec<LedgerCopy>>> {
+    let moments: Arc<Mutex<Vec<LedgerCopy>>> = Arc::default();
+    let (shared, state, copies) = (Arc::clone(&moments), sale.path("state"), sale.path("moments"));
     witness.show(move |phones| {
-        let mut moments = kept.lock().expect("the moments");
+        let mut moments = shared.lock().expect("the moments");
         let copy = copies.join(moments.len().to_string());
         copy_ledger(&state, &copy);
         for run in fs::read_dir(state.join("runs")).expect("the runs").map(|run| run.expect("a run").path()) {
@@ -206,14 +206,14 @@ fn intents_are_in_the_ledger_files_when_a_request_arrives() {
         let witness = Witness::start();
         let draft = campaign().to(41).batches_of(4).through(&witness);
         let sale = if asynchronous { draft.asynchronous() } else { draft }.write();
-        let moments = keep_moments(&witness, &sale);
+        let moments = copy_state_on_requests(&witness, &sale);
         sale.run(&[]).exits(0);
         let moments = moments.lock().expect("the moments");
         assert_eq!(moments.len(), 11);
-        // The results that came later know more than what is looked at here.
+        // The results were written later and know more than the copy.
         fs::remove_dir_all(sale.path("results")).expect("the results");
         for (state, phones) in moments.iter() {
-            // What a process would find that starts after a loss of power at that moment.
+            // The state that a process would find after a power loss at that moment.
             let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
             command.env_clear().env("HOME", sale.path("home")).arg("--state-dir").arg(state);
             command.args(["results", "sale@1", "--out", "-"]);

@@ -1,7 +1,7 @@
-//! A state folder that an earlier version wrote goes on: `stored/` holds one as it was, with what that version said of it.
+//! State folders of earlier versions: `stored/` holds one, with the output of that version.
 //!
-//! In it are a rehearsal, a run that was sent in part, one that a signal stopped, one that was killed with a request on
-//! the way, one whose key was refused, one with an invalid row, and a lookup.
+//! It contains a rehearsal, a partly sent run, a run stopped by a signal, a run killed during a request, a run with a
+//! rejected key, a run with an invalid row, and a lookup.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::state::copy_folder;
 use crate::support::{Folder, KEY_VARIABLE, Reachable, SandboxProcess, in_files, phone};
 
-/// The stored folder, with the gateway of its profile at this address.
-fn stored(gateway: &SandboxProcess) -> Folder {
+/// A copy of the stored folder, whose profile has the address of this gateway.
+fn copy_stored(gateway: &SandboxProcess) -> Folder {
     let folder = Folder::new(true);
     copy_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recovery/stored"), &folder.path("."));
     let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
@@ -25,17 +25,17 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// What was said of a run, without what is said in other words by now, and with which code.
+/// A run as shown, without the fields whose values have changed since that version.
 fn without_words(mut run: Value) -> Value {
     let object = run.as_object_mut().expect("an object");
-    // That version had no figures by channel, and none that joins delivered and read.
+    // That version had no figures by channel and no sum of delivered and read.
     ["state", "stopped", "why", "exit", "channels", "delivered_or_read"]
         .into_iter()
         .for_each(|member| _ = object.remove(member));
     run
 }
 
-/// The words of now for the runs that did not finish, and the code of a run that can go on.
+/// The current words for the unfinished runs, and the exit code of a run that can be resumed.
 const WORDS: [(&str, &str, Option<&str>); 4] = [
     ("sale@2", "stopped", Some("limit")),
     ("refused@1", "stopped", Some("key")),
@@ -46,37 +46,37 @@ const WORDS: [(&str, &str, Option<&str>); 4] = [
 #[test]
 fn records_of_earlier_versions_are_shown_as_before() {
     let _files = in_files();
-    let folder = stored(&SandboxProcess::start());
-    let before = |name: &str| fs::read_to_string(folder.path(name)).expect("what was said");
+    let folder = copy_stored(&SandboxProcess::start());
+    let before = |name: &str| fs::read_to_string(folder.path(name)).expect("stored output");
     for _ in 0..2 {
         let now = folder.campaign(&["status", "--json"]).exits(0).json();
-        let runs = |told: &Value| -> Vec<Value> {
-            told["runs"].as_array().expect("runs").iter().cloned().map(without_words).collect()
+        let runs = |report: &Value| -> Vec<Value> {
+            report["runs"].as_array().expect("runs").iter().cloned().map(without_words).collect()
         };
         assert_eq!(runs(&now), runs(&json(&before("status.json"))));
     }
-    for told in before("runs.jsonl").lines().map(json) {
-        let name = told["run"].as_str().expect("a name");
+    for report in before("runs.jsonl").lines().map(json) {
+        let name = report["run"].as_str().expect("a name");
         let now = folder.campaign(&["status", name, "--json"]).json();
         let (state, stopped, code) = match WORDS.iter().find(|(run, ..)| *run == name) {
             Some((_, state, stopped)) => (*state, *stopped, 5),
-            None => ("finished", None, told["exit"].as_u64().expect("a code")),
+            None => ("finished", None, report["exit"].as_u64().expect("a code")),
         };
         let words = (now["state"].as_str(), now["stopped"].as_str(), now["exit"].as_u64());
         assert_eq!(words, (Some(state), stopped, Some(code)), "{now}");
-        assert_eq!(without_words(now), without_words(told.clone()));
+        assert_eq!(without_words(now), without_words(report.clone()));
     }
 }
 
 #[test]
 fn results_of_earlier_versions_can_be_written() {
     let _files = in_files();
-    let folder = stored(&SandboxProcess::start());
+    let folder = copy_stored(&SandboxProcess::start());
     for (run, state, rows) in
         [("sale@1", "accepted", 8), ("sale@2", "accepted", 3), ("killed@1", "in_doubt", 1), ("done@1", "invalid", 1)]
     {
-        let told = folder.campaign(&["results", run, "--state", state, "--json"]).exits(0).json();
-        assert_eq!(told["rows"].as_array().expect("rows").len(), rows, "{run}: {told}");
+        let report = folder.campaign(&["results", run, "--state", state, "--json"]).exits(0).json();
+        assert_eq!(report["rows"].as_array().expect("rows").len(), rows, "{run}: {report}");
     }
 }
 
@@ -84,7 +84,7 @@ fn results_of_earlier_versions_can_be_written() {
 fn unfinished_runs_of_earlier_versions_resume_without_repeats() {
     let _files = in_files();
     let gateway = SandboxProcess::start();
-    let folder = stored(&gateway);
+    let folder = copy_stored(&gateway);
     let sent = |rows: std::ops::RangeInclusive<usize>| rows.map(|row| (phone(row), 1)).collect();
     for (campaign, exit, expected) in [("sale.yaml", 0, 5..=9), ("signal.yaml", 0, 4..=9), ("killed.yaml", 4, 3..=9)] {
         let before = gateway.messages();

@@ -1,4 +1,4 @@
-//! What the system sees: the order of fsyncs and sends, and fsyncs that fail. Linux with `strace` only, so ignored.
+//! System call order of fsyncs and sends, and failing fsyncs. Ignored by default: needs Linux and `strace`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use super::witness::{Tally, Witness};
 use crate::support::{Finished, Folder, Process, campaign, phone, telling};
 
-/// How many people the campaigns here go to, in envelopes of 1, 4, 4 …
+/// Recipients of the campaigns here, in envelopes of 1, 4, 4 …
 const PEOPLE: usize = 21;
 
-/// Whether `strace` is there and may trace; says so if not.
+/// Whether `strace` is installed and can trace; prints a message if not.
 fn can_trace() -> bool {
     let tried = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let can = tried.is_ok_and(|status| status.success());
@@ -25,13 +25,13 @@ fn sale(witness: &Witness) -> Folder {
     campaign().to(PEOPLE).batches_of(4).one_at_a_time().through(witness).write()
 }
 
-/// The run under `strace` with these options, its trace in `trace`.
-fn traced(sale: &Folder, options: &[&str]) -> Finished {
-    traced_with(sale, &[], options)
+/// Runs the campaign under `strace` with these options; the trace is in `trace`.
+fn run_traced(sale: &Folder, options: &[&str]) -> Finished {
+    run_traced_with(sale, &[], options)
 }
 
-/// The run with these further arguments, under `strace` with these options.
-fn traced_with(sale: &Folder, arguments: &[&str], options: &[&str]) -> Finished {
+/// Runs the campaign with further arguments under `strace` with these options.
+fn run_traced_with(sale: &Folder, arguments: &[&str], options: &[&str]) -> Finished {
     let run = sale.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat());
     let mut strace = Command::new("strace");
     strace.args(["-f", "-y", "-s", "65536", "-o", "trace"]).args(options).arg(run.get_program()).args(run.get_args());
@@ -40,19 +40,19 @@ fn traced_with(sale: &Folder, arguments: &[&str], options: &[&str]) -> Finished 
     Process::start(strace).finish()
 }
 
-/// A call that ended, in the order of the ends for what is synced and of the beginnings for what is sent.
+/// A traced call. Syncs are ordered by their ends, sends by their beginnings.
 #[derive(Debug, PartialEq)]
 enum Call {
-    /// The write-ahead log was written to.
+    /// A write to the write-ahead log.
     Written,
-    /// All that was written to it before is on the disk.
+    /// All previous log writes are on the disk.
     Synced,
-    /// A request with messages begins to go out.
+    /// A request with messages begins.
     Sent,
 }
 
-/// The calls that matter, of the trace of a run.
-fn calls(trace: &str) -> Vec<Call> {
+/// The relevant calls in the trace of a run.
+fn parse_calls(trace: &str) -> Vec<Call> {
     let mut unfinished: BTreeMap<&str, &str> = BTreeMap::new();
     let mut calls = Vec::new();
     for line in trace.lines() {
@@ -91,8 +91,8 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
     let witness = Witness::start();
     let sale = sale(&witness);
     let trace = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
-    traced(&sale, &["-e", trace]).exits(0);
-    let calls = calls(&std::fs::read_to_string(sale.path("trace")).expect("a trace"));
+    run_traced(&sale, &["-e", trace]).exits(0);
+    let calls = parse_calls(&std::fs::read_to_string(sale.path("trace")).expect("a trace"));
     let (mut written, mut synced, mut requests) = (false, false, 0);
     for call in &calls {
         match call {
@@ -101,7 +101,7 @@ fn no_request_goes_out_before_the_fsync_of_its_intent() {
             Call::Sent => {
                 assert!(synced, "request {} went out with an unsynced log: {calls:?}", requests + 1);
                 requests += 1;
-                // The next one needs a commit of its own.
+                // The next request needs another commit.
                 (written, synced) = (false, false);
             }
         }
@@ -121,7 +121,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
         let witness = Witness::start();
         let sale = sale(&witness);
         let inject = format!("inject=fsync,fdatasync:error=EIO:when={when}");
-        let run = traced(&sale, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
+        let run = run_traced(&sale, &["-e", "trace=fsync,fdatasync", "-e", &inject]);
         let fired = std::fs::read_to_string(sale.path("trace")).expect("a trace").contains("(INJECTED)");
         codes.insert(run.code());
         if run.code() == Some(74) {
@@ -130,7 +130,7 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
             assert_eq!(run.code(), Some(0), "{}", run.told());
         }
         let ended = (0..3).any(|_| matches!(sale.run(&[]).code(), Some(0 | 3 | 4)));
-        assert!(ended, "not at its end after three starts");
+        assert!(ended, "the run did not end in three starts");
         assert_eq!(witness.tally(&sale, (2..PEOPLE + 2).map(phone)), Tally::default());
         witness.doubts(&sale);
         if !fired {
@@ -140,28 +140,28 @@ fn failed_fsync_stops_the_run_and_loses_nothing() {
     assert!(stopped > 12, "only {stopped} failures stopped a run; codes {codes:?}");
 }
 
-/// The names that a trace shows: what was made or moved, what was brought to the disk, and where the first request is.
+/// Paths in a trace: created or renamed, opened, synced, and the line of the first request.
 #[derive(Debug, Default)]
-struct Names {
-    /// Folders that were made and files that got their name by a rename: the line, and the path.
+struct TracedPaths {
+    /// Created folders and renamed files, with their lines in the trace.
     made: Vec<(usize, PathBuf)>,
-    /// Files that SQLite opened.
+    /// Files opened by SQLite.
     opened: Vec<(usize, PathBuf)>,
-    /// Folders that were synced.
+    /// Synced folders and files.
     synced: Vec<(usize, PathBuf)>,
     first_request: usize,
 }
 
-impl Names {
+impl TracedPaths {
     fn of(trace: &str, sale: &Folder) -> Self {
         let mut names = Self { first_request: usize::MAX, ..Self::default() };
         for (line, call) in trace.lines().enumerate() {
             let call = call.split_once(' ').expect("a process and its call").1.trim_start();
             let quoted: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
             let path = |name: &&str| (line, sale.path(name));
-            // Another thread's call may stand between the beginning of a call and its end.
-            let did = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
-            if (call.starts_with("mkdir") || call.starts_with("rename")) && did {
+            // Calls of other threads can interrupt the line of a call.
+            let succeeded = call.ends_with(" = 0") || call.ends_with("<unfinished ...>");
+            if (call.starts_with("mkdir") || call.starts_with("rename")) && succeeded {
                 names.made.extend(quoted.last().map(path));
             } else if call.starts_with("open") && call.contains("O_CREAT") && call.contains("ledger.sqlite") {
                 names.opened.extend(quoted.last().map(path));
@@ -175,8 +175,8 @@ impl Names {
         names
     }
 
-    /// Whether the folder that holds the path was synced between these lines.
-    fn is_kept(&self, path: &Path, lines: std::ops::Range<usize>) -> bool {
+    /// Whether the parent folder of the path was synced between these lines.
+    fn is_synced_between(&self, path: &Path, lines: std::ops::Range<usize>) -> bool {
         let above = path.parent().expect("a folder").canonicalize().expect("a folder");
         self.synced.iter().any(|(line, synced)| lines.contains(line) && *synced == above)
     }
@@ -192,8 +192,8 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     let sale = sale(&witness);
     let state = sale.path("deep/er/state");
     let trace = "trace=mkdir,mkdirat,rename,renameat,renameat2,open,openat,fsync,fdatasync,write,writev,sendto,sendmsg";
-    traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
-    let names = Names::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
+    run_traced_with(&sale, &["--state-dir", state.to_str().expect("UTF-8")], &["-e", trace]).exits(0);
+    let names = TracedPaths::of(&std::fs::read_to_string(sale.path("trace")).expect("a trace"), &sale);
     let is_made = |name: &str| names.made.iter().any(|(_, path)| path.ends_with(name));
     for name in ["deep", "deep/er", "deep/er/state", "state/runs", "runs/sale@1", "state/locks", "state/ledger.mark"] {
         assert!(is_made(name), "{name}: {names:?}");
@@ -201,20 +201,20 @@ fn files_of_a_run_are_synced_before_its_first_request() {
     for (line, path) in
         names.made.iter().filter(|(line, path)| *line < names.first_request && path.starts_with(sale.path("deep")))
     {
-        // It has got its real name since.
+        // Temporary files are renamed later.
         if !path.to_string_lossy().contains("/.new-") && !path.to_string_lossy().contains("ledger.mark") {
-            assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
+            assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
         }
     }
-    let (named, _) = names.made.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("it is made");
+    let (named, _) = names.made.iter().find(|(_, path)| path.ends_with("runs/sale@1")).expect("the run's folder");
     for copy in ["recipients.csv", "frozen.json"] {
         let is_synced = names.synced.iter().any(|(line, path)| line < named && path.ends_with(copy));
-        assert!(is_synced, "{copy} is not on the disk before its folder is that of a run: {names:?}");
+        assert!(is_synced, "{copy} is not synced before its folder is renamed: {names:?}");
     }
     assert!(names.opened.iter().any(|(_, path)| path.ends_with("ledger.sqlite-wal")), "{names:?}");
     for (line, path) in &names.opened[..1] {
-        assert!(names.is_kept(path, *line..names.first_request), "{}: {names:?}", path.display());
+        assert!(names.is_synced_between(path, *line..names.first_request), "{}: {names:?}", path.display());
     }
     let (line, results) = names.made.iter().rfind(|(_, path)| path.ends_with("sale.csv")).expect("results");
-    assert!(names.is_kept(results, *line..usize::MAX), "{names:?}");
+    assert!(names.is_synced_between(results, *line..usize::MAX), "{names:?}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Stand;
+use super::TestSandbox;
 use super::examples::{TYPES, example, with};
 use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::KEY;
@@ -10,14 +10,14 @@ use crate::support::KEY;
 /// Contract 2.1: the table of types, and extra properties.
 #[test]
 fn every_type_is_known_and_extra_properties_are_allowed() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     for (id, kind) in (1..).zip(TYPES) {
         let operation = example(kind, id);
-        let plain = stand.item(&operation);
+        let plain = sandbox.item(&operation);
         let extra = json!({"campaign": "autumn", "nested": {"a": [1, null]}, "short_link": true});
-        let extra = stand.item(&with(&with(&operation, extra), json!({"id": operation.get("id")})));
+        let extra = sandbox.item(&with(&with(&operation, extra), json!({"id": operation.get("id")})));
         assert_eq!(plain["success"], extra["success"], "{kind}: {plain} {extra}");
-        // Only what asks about something that is not there can fail.
+        // Only a status request fails, because its message does not exist.
         assert!(plain["success"] == true || kind == "status", "{kind}: {plain}");
     }
 }
@@ -25,7 +25,7 @@ fn every_type_is_known_and_extra_properties_are_allowed() {
 /// Contract 2.1 and 8: `auth` and at least one operation, each with a `type`.
 #[test]
 fn incomplete_envelope_is_rejected_as_a_whole() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let balance = json!([{"type": "balance"}]);
     for (body, error) in [
         (json!({"data": balance}), Some("Access denied")),
@@ -42,23 +42,23 @@ fn incomplete_envelope_is_rejected_as_a_whole() {
         (json!({"auth": KEY, "data": [{"type": "balance"}, {"type": "fax"}]}), Some("Invalid message type")),
     ] {
         for path in [SYNC, ASYNC] {
-            let answer = stand.envelope(path, &body);
+            let answer = sandbox.envelope(path, &body);
             assert_eq!(answer["success"], false, "{body}");
             assert!(answer["error"].is_string() && answer.get("data").is_none(), "{body}\n{answer}");
             assert!(error.is_none_or(|error| answer["error"] == error), "{body}\n{answer}");
         }
     }
-    assert_eq!(stand.counts().messages, 0);
+    assert_eq!(sandbox.counts().messages, 0);
 }
 
 /// Contract 1.5 and 2.2: one item per operation, in the same order, each with a boolean `success`.
 #[test]
 fn envelope_of_all_operations_is_answered_item_by_item() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let good: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
     let bad = good.iter().map(|operation| with(operation, json!({"id": {}, "phone": "nobody", "template": 5})));
     let all: Vec<_> = good.iter().cloned().chain(bad).collect();
-    for (operation, item) in all.iter().zip(stand.items(&all)) {
+    for (operation, item) in all.iter().zip(sandbox.items(&all)) {
         assert!(item["success"].is_boolean(), "{operation}\n{item}");
         assert_eq!(item["success"] == true, item.get("error").is_none(), "{operation}\n{item}");
         assert!(item.get("error").is_none_or(Value::is_string), "{operation}\n{item}");
@@ -67,61 +67,61 @@ fn envelope_of_all_operations_is_answered_item_by_item() {
     }
 }
 
-/// Contract 2.3 and 4.2: the asynchronous endpoint tells a request's identifier and nothing else.
+/// Contract 2.3 and 4.2: the asynchronous endpoint returns only the identifier of the request.
 #[test]
 fn asynchronous_answer_is_only_an_identifier() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let operations: Vec<_> = (1..).zip(TYPES).map(|(id, kind)| example(kind, id)).collect();
-    let mut seen = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..3 {
-        let answer = stand.envelope(ASYNC, &envelope(&operations));
+        let answer = sandbox.envelope(ASYNC, &envelope(&operations));
         let members: Vec<_> = answer.as_object().expect("an object").keys().map(String::as_str).collect();
         assert_eq!((answer["success"].clone(), members), (json!(true), vec!["request_id", "success"]));
         let id = answer["request_id"].as_str().expect("a string").to_owned();
-        assert!(!id.is_empty() && !seen.contains(&id), "{id} after {seen:?}");
-        seen.push(id);
+        assert!(!id.is_empty() && !ids.contains(&id), "{id} after {ids:?}");
+        ids.push(id);
     }
 }
 
-/// Contract 4.2: what was queued is found by `status`.
+/// Contract 4.2: `status` finds a queued message.
 #[test]
 fn queued_message_is_found_by_its_status() {
-    let stand = Stand::new();
-    stand.queue(&[example("sms", 7)]);
-    let record = stand.wait_for(7, "DELIVERED");
+    let sandbox = TestSandbox::start();
+    sandbox.queue(&[example("sms", 7)]);
+    let record = sandbox.wait_for(7, "DELIVERED");
     assert_eq!((record["id"].clone(), record["type"].clone()), (json!("7"), json!("sms")));
 }
 
 /// Contract 4.1: the header `Content-Type: application/json` is required.
 #[test]
 fn request_without_content_type_is_incorrect_even_with_json() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1)]).to_string();
     for path in [SYNC, ASYNC] {
         for headers in [&[][..], &["Content-Type: text/plain"], &["Content-Type:"], &["Accept: application/json"]] {
-            let answer = stand.post(path, headers, body.as_bytes()).json();
+            let answer = sandbox.post(path, headers, body.as_bytes()).json();
             assert_eq!(answer["success"], false, "{headers:?}");
         }
         for header in [JSON, "content-type: Application/JSON; charset=utf-8"] {
-            assert_eq!(stand.post(path, &[header], body.as_bytes()).json()["success"], true, "{header}");
+            assert_eq!(sandbox.post(path, &[header], body.as_bytes()).json()["success"], true, "{header}");
         }
     }
-    assert_eq!(stand.counts().messages, 4);
+    assert_eq!(sandbox.counts().messages, 4);
 }
 
 /// Contract 4.1 and 7: HTTP status 200 in every case, JSON in every body.
 #[test]
 fn every_answer_has_status_200() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let denied = json!({"auth": "no", "data": [{"type": "balance"}]}).to_string();
     let failed = envelope(&[json!({"type": "sms"})]).to_string();
     let good = envelope(&[example("sms", 1)]).to_string();
     for path in [SYNC, ASYNC] {
         for body in ["", "{", "null", "\u{0}", &denied, &failed, &good] {
             for headers in [&[JSON][..], &[]] {
-                let heard = stand.post(path, headers, body.as_bytes());
-                assert_eq!(heard.status, 200, "{body}");
-                assert!(heard.json()["success"].is_boolean(), "{body}");
+                let answer = sandbox.post(path, headers, body.as_bytes());
+                assert_eq!(answer.status, 200, "{body}");
+                assert!(answer.json()["success"].is_boolean(), "{body}");
             }
         }
     }
@@ -130,17 +130,17 @@ fn every_answer_has_status_200() {
 /// Contract 5.1 and 5.5: the key is a member of the body, never a header.
 #[test]
 fn key_in_a_header_opens_nothing() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let body = json!({"data": [{"type": "balance"}]}).to_string();
     let header = format!("Authorization: Bearer {KEY}");
-    let heard = stand.post(SYNC, &[JSON, &header, &format!("auth: {KEY}")], body.as_bytes());
-    assert_eq!(heard.json(), json!({"success": false, "error": "Access denied"}));
+    let answer = sandbox.post(SYNC, &[JSON, &header, &format!("auth: {KEY}")], body.as_bytes());
+    assert_eq!(answer.json(), json!({"success": false, "error": "Access denied"}));
 }
 
-/// Contract 8: the least lifetime of RCS, and its default.
+/// Contract 8: the minimum and the default lifetime of RCS.
 #[test]
 fn rcs_message_lives_for_at_least_a_minute() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     for kind in ["rcs", "rcs+sms", "rcs+viber+sms"] {
         for (lifetime, good) in [
             (Value::Null, true),
@@ -152,7 +152,7 @@ fn rcs_message_lives_for_at_least_a_minute() {
             (json!("60"), false),
         ] {
             let operation = with(&example(kind, 1), json!({"rcs_lifetime": lifetime}));
-            assert_eq!(stand.item(&operation)["success"], good, "{operation}");
+            assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
         }
     }
 }
@@ -160,7 +160,7 @@ fn rcs_message_lives_for_at_least_a_minute() {
 /// Contract 8: the channels of a pipeline may not repeat.
 #[test]
 fn pipeline_tries_no_channel_twice() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     for (channels, good) in [
         (json!(["sms"]), true),
         (json!(["sms", "viber"]), true),
@@ -171,6 +171,6 @@ fn pipeline_tries_no_channel_twice() {
         (json!("sms"), false),
     ] {
         let operation = with(&example("pipeline", 1), json!({"pipeline": channels}));
-        assert_eq!(stand.item(&operation)["success"], good, "{operation}");
+        assert_eq!(sandbox.item(&operation)["success"], good, "{operation}");
     }
 }

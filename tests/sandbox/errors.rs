@@ -1,10 +1,10 @@
-//! Errors, row by row: contract 7.
+//! Errors of the gateway: contract 7.
 
 use campaign::domain::Channel;
 use campaign::sandbox::{AccountSettings, FaultEffect, Scenario, ScenarioCondition, ScenarioFault, SenderStatus};
 use serde_json::{Value, json};
 
-use super::Stand;
+use super::TestSandbox;
 use super::examples::{example, with};
 use super::stand::{ASYNC, JSON, SYNC, envelope};
 use crate::support::{Answer, Gateway, Reachable as _, until};
@@ -17,11 +17,11 @@ fn with_account(account: AccountSettings) -> Scenario {
 /// Contract 7, row 1: a missing or a wrong key.
 #[test]
 fn missing_or_wrong_key_is_access_denied() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     for auth in [Value::Null, json!(""), json!("wrong"), json!({"key": 1})] {
         let body = with(&envelope(&[example("sms", 1)]), json!({"auth": auth}));
         for path in [SYNC, ASYNC] {
-            assert_eq!(stand.envelope(path, &body), json!({"success": false, "error": "Access denied"}), "{body}");
+            assert_eq!(sandbox.envelope(path, &body), json!({"success": false, "error": "Access denied"}), "{body}");
         }
     }
 }
@@ -29,45 +29,47 @@ fn missing_or_wrong_key_is_access_denied() {
 /// Contract 7, row 2 (and 2.1): `whatsapp` is a channel of a pipeline and no type.
 #[test]
 fn whatsapp_type_is_unknown_and_refuses_the_whole_envelope() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1), json!({"type": "whatsapp", "id": 2})]);
     for path in [SYNC, ASYNC] {
-        assert_eq!(stand.envelope(path, &body), json!({"success": false, "error": "Invalid message type"}));
+        assert_eq!(sandbox.envelope(path, &body), json!({"success": false, "error": "Invalid message type"}));
     }
-    assert_eq!(stand.counts().messages, 0, "nothing of it was executed");
+    assert_eq!(sandbox.counts().messages, 0, "no operation was executed");
 }
 
 /// Contract 7, row 3 (and 4.3): an account without a WhatsApp route.
 #[test]
 fn without_a_whatsapp_route_the_item_fails_and_the_others_run() {
-    let stand = Stand::playing(with_account(AccountSettings { whatsapp: false, ..AccountSettings::default() }));
+    let sandbox =
+        TestSandbox::start_with(with_account(AccountSettings { whatsapp: false, ..AccountSettings::default() }));
     for channels in [json!(["whatsapp"]), json!(["sms", "whatsapp"]), json!(["whatsapp", "viber", "sms"])] {
         let pipeline = with(&example("pipeline", 2), json!({"pipeline": channels}));
-        let items = stand.items(&[example("sms", 1), pipeline, example("pipeline", 3)]);
+        let items = sandbox.items(&[example("sms", 1), pipeline, example("pipeline", 3)]);
         assert_eq!((&items[1]["success"], &items[1]["error"]), (&json!(false), &json!("No route")), "{items:?}");
         assert_eq!((&items[0]["success"], &items[2]["success"]), (&json!(true), &json!(true)), "{items:?}");
     }
 }
 
-/// Contract 7, row 4: a sender name that is not the account's carries the message's `id`.
+/// Contract 7, row 4: the error for a sender name of another account contains the message's `id`.
 #[test]
 fn unverified_sender_name_fails_with_the_id() {
     let senders = vec![("OlenaCo".to_owned(), SenderStatus::Checked), ("Fresh".to_owned(), SenderStatus::New)];
-    let stand = Stand::playing(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
+    let sandbox =
+        TestSandbox::start_with(with_account(AccountSettings { senders: Some(senders), ..AccountSettings::default() }));
     for (name, good) in [("OlenaCo", true), ("Fresh", false), ("Another", false), ("", false)] {
         for kind in ["sms", "viber", "rcs", "viber+sms", "rcs+sms", "rcs+viber+sms"] {
             let signature = format!("{}_signature", kind.split('+').next_back().expect("a channel"));
-            let item = stand.item(&with(&example(kind, 9), json!({signature: name})));
+            let item = sandbox.item(&with(&example(kind, 9), json!({signature: name})));
             assert_eq!(item["success"], good, "{kind} {name}: {item}");
             let error = json!({"success": false, "error": "Error in Alpha-name", "data": {"id": 9}});
             assert!(good || item == error, "{kind} {name}: {item}");
         }
     }
-    let listed = stand.payload(&json!({"type": "sender"}));
+    let listed = sandbox.payload(&json!({"type": "sender"}));
     assert_eq!(listed, json!([{"name": "OlenaCo", "status": "Checked"}, {"name": "Fresh", "status": "New"}]));
 }
 
-/// Contract 7, row 5 (and 6.5): what is refused on intake in the asynchronous transport is told by a webhook.
+/// Contract 7, row 5 (and 6.5): a webhook reports a message that the asynchronous endpoint rejects after queueing.
 #[test]
 fn rejection_after_queueing_arrives_by_webhook() {
     let poor = AccountSettings {
@@ -85,54 +87,56 @@ fn rejection_after_queueing_arrives_by_webhook() {
         (&rich, "viber", json!({"viber_signature": null}), "Error in Alpha-name"),
     ] {
         let receiver = Gateway::always(Answer::status(200));
-        let stand = Stand::playing(with_account(account.clone()));
+        let sandbox = TestSandbox::start_with(with_account(account.clone()));
         let hook = format!("{}/hook?token=1", receiver.base_url());
-        let refused = with(&with(&example(kind, 5), changes), json!({"hook": hook}));
-        let request_id = stand.queue(&[refused]);
-        until("the refusal is told", || !receiver.requests().is_empty());
-        let told = receiver.requests().remove(0).json();
-        assert_eq!((&told["success"], &told["status"]), (&json!(false), &json!("REJECTED")), "{told}");
-        assert_eq!((&told["error"], &told["id"]), (&json!(error), &json!("5")), "{told}");
-        assert_eq!(told["request_id"], request_id, "{told}");
+        let rejected = with(&with(&example(kind, 5), changes), json!({"hook": hook}));
+        let request_id = sandbox.queue(&[rejected]);
+        until("the rejection arrives", || !receiver.requests().is_empty());
+        let webhook = receiver.requests().remove(0).json();
+        assert_eq!((&webhook["success"], &webhook["status"]), (&json!(false), &json!("REJECTED")), "{webhook}");
+        assert_eq!((&webhook["error"], &webhook["id"]), (&json!(error), &json!("5")), "{webhook}");
+        assert_eq!(webhook["request_id"], request_id, "{webhook}");
     }
 }
 
-/// Contract 7, row 6 (and 4.1): a request without its content type is incorrect.
+/// Contract 7, row 6 (and 4.1): a request without a JSON content type is incorrect.
 #[test]
 fn request_without_content_type_executes_nothing() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let body = envelope(&[example("sms", 1)]).to_string();
-    let heard = stand.post(SYNC, &["Content-Type: application/x-www-form-urlencoded"], body.as_bytes());
-    assert_eq!((heard.status, heard.json()["success"].clone()), (200, json!(false)));
-    assert_eq!(stand.counts().messages, 0);
-    assert_eq!(stand.post(SYNC, &[JSON], body.as_bytes()).json()["success"], true);
+    let answer = sandbox.post(SYNC, &["Content-Type: application/x-www-form-urlencoded"], body.as_bytes());
+    assert_eq!((answer.status, answer.json()["success"].clone()), (200, json!(false)));
+    assert_eq!(sandbox.counts().messages, 0);
+    assert_eq!(sandbox.post(SYNC, &[JSON], body.as_bytes()).json()["success"], true);
 }
 
-/// Contract 7: an item that failed leaves the others alone, and takes no money.
+/// Contract 7: a failed item costs nothing and does not affect the other items.
 #[test]
 fn message_beyond_the_balance_fails_and_costs_nothing() {
     let price = Scenario::default().prices.for_channel(Channel::Sms);
     let balance = price.saturating_mul(2).saturating_add("0.000001".parse().expect("an amount"));
-    let stand = Stand::playing(with_account(AccountSettings { balance, ..AccountSettings::default() }));
-    let items = stand.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
+    let sandbox = TestSandbox::start_with(with_account(AccountSettings { balance, ..AccountSettings::default() }));
+    let items = sandbox.items(&[example("sms", 1), example("sms", 2), example("sms", 3), json!({"type": "balance"})]);
     let errors: Vec<_> = items.iter().map(|item| item["error"].as_str()).collect();
     assert_eq!(errors, [None, None, Some("Not enough money"), None]);
     assert_eq!(items[2]["data"], json!({"id": 3}));
-    assert_eq!(stand.balance(), 1);
+    assert_eq!(sandbox.balance(), 1);
 }
 
-/// Contract 7: a scenario can give any error, to an item or to the envelope.
+/// Contract 7: a scenario can return any error for an item or for the envelope.
 #[test]
 fn scenario_error_has_the_form_of_the_gateway() {
     let always = |effect| vec![ScenarioFault { when: ScenarioCondition::default(), effect }];
-    let stand =
-        Stand::playing(Scenario { faults: always(FaultEffect::ItemError("No route".into())), ..Scenario::default() });
-    let items = stand.items(&[example("sms", 1), json!({"type": "balance"})]);
+    let sandbox = TestSandbox::start_with(Scenario {
+        faults: always(FaultEffect::ItemError("No route".into())),
+        ..Scenario::default()
+    });
+    let items = sandbox.items(&[example("sms", 1), json!({"type": "balance"})]);
     assert_eq!(items[0], json!({"success": false, "error": "No route", "data": {"id": 1}}));
     assert_eq!(items[1]["success"], true);
-    let refusing = always(FaultEffect::TopError("Operator not supported".into()));
-    let stand = Stand::playing(Scenario { faults: refusing, ..Scenario::default() });
-    let answer = stand.envelope(SYNC, &envelope(&[example("call/otp", 1)]));
+    let rejecting = always(FaultEffect::TopError("Operator not supported".into()));
+    let sandbox = TestSandbox::start_with(Scenario { faults: rejecting, ..Scenario::default() });
+    let answer = sandbox.envelope(SYNC, &envelope(&[example("call/otp", 1)]));
     assert_eq!(answer, json!({"success": false, "error": "Operator not supported"}));
-    assert_eq!(stand.item(&json!({"type": "balance"}))["success"], true, "what sends nothing is spared");
+    assert_eq!(sandbox.item(&json!({"type": "balance"}))["success"], true, "faults apply only to messages");
 }

@@ -1,4 +1,4 @@
-//! An operation of each type that the gateway takes, with every field that it requires and no other.
+//! Minimal example operations of every type, with only the required fields.
 
 use serde_json::{Map, Value, json};
 
@@ -26,21 +26,21 @@ pub(super) const TYPES: [&str; 20] = [
     "voice",
 ];
 
-/// Those of them that send a message.
+/// The types that send a message.
 pub(super) const SENDS: [&str; 9] =
     ["pipeline", "rcs", "rcs+sms", "rcs+viber+sms", "sms", "telegram", "viber", "viber+sms", "voice"];
 
 /// The recipient of every example.
 pub(super) const PHONE: u64 = 380_501_234_567;
 
-/// The operation of that type.
+/// The example operation of this type.
 pub(super) fn example(kind: &str, id: u64) -> Value {
     let sms = json!({"sms_signature": "OlenaCo", "sms_message": "Hi"});
     let viber = json!({"viber_type": "text", "viber_signature": "OlenaCo", "viber_message": "Hi"});
     let rcs = json!({"rcs_message": "Hi", "rcs_signature": "OlenaCo", "rcs_image": "https://cdn.example/a.png",
         "rcs_button": "Shop", "rcs_link": "https://shop.example/"});
     let to = json!({"id": id, "phone": PHONE});
-    let of = |parts: &[&Value]| parts.iter().copied().cloned().collect::<Vec<_>>();
+    let clone_all = |parts: &[&Value]| parts.iter().copied().cloned().collect::<Vec<_>>();
     let parts = match kind {
         "balance" | "sender" | "template/list" | "template/viber/list" => vec![],
         "status" | "template/delete" => vec![json!({"id": id})],
@@ -48,18 +48,18 @@ pub(super) fn example(kind: &str, id: u64) -> Value {
         "template/viber/create" => vec![json!({"signature": "OlenaCo", "template": "Hello"})],
         "template/viber/delete" => vec![json!({"id": id, "template": "Hello"})],
         "hlr" | "call/otp" => vec![to],
-        "sms" => of(&[&to, &sms]),
-        "viber" => of(&[&to, &viber]),
-        "rcs" => of(&[&to, &rcs]),
-        "viber+sms" => of(&[&to, &viber, &sms]),
-        "rcs+sms" => of(&[&to, &rcs, &sms]),
-        "rcs+viber+sms" => of(&[&to, &rcs, &viber, &sms]),
-        "telegram" => of(&[&to, &json!({"message": "012345"})]),
+        "sms" => clone_all(&[&to, &sms]),
+        "viber" => clone_all(&[&to, &viber]),
+        "rcs" => clone_all(&[&to, &rcs]),
+        "viber+sms" => clone_all(&[&to, &viber, &sms]),
+        "rcs+sms" => clone_all(&[&to, &rcs, &sms]),
+        "rcs+viber+sms" => clone_all(&[&to, &rcs, &viber, &sms]),
+        "telegram" => clone_all(&[&to, &json!({"message": "012345"})]),
         "voice" => {
             let voice = json!({"gender": "female", "language": "uk-UA", "name": "uk-UA-Standard-A"});
-            of(&[&to, &json!({"message": "Hello", "voice": voice})])
+            clone_all(&[&to, &json!({"message": "Hello", "voice": voice})])
         }
-        "pipeline" => of(&[
+        "pipeline" => clone_all(&[
             &to,
             &json!({"pipeline": ["viber", "sms"],
             "viber": {"message": "Hi", "signature": "OlenaCo", "type": "text"},
@@ -73,7 +73,7 @@ pub(super) fn example(kind: &str, id: u64) -> Value {
     Value::Object(operation)
 }
 
-/// The same operation with these fields changed; `null` takes one away.
+/// The operation with these fields changed. `null` removes a field.
 pub(super) fn with(operation: &Value, changes: Value) -> Value {
     let mut changed = operation.as_object().expect("an operation").clone();
     for (name, value) in changes.as_object().expect("fields") {

@@ -1,7 +1,7 @@
-//! The emulated gateway judged by the contract, table by table, over real HTTP.
+//! The sandbox checked against the gateway's contract, over real HTTP.
 //!
-//! The requests are written from the contract alone, as a program would write them that knows
-//! nothing of this crate. Each test names the section that it reads.
+//! The requests are written from the contract alone, without this crate's client. Each test names the section of
+//! the contract that it checks.
 
 mod envelopes;
 mod errors;
@@ -12,4 +12,4 @@ mod records;
 mod stand;
 mod webhooks;
 
-use stand::Stand;
+use stand::TestSandbox;

@@ -1,15 +1,15 @@
-//! What each operation requires, and what a pipeline costs: contract 4.3.
+//! Required fields of operations, and charges of a pipeline: contract 4.3.
 
 use campaign::domain::{Amount, Channel, Status};
 use campaign::manifest::Percentage;
 use campaign::sandbox::{Behaviour, Behaviours, Scenario};
 use serde_json::{Value, json};
 
-use super::Stand;
+use super::TestSandbox;
 use super::examples::{SENDS, example, with};
 use super::stand::millionths;
 
-/// The fields that the contract requires of each operation, and those that its gaps are filled with.
+/// The required fields of each operation, by the contract or by our interpretation of its gaps.
 const REQUIRED: [(&str, &[&str]); 16] = [
     ("hlr", &["phone"]),
     ("call/otp", &["phone"]),
@@ -29,28 +29,28 @@ const REQUIRED: [(&str, &[&str]); 16] = [
     ("status", &["id"]),
 ];
 
-/// Contract 4.3: an operation without a field that it requires fails in its item, and in nothing else.
+/// Contract 4.3: an operation without a required field fails, and the other operations succeed.
 #[test]
 fn operation_without_a_required_field_fails_alone() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let good = example("sms", 1);
     for (kind, fields) in REQUIRED {
         for field in fields {
             for value in [Value::Null, json!(""), json!({"no": "such"})] {
-                let lacking = with(&example(kind, 2), json!({*field: value}));
-                let items = stand.items(&[good.clone(), lacking.clone(), good.clone()]);
+                let incomplete = with(&example(kind, 2), json!({*field: value}));
+                let items = sandbox.items(&[good.clone(), incomplete.clone(), good.clone()]);
                 let successes: Vec<_> = items.iter().map(|item| item["success"] == true).collect();
-                assert_eq!(successes, [true, false, true], "{lacking}\n{items:?}");
+                assert_eq!(successes, [true, false, true], "{incomplete}\n{items:?}");
                 assert!(items[1]["error"].is_string(), "{items:?}");
             }
         }
     }
 }
 
-/// Contract 4.3: `phone` is a number; clients send digits in a string and several of them too.
+/// Contract 4.3: `phone` is a number. Clients also send a string of digits, or several numbers separated by commas.
 #[test]
 fn phone_is_digits_without_a_plus_sign() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     for (phone, parts) in [
         (json!(380_501_234_567_u64), Some(1)),
         (json!("380501234567"), Some(1)),
@@ -62,16 +62,16 @@ fn phone_is_digits_without_a_plus_sign() {
         (json!(-380_501_234_567_i64), None),
         (json!([380_501_234_567_u64]), None),
     ] {
-        let item = stand.item(&with(&example("sms", 1), json!({"phone": phone})));
+        let item = sandbox.item(&with(&example("sms", 1), json!({"phone": phone})));
         assert_eq!(item["data"].get("parts").and_then(Value::as_u64), parts, "{phone}\n{item}");
         assert!(parts.is_some() || item["error"] == "Please enter valid receiver phone number", "{item}");
     }
 }
 
-/// Contract 4.3 `viber`: the values of `viber_type`, each with what it shows.
+/// Contract 4.3 `viber`: each `viber_type` requires its fields.
 #[test]
 fn viber_message_shows_the_fields_of_its_type() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let (text, image) = (("viber_message", json!("Hi")), ("viber_image", json!("https://cdn.example/a.png")));
     let (link, button) = (("viber_link", json!("https://shop.example/")), ("viber_button", json!("Shop")));
     let card =
@@ -85,21 +85,21 @@ fn viber_message_shows_the_fields_of_its_type() {
         ("carousel", vec![&text, &cards]),
     ] {
         let bare = with(&example("viber", 1), json!({"viber_type": kind, "viber_message": null}));
-        let whole = fields.iter().fold(bare, |message, (name, value)| with(&message, json!({*name: value})));
-        assert_eq!(stand.item(&whole)["success"], true, "{whole}");
+        let complete = fields.iter().fold(bare, |message, (name, value)| with(&message, json!({*name: value})));
+        assert_eq!(sandbox.item(&complete)["success"], true, "{complete}");
         for (name, _) in fields.iter().filter(|(name, _)| kind != "carousel" || *name == "viber_carousel") {
-            let lacking = with(&whole, json!({*name: null}));
-            assert_eq!(stand.item(&lacking)["success"], false, "{lacking}");
+            let incomplete = with(&complete, json!({*name: null}));
+            assert_eq!(sandbox.item(&incomplete)["success"], false, "{incomplete}");
         }
     }
     let unknown = with(&example("viber", 1), json!({"viber_type": "video"}));
-    assert_eq!(stand.item(&unknown)["success"], false);
+    assert_eq!(sandbox.item(&unknown)["success"], false);
 }
 
-/// Contract 4.3 `pipeline`: each channel takes its parameters from the object of its name.
+/// Contract 4.3 `pipeline`: the parameters of each channel are in the object with its name.
 #[test]
 fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let stages = json!({
         "sms": {"message": "Hi", "signature": "OlenaCo"},
         "telegram": {"message": "1234"},
@@ -113,7 +113,7 @@ fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
         with(&with(&bare, stages.clone()), changes)
     };
     let all = json!(["voice", "telegram", "viber", "rcs", "sms", "whatsapp"]);
-    assert_eq!(stand.item(&pipeline(json!({"pipeline": all})))["success"], true);
+    assert_eq!(sandbox.item(&pipeline(json!({"pipeline": all})))["success"], true);
     for (channel, required) in [
         ("sms", &["message", "signature"][..]),
         ("telegram", &["message"]),
@@ -123,41 +123,41 @@ fn every_channel_of_a_pipeline_takes_the_object_of_its_name() {
         ("whatsapp", &[]),
     ] {
         let alone = json!({"pipeline": [channel]});
-        assert_eq!(stand.item(&pipeline(alone.clone()))["success"], true, "{channel}");
+        assert_eq!(sandbox.item(&pipeline(alone.clone()))["success"], true, "{channel}");
         for field in required {
             let stage = with(&stages[channel], json!({*field: null}));
-            let lacking = with(&pipeline(alone.clone()), json!({channel: stage}));
-            assert_eq!(stand.item(&lacking)["success"], false, "{lacking}");
+            let incomplete = with(&pipeline(alone.clone()), json!({channel: stage}));
+            assert_eq!(sandbox.item(&incomplete)["success"], false, "{incomplete}");
         }
         let other = if channel == "sms" { "viber" } else { "sms" };
         let unused = with(&pipeline(json!({"pipeline": [other]})), json!({channel: null}));
-        assert_eq!(stand.item(&unused)["success"], true, "an object that no stage uses may be missing: {unused}");
+        assert_eq!(sandbox.item(&unused)["success"], true, "an object that no stage uses may be missing: {unused}");
     }
     let neither = with(&pipeline(json!({"pipeline": ["voice"]})), json!({"voice": {"gender": "robot"}}));
-    assert_eq!(stand.item(&neither)["success"], false);
+    assert_eq!(sandbox.item(&neither)["success"], false);
 }
 
 /// Contract 4.3 `pipeline`: WhatsApp's object is not validated; an empty message is accepted and charged.
 #[test]
 fn empty_whatsapp_message_is_accepted_and_charged() {
-    let stand = Stand::new();
-    let price = micros(Scenario::default().prices.for_channel(Channel::Whatsapp));
+    let sandbox = TestSandbox::start();
+    let price = to_millionths(Scenario::default().prices.for_channel(Channel::Whatsapp));
     for whatsapp in [Value::Null, json!({}), json!({"message": ""}), json!({"message": 5, "signature": []})] {
-        let before = stand.balance();
+        let before = sandbox.balance();
         let bare = json!({"type": "pipeline", "id": 1, "phone": 380_501_234_567_u64, "pipeline": ["whatsapp"]});
         let operation = with(&bare, json!({"whatsapp": whatsapp}));
-        assert_eq!(stand.item(&operation)["success"], true, "{operation}");
-        stand.run_out();
-        assert_eq!(before - stand.balance(), price, "{operation}");
+        assert_eq!(sandbox.item(&operation)["success"], true, "{operation}");
+        sandbox.drain();
+        assert_eq!(before - sandbox.balance(), price, "{operation}");
     }
 }
 
-fn micros(amount: Amount) -> i64 {
+fn to_millionths(amount: Amount) -> i64 {
     millionths(&serde_json::to_value(amount).expect("a number"))
 }
 
-/// A scenario in which these channels deliver nothing.
-fn failing(channels: &[Channel]) -> Scenario {
+/// A scenario in which these channels deliver no messages.
+fn scenario_without_delivery(channels: &[Channel]) -> Scenario {
     let mut behaviours = Behaviours::default();
     for channel in channels {
         let delivered: Percentage = "0%".parse().expect("a share");
@@ -167,7 +167,7 @@ fn failing(channels: &[Channel]) -> Scenario {
     Scenario { behaviours, ..Scenario::default() }
 }
 
-/// Contract 4.3: the dearest stage is reserved, and the difference comes back after the delivery.
+/// Contract 4.3: the price of the most expensive stage is reserved, and the difference is refunded after delivery.
 #[test]
 fn dearest_stage_is_reserved_and_rest_refunded() {
     let (sms, viber, rcs) = (Channel::Sms, Channel::Viber, Channel::Rcs);
@@ -180,34 +180,34 @@ fn dearest_stage_is_reserved_and_rest_refunded() {
         ("rcs+sms", &[rcs, sms], &[rcs]),
         ("viber+sms", &[viber, sms], &[]),
     ] {
-        // As slow as the world, so that nothing is delivered between the two questions.
-        let stand = Stand::playing_slowly(failing(failing_stages));
-        let before = stand.balance();
-        stand.payload(&example(kind, 1));
+        // In real time, so that no message is delivered between the two requests.
+        let sandbox = TestSandbox::start_at_own_speed(scenario_without_delivery(failing_stages));
+        let before = sandbox.balance();
+        sandbox.payload(&example(kind, 1));
         let dearest = stages.iter().map(|stage| prices.for_channel(*stage)).max().expect("stages");
-        assert_eq!(before - stand.balance(), micros(dearest), "{kind} without {failing_stages:?}: reserved");
-        stand.run_out();
+        assert_eq!(before - sandbox.balance(), to_millionths(dearest), "{kind} without {failing_stages:?}: reserved");
+        sandbox.drain();
         let delivered = stages.iter().find(|stage| !failing_stages.contains(stage)).expect("one delivers");
         assert_eq!(
-            before - stand.balance(),
-            micros(prices.for_channel(*delivered)),
+            before - sandbox.balance(),
+            to_millionths(prices.for_channel(*delivered)),
             "{kind} without {failing_stages:?}"
         );
-        let charged: i64 = stand.journal("charge").iter().map(|line| millionths(&line["amount"])).sum();
-        assert_eq!(charged, micros(prices.for_channel(*delivered)), "the journal adds up");
-        let status = stand.payload(&json!({"type": "status", "id": 1}));
+        let charged: i64 = sandbox.journal("charge").iter().map(|line| millionths(&line["amount"])).sum();
+        assert_eq!(charged, to_millionths(prices.for_channel(*delivered)), "the journal adds up");
+        let status = sandbox.payload(&json!({"type": "status", "id": 1}));
         assert_eq!(status["type"], delivered.name(), "{kind} without {failing_stages:?}");
     }
 }
 
-/// Contract 4.3 `rcs+sms`: the SMS is sent when the delivery by RCS fails, and only then.
+/// Contract 4.3 `rcs+sms`: the SMS is sent only if the delivery by RCS fails.
 #[test]
 fn fallback_is_sent_only_after_the_stage_before_it_fails() {
     for (failing_stages, channels) in [(&[][..], &["rcs"][..]), (&[Channel::Rcs], &["rcs", "sms"])] {
-        let stand = Stand::playing(failing(failing_stages));
-        stand.payload(&example("rcs+sms", 1));
-        stand.run_out();
-        let mut tried: Vec<_> = stand.journal("status").iter().map(|line| line["type"].clone()).collect();
+        let sandbox = TestSandbox::start_with(scenario_without_delivery(failing_stages));
+        sandbox.payload(&example("rcs+sms", 1));
+        sandbox.drain();
+        let mut tried: Vec<_> = sandbox.journal("status").iter().map(|line| line["type"].clone()).collect();
         tried.dedup();
         assert_eq!(tried, channels);
     }
@@ -216,12 +216,12 @@ fn fallback_is_sent_only_after_the_stage_before_it_fails() {
 /// Contract 1.1 and 3: every message ends in a final status.
 #[test]
 fn every_message_comes_to_an_end() {
-    let stand = Stand::new();
+    let sandbox = TestSandbox::start();
     let operations: Vec<_> = (1..).zip(SENDS).map(|(id, kind)| example(kind, id)).collect();
-    stand.items(&operations);
-    let counts = stand.run_out();
+    sandbox.items(&operations);
+    let counts = sandbox.drain();
     for id in 1..=SENDS.len() {
-        let status = stand.payload(&json!({"type": "status", "id": id}))["status"].clone();
+        let status = sandbox.payload(&json!({"type": "status", "id": id}))["status"].clone();
         assert!(status == "DELIVERED" || status == "READ", "message {id}: {status}");
     }
     assert_eq!(counts.statuses.values().sum::<u64>(), SENDS.len() as u64);

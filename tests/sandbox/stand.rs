@@ -1,4 +1,4 @@
-//! A sandbox inside this process and a client that knows HTTP and JSON, no more.
+//! An in-process sandbox with a minimal HTTP and JSON client.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,42 +15,42 @@ use crate::support::{KEY, until};
 pub(super) const SYNC: &str = "/api/json.php";
 /// The path of the asynchronous endpoint (contract 4.2).
 pub(super) const ASYNC: &str = "/v1/json";
-/// What every request has to say of its body (contract 4.1).
+/// The required header of every request (contract 4.1).
 pub(super) const JSON: &str = "Content-Type: application/json";
 
-/// A running sandbox; dropped, it stops.
-pub(super) struct Stand {
+/// A running sandbox, which is stopped on drop.
+pub(super) struct TestSandbox {
     runtime: Runtime,
     sandbox: Sandbox,
 }
 
-/// An answer as it came over the wire.
+/// An HTTP answer.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct HttpAnswer {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-impl Heard {
+impl HttpAnswer {
     pub(super) fn json(&self) -> Value {
         let text = || String::from_utf8_lossy(&self.body).into_owned();
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("no JSON ({error}): {}", text()))
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("invalid JSON ({error}): {}", text()))
     }
 }
 
-impl Stand {
-    /// One that plays nothing special, in which two seconds pass in the wink of an eye.
-    pub(super) fn new() -> Self {
-        Self::playing(Scenario::default())
+impl TestSandbox {
+    /// Starts a sandbox with the default scenario, 200 times faster.
+    pub(super) fn start() -> Self {
+        Self::start_with(Scenario::default())
     }
 
-    /// One that plays this scenario, faster.
-    pub(super) fn playing(scenario: Scenario) -> Self {
-        Self::playing_slowly(Scenario { speed: 200, ..scenario })
+    /// Starts a sandbox with this scenario, 200 times faster.
+    pub(super) fn start_with(scenario: Scenario) -> Self {
+        Self::start_at_own_speed(Scenario { speed: 200, ..scenario })
     }
 
-    /// One that plays this scenario as it is.
-    pub(super) fn playing_slowly(scenario: Scenario) -> Self {
+    /// Starts a sandbox with this scenario at its own speed.
+    pub(super) fn start_at_own_speed(scenario: Scenario) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let scenario = Arc::new(scenario);
         let settings = SandboxSettings {
@@ -64,19 +64,19 @@ impl Stand {
         Self { runtime, sandbox }
     }
 
-    /// The answer to whatever is posted.
-    pub(super) fn post(&self, path: &str, headers: &[&str], body: &[u8]) -> Heard {
+    /// Posts a body and returns the answer.
+    pub(super) fn post(&self, path: &str, headers: &[&str], body: &[u8]) -> HttpAnswer {
         post(&self.sandbox.base_url(), path, headers, body)
     }
 
-    /// The answer to an envelope, which always has HTTP status 200 (contract 7).
+    /// The answer to an envelope. Its HTTP status must be 200 (contract 7).
     pub(super) fn envelope(&self, path: &str, envelope: &Value) -> Value {
-        let heard = self.post(path, &[JSON], envelope.to_string().as_bytes());
-        assert_eq!(heard.status, 200, "{heard:?}");
-        heard.json()
+        let answer = self.post(path, &[JSON], envelope.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
     }
 
-    /// The items that the synchronous endpoint answers to these operations.
+    /// The result items of these operations on the synchronous endpoint.
     pub(super) fn items(&self, operations: &[Value]) -> Vec<Value> {
         let answer = self.envelope(SYNC, &envelope(operations));
         assert_eq!(answer["success"], true, "{answer}");
@@ -85,31 +85,31 @@ impl Stand {
         items
     }
 
-    /// The item that the synchronous endpoint answers to an operation.
+    /// The result item of an operation on the synchronous endpoint.
     pub(super) fn item(&self, operation: &Value) -> Value {
         self.items(std::slice::from_ref(operation)).remove(0)
     }
 
-    /// What the synchronous endpoint answers to an operation that succeeds.
+    /// The member `data` of the item of a successful operation.
     pub(super) fn payload(&self, operation: &Value) -> Value {
         let item = self.item(operation);
         assert_eq!(item["success"], true, "{operation}\n{item}");
         item["data"].clone()
     }
 
-    /// The identifier of the request that the asynchronous endpoint took.
+    /// Sends operations to the asynchronous endpoint, and returns the identifier of the request.
     pub(super) fn queue(&self, operations: &[Value]) -> String {
         let answer = self.envelope(ASYNC, &envelope(operations));
         assert_eq!(answer["success"], true, "{answer}");
         answer["request_id"].as_str().expect("a string").to_owned()
     }
 
-    /// What the account has, in millionths.
+    /// The balance of the account in millionths.
     pub(super) fn balance(&self) -> i64 {
         millionths(&self.payload(&json!({"type": "balance"}))["amount"])
     }
 
-    /// Waits until `status` tells this of a message.
+    /// Waits until a message has this status.
     pub(super) fn wait_for(&self, id: u64, status: &str) -> Value {
         let mut record = Value::Null;
         until(&format!("message {id} is {status}"), || {
@@ -119,17 +119,17 @@ impl Stand {
         record
     }
 
-    /// Lets everything happen that will happen.
-    pub(super) fn run_out(&self) -> Counts {
+    /// Runs the scenario until no events are left.
+    pub(super) fn drain(&self) -> Counts {
         self.runtime.block_on(self.sandbox.drain())
     }
 
-    /// What it took and refused so far.
+    /// Counts of accepted and rejected messages so far.
     pub(super) fn counts(&self) -> Counts {
         self.sandbox.counts()
     }
 
-    /// The lines of its journal that tell of this event.
+    /// The journal lines of this event.
     pub(super) fn journal(&self, event: &str) -> Vec<Value> {
         let lines = self.sandbox.journal();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line of JSON"));
@@ -137,8 +137,8 @@ impl Stand {
     }
 }
 
-/// The answer to whatever is posted to an address.
-pub(super) fn post(address: &str, path: &str, headers: &[&str], body: &[u8]) -> Heard {
+/// Posts a body to an address and returns the answer.
+pub(super) fn post(address: &str, path: &str, headers: &[&str], body: &[u8]) -> HttpAnswer {
     let address = address.strip_prefix("http://").expect("plain HTTP");
     let mut stream = TcpStream::connect(address).expect("a connection");
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
@@ -148,14 +148,14 @@ pub(super) fn post(address: &str, path: &str, headers: &[&str], body: &[u8]) -> 
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).expect("sent");
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("an answer");
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head");
+    let end = answer.windows(4).position(|window| window == b"\r\n\r\n").expect("a response head");
     let status = String::from_utf8_lossy(&answer[..end]).split(' ').nth(1).and_then(|status| status.parse().ok());
-    Heard { status: status.expect("an HTTP status"), body: answer.split_off(end + 4) }
+    HttpAnswer { status: status.expect("an HTTP status"), body: answer.split_off(end + 4) }
 }
 
 /// An amount in millionths.
 pub(super) fn millionths(amount: &Value) -> i64 {
-    let amount = amount.as_f64().unwrap_or_else(|| panic!("{amount} is no amount"));
+    let amount = amount.as_f64().unwrap_or_else(|| panic!("{amount} is not an amount"));
     (amount * 1e6).round() as i64
 }
 

@@ -1,4 +1,4 @@
-//! Arming: what is agreed to once, and runs by itself afterwards.
+//! Activating a schedule: confirmed once, then it runs unattended.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -7,20 +7,20 @@ use crate::support::{Clock, Draft, Gateway, Process, Reachable as _, Server, cam
 
 const WEEKLY: &str = "schedule: { every: Mon 10:00 }";
 
-/// A campaign of each Monday through a gateway on loopback.
-fn weekly(gateway: &Gateway) -> Draft {
+/// Drafts a campaign for every Monday through a gateway on loopback.
+fn weekly_campaign(gateway: &Gateway) -> Draft {
     campaign().top("timezone: Europe/Kyiv").top(WEEKLY).through(gateway)
 }
 
 #[test]
 fn schedule_is_listed_with_its_next_date_until_removed() {
     let gateway = Gateway::accepting();
-    let sale = weekly(&gateway).write();
+    let sale = weekly_campaign(&gateway).write();
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), json!([]));
-    let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    assert!(told.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", told.told());
-    assert_eq!(told.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", told.told());
-    assert!(told.stdout.contains("warning: each run sends the same message"), "{}", told.told());
+    let output = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+    assert!(output.stdout.starts_with("✓ sale is active\n  next runs  Mon "), "{}", output.told());
+    assert_eq!(output.stdout.matches("10:00 (Europe/Kyiv)").count(), 3, "{}", output.told());
+    assert!(output.stdout.contains("warning: each run sends the same message"), "{}", output.told());
     let listed = || sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
     let next = sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list()[0]["at"].clone();
     let file = sale.path("sale.yaml").canonicalize().unwrap();
@@ -40,19 +40,20 @@ fn schedule_is_listed_with_its_next_date_until_removed() {
 #[test]
 fn included_text_with_a_date_is_another_message_each_day() {
     let gateway = Gateway::accepting();
-    let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
+    let sale =
+        weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: news.txt } }").write();
     sale.write("news.txt", "Hello, {{ name }}! {% include \"end.txt\" %}");
     for (included, repeats) in [("Till then", true), ("News of {{ today }}", false)] {
         sale.write("end.txt", included);
-        let told = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-        assert_eq!(told.stdout.contains("warning: each run sends the same message"), repeats, "{}", told.told());
+        let output = sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
+        assert_eq!(output.stdout.contains("warning: each run sends the same message"), repeats, "{}", output.told());
     }
 }
 
 #[test]
 fn changed_campaign_says_so_and_is_activated_again() {
     let gateway = Gateway::accepting();
-    let sale = weekly(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");
+    let sale = weekly_campaign(&gateway).channels("  - sms: { signature: OlenaCo, message: { file: hello.txt } }");
     let sale = sale.write();
     sale.write("hello.txt", "Hello, {% include \"name.txt\" %}");
     sale.write("name.txt", "{{ name }}");
@@ -74,7 +75,7 @@ fn changed_campaign_says_so_and_is_activated_again() {
     }
     let profile = std::fs::read_to_string(sale.path("gateways.yaml")).unwrap();
     sale.write("gateways.yaml", &format!("{}\n  rate: 200000/s\n", profile.trim_end()));
-    assert_eq!(state(), "armed", "another rate changes nothing that was agreed to");
+    assert_eq!(state(), "armed", "a different rate needs no new confirmation");
     std::fs::remove_file(sale.path("sale.yaml")).unwrap();
     assert_eq!(state(), "changed");
 }
@@ -94,7 +95,7 @@ fn live_schedule_needs_confirmation_and_a_named_gateway() {
 #[test]
 fn invalid_campaign_is_not_activated() {
     let gateway = Gateway::accepting();
-    let sale = weekly(&gateway).write();
+    let sale = weekly_campaign(&gateway).write();
     sale.replace("sale.yaml", "{{ name }}", "{{ nme }}");
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("nme");
     sale.replace("sale.yaml", "{{ nme }}", "{{ name }}");
@@ -114,9 +115,9 @@ fn invalid_campaign_is_not_activated() {
 #[test]
 fn interrupt_before_the_due_time_sends_nothing() {
     let gateway = Gateway::accepting();
-    let sale = weekly(&gateway).write();
+    let sale = weekly_campaign(&gateway).write();
     let mut run = sale.start(&["--when-due"]);
-    until("it counts down", || run.stderr().contains("press Ctrl-C to stop waiting"));
+    until("the countdown is shown", || run.stderr().contains("press Ctrl-C to stop waiting"));
     run.signal("INT");
     run.finish().exits(130).says("nothing was sent");
     assert!(gateway.requests().is_empty());
@@ -131,14 +132,14 @@ fn missed_occurrence_is_reported_and_skipped() {
     let sale = campaign().through(&gateway).top("timezone: UTC").top(schedule).write();
     let shows = |moment: &str| {
         let moment: Timestamp = moment.parse().expect("a moment");
-        clock.move_on(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a time to come"));
+        clock.move_on(u32::try_from(moment.as_second() - Timestamp::now().as_second()).expect("a future time"));
     };
     shows("2030-01-10T21:29:00Z");
     let run = sale.command_after(&clock.movable(), &["run", "sale.yaml", "--no-wait", "--when-due"]);
     let run = Process::start(run);
-    until("it counts down", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
+    until("the countdown is shown", || run.stderr().contains("due Thu 10 Jan 2030, 21:30 (UTC)"));
     shows("2030-01-11T03:30:00Z");
-    until("it wakes", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
+    until("the run waits for the next occurrence", || run.stderr().contains("due Fri 11 Jan 2030, 21:30 (UTC)"));
     assert!(
         run.stderr().contains("the run for Thu 10 Jan 2030, 21:30 (UTC) was missed by 6 h 0 min and is not sent"),
         "{}",
@@ -163,7 +164,7 @@ fn schedule_shows_the_local_time_of_an_inverted_zone() {
 fn command_of_a_changed_campaign_sends_no_notification() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { when: [changed], url: { file: all.url }, local: true } }";
-    let sale = weekly(&gateway).profile(policy).write();
+    let sale = weekly_campaign(&gateway).profile(policy).write();
     sale.write_secret("all.url", &receiver.base_url());
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nnotify: { command: [sh, -c, \"echo >> started\"] }\n");

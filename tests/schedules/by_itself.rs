@@ -1,4 +1,5 @@
-//! From the arrival of the list to what became of the messages, untouched by hand: all that a marketer does is to arm it.
+//! Unattended daily schedule, from the arrival of the list to delivery receipts: the only manual step is to activate
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::support::{
     Clock, Gateway, Reachable as _, Results, SandboxProcess, Server, campaign, in_files, phone, until,
 };
 
-/// Everybody gets it but row 3; row 4 reads it, and row 5 wants no more.
+/// Row 3 fails and every other row is delivered. Row 4 reads the message, and row 5 opts out.
 const SCENARIO: &str = "
 speed: 60
 channels:
@@ -20,22 +21,22 @@ exceptions:
   - { when: { suffix: \"004\" }, then: { delivered: 100%, after: 0, read: 100%, read_after: 0 } }
   - { when: { suffix: \"005\" }, then: { delivered: 100%, after: 0, reply: { after: 0, message: \"Stop, please\" } } }
 ";
-/// The list of a day.
+/// The list of one day.
 const LIST: &str = "phone\n+380501000002\n+380501000003\n+380501000004\n+380501000005\n";
 const VIBER: &str = "  - viber: { signature: OlenaCo, message: \"News of {{ today }}\" }";
 
-/// A campaign that is due each day, and who hears of it.
-struct Daily {
+/// A campaign that is due every day, and a receiver of its notifications.
+struct DailyCampaign {
     hooked: Hooked,
     receiver: Gateway,
     clock: Clock,
-    /// The next two dates: when each is due, and its day.
+    /// The next two occurrences: the time and the date of each.
     due: Vec<(Timestamp, String)>,
 }
 
-impl Daily {
-    /// Arms it.
-    fn arm(sandbox: &SandboxProcess) -> Self {
+impl DailyCampaign {
+    /// Creates the campaign and activates its schedule.
+    fn activate(sandbox: &SandboxProcess) -> Self {
         let schedule = "schedule: { every: day 10:00, wait_for_file: 2h }";
         let notify = "notify: { when: [finished, waiting], preset: json, url: { file: hook.url }, local: true }";
         let draft = campaign().channels(VIBER).top("timezone: Europe/Kyiv").top(schedule).top(notify);
@@ -52,24 +53,24 @@ impl Daily {
         Self { hooked, receiver, clock: Clock::new(), due }
     }
 
-    /// Starts the server a moment before a date is due.
+    /// Starts the server shortly before an occurrence is due.
     fn serve_before(&self, (due, _): &(Timestamp, String)) -> Server {
         let set = self.clock.set_to(*due - SignedDuration::from_secs(2));
         Server::start_after(&self.hooked.sale, &set, &["--hooks", &self.hooked.door])
     }
 
-    /// Brings the list of a day.
-    fn bring_list(&self, (_, day): &(Timestamp, String)) {
+    /// Writes the list of a day.
+    fn write_list(&self, (_, day): &(Timestamp, String)) {
         self.hooked.sale.write(&format!("daily-{day}.csv"), LIST);
     }
 
-    /// What the receiver was told on an occasion.
-    fn told(&self, occasion: &str) -> Vec<Value> {
-        let told = self.receiver.requests().into_iter().map(|request| request.json());
-        told.filter(|told| told["occasion"] == occasion).collect()
+    /// Returns the notifications about an event.
+    fn notifications(&self, occasion: &str) -> Vec<Value> {
+        let notifications = self.receiver.requests().into_iter().map(|request| request.json());
+        notifications.filter(|notification| notification["occasion"] == occasion).collect()
     }
 
-    /// The results of a day by number, as they stand on the disk; nothing before there are any.
+    /// Returns the state and reason per phone number in a day's results file. Empty while there is none.
     fn results(&self, (_, day): &(Timestamp, String)) -> BTreeMap<String, (String, String)> {
         let Ok(text) = std::fs::read_to_string(self.hooked.sale.path(&format!("results/sale-{day}-10-00.csv"))) else {
             return BTreeMap::new();
@@ -79,8 +80,8 @@ impl Daily {
     }
 }
 
-/// What the results say of rows 2 to 5, if they give no reasons.
-fn states(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
+/// Builds the expected results of rows 2 to 5 with these states and no reasons.
+fn expected_results(states: [&str; 4]) -> BTreeMap<String, (String, String)> {
     (2..).zip(states).map(|(row, state)| (phone(row).to_string(), (state.into(), String::new()))).collect()
 }
 
@@ -91,25 +92,25 @@ fn schedule_sends_notifies_and_reconciles_without_opt_outs() {
     let scenario = folder.path().join("scenario.yaml");
     std::fs::write(&scenario, SCENARIO).expect("a file");
     let sandbox = SandboxProcess::start_with(&["--scenario", scenario.to_str().expect("a path")]);
-    let daily = Daily::arm(&sandbox);
+    let daily = DailyCampaign::activate(&sandbox);
     let [first, second] = [&daily.due[0], &daily.due[1]];
-    // The first day: it is due, the list comes later, and who has it answers.
+    // First day: the occurrence is due, the list arrives later, and recipients react.
     let server = daily.serve_before(first);
-    until("it is told that the list is waited for", || !daily.told("waiting").is_empty());
+    until("the notification reports the missing list", || !daily.notifications("waiting").is_empty());
     assert!(sandbox.messages().is_empty());
-    daily.bring_list(first);
-    until("it is told that it is finished", || !daily.told("finished").is_empty());
-    let notice = &daily.told("finished")[0]["notices"][0];
+    daily.write_list(first);
+    until("the notification reports the end", || !daily.notifications("finished").is_empty());
+    let notice = &daily.notifications("finished")[0]["notices"][0];
     assert_eq!((&notice["run"], &notice["rows"]), (&"sale@1".into(), &4.into()), "{notice}");
-    until("all is told: each end, a reading, an answer", || acknowledged(&sandbox) == 6);
+    until("all receipts arrive: final states, a read and a reply", || acknowledged_webhooks(&sandbox) == 6);
     server.end("TERM").exits(0);
-    // The next day the list is there before its time, and the machine was switched off over night.
-    daily.bring_list(second);
+    // Second day: the list arrives early, and the machine was off overnight.
+    daily.write_list(second);
     let server = daily.serve_before(second);
-    until("the results of the day before say what became of them", || {
-        daily.results(first) == states(["delivered", "failed", "read", "read"])
+    until("the results of the first day have their final states", || {
+        daily.results(first) == expected_results(["delivered", "failed", "read", "read"])
     });
-    until("it is told that this is finished too", || daily.told("finished").len() == 2);
+    until("the notification reports the second end", || daily.notifications("finished").len() == 2);
     let now = daily.results(second);
     assert_eq!(now[&phone(5).to_string()], ("skipped".into(), "opted out".into()), "{now:?}");
     assert_eq!(sandbox.messages(), [(phone(2), 2), (phone(3), 2), (phone(4), 2), (phone(5), 1)].into());
@@ -117,10 +118,10 @@ fn schedule_sends_notifies_and_reconciles_without_opt_outs() {
     server.end("TERM").exits(0);
 }
 
-/// How many webhooks were answered with 200.
-fn acknowledged(sandbox: &SandboxProcess) -> usize {
-    let heard = |line: &&Value| line["event"] == "webhook" && line["result"].to_string().contains("200");
-    sandbox.journal().iter().filter(heard).count()
+/// Counts the webhooks that were answered with 200.
+fn acknowledged_webhooks(sandbox: &SandboxProcess) -> usize {
+    let is_acknowledged = |line: &&Value| line["event"] == "webhook" && line["result"].to_string().contains("200");
+    sandbox.journal().iter().filter(is_acknowledged).count()
 }
 
 #[test]

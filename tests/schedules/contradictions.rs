@@ -1,4 +1,5 @@
-//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` judge them from the dates.
+//! Schedules that contradict the window, `until`, the rate or `per_day`: `check` and `schedule add` judge them by
+//! their dates.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
@@ -7,8 +8,8 @@ use crate::support::{Draft, Folder, Gateway, Process, campaign, telling};
 
 const RULES: [&str; 5] = ["never-sends", "skipped-occurrences", "late-start", "until-near", "schedule-over"];
 
-/// The day after so many days.
-fn day(days: i64) -> String {
+/// Returns the date this many days from today.
+fn date_in(days: i64) -> String {
     let today = Timestamp::now().to_zoned(TimeZone::get("Europe/Kyiv").expect("a zone")).date();
     (today + Span::new().days(days)).to_string()
 }
@@ -18,16 +19,16 @@ fn draft(gateway: &Gateway, schedule: &str, delivery: &[&str]) -> Draft {
     delivery.iter().fold(draft, |draft, line| draft.delivery(line))
 }
 
-/// The rules about times that a command names in its findings.
-fn named(text: &str) -> Vec<&'static str> {
+/// Returns the timing rules that findings name.
+fn named_rules(text: &str) -> Vec<&'static str> {
     RULES.into_iter().filter(|rule| text.contains(&format!("[{rule}]"))).collect()
 }
 
 #[track_caller]
-fn is_refused(sale: &Folder, words: &str) {
+fn assert_refused(sale: &Folder, words: &str) {
     for command in [&["check", "sale.yaml"][..], &["schedule", "add", "sale.yaml"]] {
-        let told = sale.campaign(command).exits(2).says(words).says("sale.yaml:");
-        assert_eq!(named(&told.stderr), ["never-sends"], "{}", told.told());
+        let output = sale.campaign(command).exits(2).says(words).says("sale.yaml:");
+        assert_eq!(named_rules(&output.stderr), ["never-sends"], "{}", output.told());
     }
     assert_eq!(sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list(), serde_json::json!([]));
 }
@@ -35,7 +36,7 @@ fn is_refused(sale: &Folder, words: &str) {
 #[test]
 fn schedule_that_can_never_send_is_refused() {
     let gateway = Gateway::accepting();
-    let (before, on, weekdays) = (day(2), day(3), "window: { hours: 09:00-20:00, days: mon-fri }");
+    let (before, on, weekdays) = (date_in(2), date_in(3), "window: { hours: 09:00-20:00, days: mon-fri }");
     let at = format!("at: {on} 10:00");
     for (schedule, delivery, words) in [
         (at.as_str(), vec![format!("until: {before} 20:00")], "`until` is".into()),
@@ -50,22 +51,22 @@ fn schedule_that_can_never_send_is_refused() {
         let lines: Vec<&str> = delivery.iter().map(String::as_str).collect();
         let sale = draft(&gateway, schedule, &lines).write();
         if schedule.contains("2020") {
-            let told = sale.campaign(&["check", "sale.yaml"]).exits(2).says(&words);
-            assert_eq!(named(&told.stderr), ["never-sends", "schedule-over"]);
+            let output = sale.campaign(&["check", "sale.yaml"]).exits(2).says(&words);
+            assert_eq!(named_rules(&output.stderr), ["never-sends", "schedule-over"]);
             continue;
         }
-        is_refused(&sale, &words);
+        assert_refused(&sale, &words);
     }
     let policy = "policy: { window: { hours: 09:00-20:00, days: mon-fri } }";
-    is_refused(&draft(&gateway, "every: sun 10:00", &["until: 12h"]).profile(policy).write(), "Sun ");
+    assert_refused(&draft(&gateway, "every: sun 10:00", &["until: 12h"]).profile(policy).write(), "Sun ");
     assert!(gateway.requests().is_empty());
 }
 
 #[test]
 fn run_that_can_never_send_is_refused() {
     let gateway = Gateway::accepting();
-    let window = format!("window: {{ hours: 12:00-20:00, except: [{}] }}", day(0));
-    let until = format!("until: {} 11:00", day(1));
+    let window = format!("window: {{ hours: 12:00-20:00, except: [{}] }}", date_in(0));
+    let until = format!("until: {} 11:00", date_in(1));
     let draft = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery(&window).delivery(&until);
     let sale = draft.write();
     for command in ["check", "plan", "run"] {
@@ -80,25 +81,25 @@ fn recipients_are_judged_by_the_clocks_of_their_zones() {
     let gateway = Gateway::accepting();
     let list = "phone,name,city\n380501000002,A,Europe/Kyiv\n380501000003,B,America/New_York\n";
     let window = "window: { hours: 09:00-20:00, zone: city }";
-    // At 9:30 in Kyiv it is night in New York.
+    // 9:30 in Kyiv is at night in New York.
     let sale = draft(&gateway, "every: day 9:30", &[window, "until: 2h"]).with_list(list).write();
     sale.campaign(&["check", "sale.yaml"])
         .exits(0)
         .says("about 1 of 2 messages scheduled for")
         .says("can be sent before");
     sale.write("sale.csv", "phone,name,city\n380501000003,B,America/New_York\n");
-    is_refused(&sale, "the window opens at");
-    // By the numbers' countries: in Kyiv it is 22:30.
+    assert_refused(&sale, "the window opens at");
+    // By the countries of the phone numbers: it is 22:30 in Kyiv.
     let window = "window: { hours: 09:00-20:00, zone: recipient }";
     let sale = draft(&gateway, "every: day 15:30", &[window, "until: 2h"]).write();
     sale.replace("sale.yaml", "Europe/Kyiv", "America/New_York");
-    is_refused(&sale, "the window opens at");
+    assert_refused(&sale, "the window opens at");
 }
 
 #[test]
 fn dates_that_are_skipped_or_late_are_warnings() {
     let gateway = Gateway::accepting();
-    let (soon, weekdays) = (day(2), "window: { hours: 09:00-20:00, days: mon-fri }");
+    let (soon, weekdays) = (date_in(2), "window: { hours: 09:00-20:00, days: mon-fri }");
     let (until, at) = (format!("until: {soon} 12:00"), format!("at: {soon} 10:00, wait_for_file: 4h"));
     for (schedule, delivery, rule, words) in [
         ("every: day 10:00", vec![until.as_str()], "skipped-occurrences", "no messages are sent from"),
@@ -118,8 +119,8 @@ fn dates_that_are_skipped_or_late_are_warnings() {
         let _case = telling(format!("case: {schedule} {delivery:?}"));
         let sale = draft(&gateway, schedule, &delivery).write();
         for command in [&["check", "sale.yaml"][..], &["schedule", "add", "sale.yaml"]] {
-            let told = sale.campaign(command).exits(0).says(words).says("sale.yaml:");
-            assert_eq!(named(&told.stderr), [rule], "{}", told.told());
+            let output = sale.campaign(command).exits(0).says(words).says("sale.yaml:");
+            assert_eq!(named_rules(&output.stderr), [rule], "{}", output.told());
         }
         sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
         sale.campaign(&["explain", rule]).exits(0);
@@ -135,8 +136,8 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
     let gateway = Gateway::accepting();
     for schedule in ["at: 2020-01-01 10:00", "every: day 10:00, ends: 2020-01-01"] {
         let sale = draft(&gateway, schedule, &["until: 2020-01-01 20:00"]).write();
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(0).says("has passed");
-        assert_eq!(named(&told.stderr), ["schedule-over"], "{}", told.told());
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0).says("has passed");
+        assert_eq!(named_rules(&output.stderr), ["schedule-over"], "{}", output.told());
         sale.campaign(&["schedule", "add", "sale.yaml"]).exits(2).says("all times in the `schedule` of");
     }
 }
@@ -145,7 +146,7 @@ fn schedule_in_the_past_is_a_warning_and_is_not_added() {
 fn schedule_add_shows_the_warnings_of_check() {
     let gateway = Gateway::accepting();
     let sale = draft(&gateway, "every: Mon 10:00", &[]).with_list("phone,name\n380501000002,None\n").write();
-    let warned = |told: &str| told.lines().filter(|line| line.starts_with("warning[")).map(str::to_owned).collect();
+    let warned = |output: &str| output.lines().filter(|line| line.starts_with("warning[")).map(str::to_owned).collect();
     let checked: Vec<String> = warned(&sale.campaign(&["check", "sale.yaml"]).exits(0).stderr);
     let added: Vec<String> = warned(&sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0).stderr);
     assert!(!checked.is_empty() && checked == added, "{checked:?} {added:?}");
@@ -158,8 +159,8 @@ fn fallback_is_judged_from_the_next_date() {
         "  - viber: { signature: OlenaCo, message: Hi, lifetime: 10h }\n  - sms: { signature: OlenaCo, message: Hi }";
     for (schedule, warns) in [("every: day 9:00", false), ("every: day 18:00", true)] {
         let sale = draft(&gateway, schedule, &["window: 09:00-20:00"]).channels(channels).write();
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-        assert_eq!(told.stderr.contains("open for 2 h from the next scheduled date"), warns, "{}", told.told());
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+        assert_eq!(output.stderr.contains("open for 2 h from the next scheduled date"), warns, "{}", output.told());
     }
 }
 
@@ -173,6 +174,6 @@ fn check_judges_from_the_next_date_at_any_hour() {
     for now in ["2030-01-10T01:00:00Z", "2030-01-12T12:00:00Z", "2030-03-31T00:30:00Z"] {
         let shown = clock.set_to(now.parse().expect("a moment"));
         let checked = Process::start(sale.command_after(&shown, &["check", "sale.yaml"])).finish().exits(0);
-        assert_eq!(named(&checked.stderr), [""; 0], "{now}: {}", checked.told());
+        assert_eq!(named_rules(&checked.stderr), [""; 0], "{now}: {}", checked.told());
     }
 }

@@ -1,5 +1,5 @@
-//! Damaged records in the ledger while `campaign serve` runs: they stop the schedule that needs them. Other schedules, receipts
-//! and the dashboard go on.
+//! Damaged ledger records while `campaign serve` runs: they stop the schedule that needs them. Other schedules,
+//! receipts and the dashboard go on.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::receipts::{Hooked, operations};
 use crate::support::{Clock, Gateway, Reachable as _, Server, campaign, change_ledger, telling, until};
 
-/// Two campaigns in one folder that are due at the same time each day, and a receiver of their notifications.
-struct Due {
+/// Two campaigns in one folder that are due at the same time every day, and a receiver of their notifications.
+struct DueCampaigns {
     hooked: Hooked,
     gateway: Gateway,
     receiver: Gateway,
@@ -16,8 +16,8 @@ struct Due {
     at: Timestamp,
 }
 
-impl Due {
-    /// Sends both campaigns once by hand, and activates them.
+impl DueCampaigns {
+    /// Sends both campaigns once by hand and activates their schedules.
     fn write() -> Self {
         let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
         let notify =
@@ -37,27 +37,27 @@ impl Due {
         Self { hooked, gateway, receiver, clock: Clock::new(), at: at.expect("a moment") }
     }
 
-    /// Starts the server so long before or after both are due.
+    /// Starts the server this long after both are due, or before if negative.
     fn serve(&self, after: SignedDuration) -> Server {
         Server::start_after(&self.hooked.sale, &self.clock.set_to(self.at + after), &["--hooks", &self.hooked.door])
     }
 
-    /// Why something was told of the campaign `sale`.
-    fn told(&self) -> Vec<String> {
+    /// Returns the reasons in the notifications about the campaign `sale`.
+    fn reasons(&self) -> Vec<String> {
         let requests = self.receiver.requests().into_iter().map(|request| request.json());
-        let notices = requests.flat_map(|told| told["notices"].as_array().expect("notices").clone());
+        let notices = requests.flat_map(|notification| notification["notices"].as_array().expect("notices").clone());
         let of_sale = notices.filter(|notice| notice["campaign"] == "sale");
         of_sale.map(|notice| notice["why"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// A receipt for a message of the campaign `other`, which the server answers and stores.
-    fn takes_receipts(&self, status: &str) {
+    /// Sends a receipt for a message of the campaign `other`, which the server must store.
+    fn assert_stores_receipt(&self, status: &str) {
         let body = json!({ "success": true, "status": status }).to_string();
         assert_eq!(self.hooked.tell(&operations(&self.gateway)[0], &body), 200);
     }
 }
 
-/// What of the ledger is damaged, and a word by which `ledger check` names it.
+/// Damaged records, each with a word that `ledger check` uses for it.
 const DAMAGES: [(&str, &str, &str); 3] = [
     ("the schedule", "UPDATE schedules SET digest = 'damaged' WHERE name = 'sale'", "the schedule sale"),
     (
@@ -73,31 +73,35 @@ const DAMAGES: [(&str, &str, &str); 3] = [
 fn damaged_record_stops_one_schedule_and_not_the_server() {
     for (case, damage, name) in DAMAGES {
         let _case = telling(case);
-        let due = Due::write();
+        let due = DueCampaigns::write();
         let sale = &due.hooked.sale;
         change_ledger(sale, damage);
         let mut server = due.serve(SignedDuration::from_secs(-1));
         until("the other campaign is sent", || operations(&due.gateway).len() == 6);
-        until("somebody is told what is damaged", || due.told().iter().any(|why| why.contains("damaged")));
-        due.takes_receipts("DELIVERED");
+        until("the notification reports the damage", || due.reasons().iter().any(|why| why.contains("damaged")));
+        due.assert_stores_receipt("DELIVERED");
         server.is_up();
         let listed = sale.campaign(&["schedule", "list", "--json"]).exits(0).json_list();
-        let of = |name: &str| {
+        let schedule = |name: &str| {
             let all = listed.as_array().expect("a list");
             all.iter().find(|schedule| schedule["name"] == name).cloned().unwrap_or_else(|| panic!("{listed}"))
         };
-        assert_eq!((&of("other")["state"], &of("sale")["state"]), (&json!("armed"), &json!("damaged")), "{listed}");
-        assert!(of("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
+        assert_eq!(
+            (&schedule("other")["state"], &schedule("sale")["state"]),
+            (&json!("armed"), &json!("damaged")),
+            "{listed}"
+        );
+        assert!(schedule("sale")["problem"].as_str().is_some_and(|problem| problem.contains("is corrupt")));
         sale.campaign(&["schedule", "list"]).exits(0).says("nothing is sent: ").says("ledger check");
         let ended = server.end("TERM").exits(0);
         assert!(ended.stderr.contains("damaged, so it sends nothing"), "{}", ended.told());
-        assert_eq!(operations(&due.gateway).len(), 6, "two messages of each by hand, and two of `other` by itself");
+        assert_eq!(operations(&due.gateway).len(), 6, "two messages of each by hand, and two of `other` on schedule");
         sale.campaign(&["results", "other@1"]).exits(0);
         let checked = sale.campaign(&["ledger", "check", "--json"]).exits(74).json();
         let problems: &Vec<Value> = checked["problems"].as_array().expect("problems");
         let is_named = |problem: &Value| problem["what"].as_str().is_some_and(|what| what.contains(name));
         assert!(problems.iter().any(is_named), "{checked}");
-        // Runs are listed too, but for the damaged one.
+        // Runs are still listed, except the damaged one.
         let status = sale.campaign(&["status", "--json"]).json();
         assert!(status["runs"].to_string().contains("other@2"), "{status}");
     }
@@ -105,7 +109,7 @@ fn damaged_record_stops_one_schedule_and_not_the_server() {
 
 #[test]
 fn damaged_schedule_fires_again_once_it_is_activated_again() {
-    let due = Due::write();
+    let due = DueCampaigns::write();
     let sale = &due.hooked.sale;
     change_ledger(sale, DAMAGES[0].1);
     change_ledger(sale, DAMAGES[1].1);
@@ -119,7 +123,7 @@ fn damaged_schedule_fires_again_once_it_is_activated_again() {
 
 #[test]
 fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
-    let due = Due::write();
+    let due = DueCampaigns::write();
     let sale = &due.hooked.sale;
     let server = due.serve(SignedDuration::from_secs(-1));
     until("both campaigns are sent", || operations(&due.gateway).len() == 8);
@@ -131,8 +135,8 @@ fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
         change_ledger(sale, "CREATE TABLE kept AS SELECT * FROM occurrences");
         change_ledger(sale, &format!("UPDATE occurrences SET {damage} WHERE schedule = 'sale'"));
         let server = due.serve(SignedDuration::from_secs(5));
-        until("it is in the log", || server.stderr().contains("damaged, so it sends nothing"));
-        due.takes_receipts("DELIVERED");
+        until("the log has the entry", || server.stderr().contains("damaged, so it sends nothing"));
+        due.assert_stores_receipt("DELIVERED");
         let ended = server.end("TERM").exits(0);
         assert_eq!(operations(&due.gateway).len(), 8, "{}", ended.told());
         change_ledger(sale, "DELETE FROM occurrences");
@@ -143,11 +147,11 @@ fn damaged_record_of_a_fired_occurrence_never_sends_it_again() {
 
 #[test]
 fn unreadable_campaign_file_stops_one_schedule_alone() {
-    let due = Due::write();
+    let due = DueCampaigns::write();
     std::fs::write(due.hooked.sale.path("sale.yaml"), [0xff, 0xfe, 0x00]).expect("a file");
     let mut server = due.serve(SignedDuration::from_secs(-1));
     until("the other campaign is sent", || operations(&due.gateway).len() == 6);
-    due.takes_receipts("DELIVERED");
+    due.assert_stores_receipt("DELIVERED");
     server.is_up();
     server.end("TERM").exits(0);
     assert_eq!(operations(&due.gateway).len(), 6);

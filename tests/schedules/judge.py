@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The occurrences of cron lines over a year, calculated apart from the product.
+"""Occurrences of cron lines over a year, calculated independently of the product.
 
 usage: judge.py YEAR ZONE LINE...    one line of output per occurrence: LINE, tab, moment in UTC, tab, local time meant
-       judge.py --golden             what golden.txt holds: the years, zones and lines below
-       judge.py --can                which calculation of local times there is: croniter or minutes
+       judge.py --golden             the contents of golden.txt, for the years, zones and lines below
+       judge.py --can                the available calculation of local times: croniter or minutes
 
-Local times come from croniter, or without it from trying every minute. Which moment a local time is, is found by walking
-through the year minute by minute and looking at a clock on the wall (zoneinfo): an occurrence is due in the minute in which
-the clock first shows its time or a later one. A time that the clock shows again is not due again. Of those that become due
-in the same minute there is one: the one that the clock shows, else the first.
+Local times come from croniter, or from trying every minute if croniter is not installed. To convert them to moments, the
+script walks through the year minute by minute and reads the local clock (zoneinfo). An occurrence is due in the minute in
+which the clock first shows its time or a later one. A time that the clock repeats is not due again. If several occurrences
+become due in the same minute, only one counts: the one that the clock shows, or else the first.
 """
 import sys
 from hashlib import sha256
@@ -26,7 +26,7 @@ try:
 except ImportError:
     croniter = None
 
-# Samoa has no summer time any more; in 2011 it had, and left out a day besides.
+# Samoa no longer has daylight saving time. In 2011 it did, and it also skipped a day.
 YEARS = [(2026, "Europe/Kyiv"), (2026, "Europe/Berlin"), (2026, "America/New_York"), (2026, "Australia/Lord_Howe"),
          (2026, "Pacific/Apia"), (2011, "Pacific/Apia")]
 LINES = ["30 3 * * *", "15 2 * * *", "30 9 * * *", "0 10 * * MON", "0 18 * * MON-FRI", "0 10 1 * *", "0 12 15 * MON",
@@ -37,7 +37,7 @@ NAMES = {name: number for number, name in enumerate(["SUN", "MON", "TUE", "WED",
 
 
 def field(text, least, most):
-    """The numbers that a field of a cron line names."""
+    """Returns the numbers in a field of a cron line."""
     numbers = set()
     for part in text.split(","):
         part, _, step = part.partition("/")
@@ -52,14 +52,14 @@ def field(text, least, most):
 
 
 def by_minutes(line, first, end):
-    """The local times of a year that fit, by trying each minute."""
+    """Yields the matching local times by trying each minute."""
     minute, hour, day, month, weekday = line.split()
     minutes, hours, months = field(minute, 0, 59), field(hour, 0, 23), field(month, 1, 12)
     days, weekdays = field(day, 1, 31), {number % 7 for number in field(weekday, 0, 7)}
     at = first
     while at < end:
         of_month, of_week = at.day in days, at.isoweekday() % 7 in weekdays
-        # Where both are given, one of them is enough.
+        # If both days are restricted, one match is enough.
         fits = of_month or of_week if day != "*" and weekday != "*" else of_month and of_week
         if at.minute in minutes and at.hour in hours and at.month in months and fits:
             yield at
@@ -67,7 +67,7 @@ def by_minutes(line, first, end):
 
 
 def by_croniter(line, first, end):
-    """The same by croniter, on a clock without a zone."""
+    """Yields the matching local times from croniter, without a time zone."""
     times = croniter(line, first - MINUTE)
     at = times.get_next(datetime)
     while at < end:
@@ -76,9 +76,9 @@ def by_croniter(line, first, end):
 
 
 def occurrences(lines, zone, year):
-    """For each line the moments of a year, each with the local time that is meant."""
+    """Returns, for each line, the moments of a year with their nominal local times."""
     start, end = datetime(year, 1, 1), datetime(year + 1, 1, 1)
-    # A zone may be a day away from UTC, and leave out a day.
+    # A zone can be a day away from UTC, and can skip a day.
     span = timedelta(days=3)
     calculate = by_croniter if croniter else by_minutes
     local = {line: set(calculate(line, start - span, end + span)) for line in lines}
@@ -108,7 +108,7 @@ def written(moment, meant):
 
 
 def golden():
-    """All of a year as a number and a hash, and in full what is due near a change of the clocks."""
+    """Prints the count and hash of each year, and every occurrence near a clock change."""
     for year, zone in YEARS:
         clock = ZoneInfo(zone)
         near = timedelta(hours=30)

@@ -1,4 +1,4 @@
-//! The calendar against a calculation apart from it: `judge.py`, by croniter and zoneinfo.
+//! Calendar calculation, compared with an independent one: `judge.py`, which uses croniter and zoneinfo.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,14 +12,14 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, civil};
 use sha2::{Digest as _, Sha256};
 
-/// A year of a cron line in a zone, as the judge wrote it down.
+/// One year of a cron line in a time zone, as `judge.py` recorded it.
 struct Year {
     year: i16,
     zone: String,
     line: String,
     count: usize,
     sha256: String,
-    /// What is due near a change of the clocks.
+    /// Occurrences near a clock change.
     near: Vec<String>,
 }
 
@@ -27,10 +27,10 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedules")
 }
 
-/// What the judge wrote down.
+/// Parses the recorded occurrences.
 fn golden() -> Vec<Year> {
     let mut years: Vec<Year> = Vec::new();
-    for line in std::fs::read_to_string(folder().join("golden.txt")).expect("what the judge wrote").lines() {
+    for line in std::fs::read_to_string(folder().join("golden.txt")).expect("a recorded occurrence").lines() {
         match line.strip_prefix("= ").map(|line| line.split('\t').collect::<Vec<_>>()) {
             Some(words) => {
                 let [year, zone, line, count, sha256] = words[..] else { panic!("{line}") };
@@ -49,7 +49,7 @@ fn golden() -> Vec<Year> {
     years
 }
 
-/// The occurrences of a year, as the judge writes them.
+/// Returns the occurrences of a year in the format of `judge.py`.
 fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     let zone = TimeZone::get(zone).expect("a zone");
     let grace = Duration::from_secs(3600);
@@ -66,8 +66,8 @@ fn occurrences(year: i16, zone: &str, line: &str) -> Vec<String> {
     due.map(|one| format!("{}\t{}", one.at.strftime("%Y-%m-%dT%H:%MZ"), one.format_nominal())).collect()
 }
 
-/// Says why nothing was compared.
-fn skipped(why: &str) {
+/// Prints why the comparison was skipped.
+fn print_skip_reason(why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "skipped: {why}");
 }
 
@@ -76,16 +76,16 @@ fn year_of_occurrences_at_clock_changes_agrees_with_the_judge() {
     let years = golden();
     assert!(years.len() > 50 && years.iter().map(|year| year.near.len()).sum::<usize>() > 500);
     for Year { year, zone, line, count, sha256, near } in years {
-        let ours = occurrences(year, &zone, &line);
-        let known: BTreeSet<&String> = ours.iter().collect();
+        let actual = occurrences(year, &zone, &line);
+        let known: BTreeSet<&String> = actual.iter().collect();
         let missing: Vec<&String> = near.iter().filter(|due| !known.contains(due)).collect();
         assert!(missing.is_empty(), "{year} {zone} {line}: {missing:?}");
-        let text: String = ours.iter().map(|due| format!("{due}\n")).collect();
+        let text: String = actual.iter().map(|due| format!("{due}\n")).collect();
         let hash = Sha256::digest(text).iter().fold(String::new(), |mut hash, byte| {
             let _ = write!(hash, "{byte:02x}");
             hash
         });
-        assert_eq!((ours.len(), hash), (count, sha256), "{year} {zone} {line}");
+        assert_eq!((actual.len(), hash), (count, sha256), "{year} {zone} {line}");
     }
 }
 
@@ -95,8 +95,8 @@ fn year_of_occurrences_agrees_with_the_judge() {
     let ask = |arguments: &[&str]| Command::new("python3").arg(&judge).args(arguments).output();
     match ask(&["--can"]) {
         Ok(can) if can.status.success() => {}
-        Ok(can) => return skipped(&String::from_utf8_lossy(&can.stderr)),
-        Err(error) => return skipped(&format!("there is no python3: {error}")),
+        Ok(can) => return print_skip_reason(&String::from_utf8_lossy(&can.stderr)),
+        Err(error) => return print_skip_reason(&format!("cannot run python3: {error}")),
     }
     for (year, zone) in [("2026", "America/New_York"), ("2026", "Australia/Lord_Howe"), ("2011", "Pacific/Apia")] {
         let lines = ["*/20 * * 3,4,10,11,12 *", "5 0 * * *", "59 23 28-31 * *"];
@@ -104,9 +104,9 @@ fn year_of_occurrences_agrees_with_the_judge() {
         assert!(answer.status.success(), "{}", String::from_utf8_lossy(&answer.stderr));
         let answer = String::from_utf8(answer.stdout).unwrap();
         for line in lines {
-            let theirs: Vec<&str> =
+            let expected: Vec<&str> =
                 answer.lines().filter_map(|due| due.strip_prefix(line)?.strip_prefix('\t')).collect();
-            assert_eq!(occurrences(year.parse().unwrap(), zone, line), theirs, "{year} {zone} {line}");
+            assert_eq!(occurrences(year.parse().unwrap(), zone, line), expected, "{year} {zone} {line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What runs by itself: when it is due, what is armed, what fires.
+//! Schedules: due times, activation and occurrences.
 
 mod arming;
 #[cfg(target_os = "linux")]

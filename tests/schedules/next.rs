@@ -1,38 +1,38 @@
-//! `campaign schedule next`, and `run` of a campaign with a schedule.
+//! `campaign schedule next`, and `run` for a campaign with a schedule.
 
 use serde_json::json;
 
 use crate::support::{Draft, campaign};
 
-/// A campaign of each Monday at ten in Kyiv.
-fn weekly() -> Draft {
+/// Drafts a campaign for every Monday at ten in Kyiv.
+fn weekly_campaign() -> Draft {
     campaign().top("timezone: Europe/Kyiv").top("schedule: { every: Mon 10:00 }")
 }
 
 #[test]
 fn next_occurrences_are_shown_in_the_campaign_zone() {
-    let sale = weekly().write();
-    let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-10-20", "--count", "2"]).exits(0);
+    let sale = weekly_campaign().write();
+    let output = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-10-20", "--count", "2"]).exits(0);
     assert_eq!(
-        told.stdout,
+        output.stdout,
         "Mon 26 Oct 2026, 10:00 (Europe/Kyiv)\nMon 2 Nov 2026, 10:00 (Europe/Kyiv)\nnext: campaign schedule add sale.yaml\n"
     );
     let next = |from: &str| {
-        let asked = ["schedule", "next", "sale.yaml", "--json", "--count", "1", "--from", from];
-        sale.campaign(&asked).exits(0).json_list()
+        let arguments = ["schedule", "next", "sale.yaml", "--json", "--count", "1", "--from", from];
+        sale.campaign(&arguments).exits(0).json_list()
     };
     let summer = json!([{ "at": "2026-10-19T10:00:00+03:00", "local": "2026-10-19 10:00", "zone": "Europe/Kyiv" }]);
     assert_eq!(next("2026-10-19 9:59"), summer);
     let winter = json!([{ "at": "2026-10-26T10:00:00+02:00", "local": "2026-10-26 10:00", "zone": "Europe/Kyiv" }]);
-    assert_eq!(next("2026-10-19 10:00"), winter, "its own moment is over");
+    assert_eq!(next("2026-10-19 10:00"), winter, "the occurrence at this moment is over");
     assert_eq!(next("2026-10-26T07:59:59Z"), winter);
     sale.campaign(&["schedule", "next", "sale.yaml", "--from", "soon"]).exits(2).says("is not a valid time");
     sale.replace("sale.yaml", "every: Mon 10:00", "cron: 30 3 29 3 *");
-    let told = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-01-01", "--count", "1"]).exits(0);
+    let output = sale.campaign(&["schedule", "next", "sale.yaml", "--from", "2026-01-01", "--count", "1"]).exits(0);
     assert!(
-        told.stdout.contains("Sun 29 Mar 2026, 04:00 (Europe/Kyiv), instead of 2026-03-29 03:30"),
+        output.stdout.contains("Sun 29 Mar 2026, 04:00 (Europe/Kyiv), instead of 2026-03-29 03:30"),
         "{}",
-        told.told()
+        output.told()
     );
 }
 
@@ -43,14 +43,14 @@ fn file_without_a_schedule_is_never_due() {
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nschedule: { at: 2020-01-01 10:00 }\n");
     sale.campaign(&["schedule", "next", "sale.yaml"]).exits(2).says("needs `timezone`");
     sale.replace("sale.yaml", "name: sale\n", "name: sale\ntimezone: UTC\n");
-    let told = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
-    assert!(told.stdout.contains("have passed"), "{}", told.told());
+    let output = sale.campaign(&["schedule", "next", "sale.yaml"]).exits(0);
+    assert!(output.stdout.contains("have passed"), "{}", output.told());
     assert_eq!(sale.campaign(&["schedule", "next", "sale.yaml", "--json"]).exits(0).json_list(), json!([]));
 }
 
 #[test]
 fn scheduled_campaign_is_sent_now_only_on_request() {
-    let sale = weekly().write();
+    let sale = weekly_campaign().write();
     sale.run(&[]).exits(2).says("to send it now: `campaign run sale.yaml --now`");
     sale.run(&["--dry-run"]).exits(0);
     sale.run(&["--now"]).exits(0);

@@ -1,4 +1,4 @@
-//! An occurrence that could not begin: the reason is in the log, the notification, `schedule list` and the dashboard.
+//! Skipped occurrences: the reason is in the log, the notification, `schedule list` and the dashboard.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -6,16 +6,16 @@ use serde_json::Value;
 use crate::support::{Browser, Clock, Draft, Folder, Gateway, Process, Reachable as _, Server, campaign, phone, until};
 
 /// An active schedule, and a receiver of its notifications.
-struct Daily {
+struct DailyCampaign {
     sale: Folder,
     gateway: Gateway,
     receiver: Gateway,
     clock: Clock,
-    /// When it is due next.
+    /// The next occurrence.
     due: Timestamp,
 }
 
-impl Daily {
+impl DailyCampaign {
     fn add(change: impl Fn(Draft) -> Draft) -> Self {
         let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
         let notify = "notify: { when: [changed, skipped], preset: json, url: { file: hook.url }, local: true }";
@@ -31,34 +31,34 @@ impl Daily {
         Self { sale, gateway, receiver, clock: Clock::new(), due }
     }
 
-    /// Starts the server at this time after the next date.
+    /// Starts the server this long after the next occurrence.
     fn serve(&self, after: SignedDuration) -> Server {
         Server::start_after(&self.sale, &self.clock.set_to(self.due + after), &[])
     }
 
-    /// What `schedule list` prints at this time after the next date.
+    /// Returns what `schedule list` prints this long after the next occurrence.
     fn list(&self, after: SignedDuration, arguments: &[&str]) -> String {
         let shown = self.clock.set_to(self.due + after);
         let arguments = [&["schedule", "list"], arguments].concat();
         Process::start(self.sale.command_after(&shown, &arguments)).finish().exits(0).stdout
     }
 
-    /// The only schedule, as `schedule list --json` prints it.
-    fn listed(&self, after: SignedDuration) -> Value {
+    /// Returns the only schedule as `schedule list --json` prints it.
+    fn list_json(&self, after: SignedDuration) -> Value {
         let listed: Value = serde_json::from_str(&self.list(after, &["--json"])).expect("JSON");
         listed[0].clone()
     }
 
-    /// What the receiver was told.
-    fn told(&self) -> String {
+    /// Returns all notifications.
+    fn notifications(&self) -> String {
         self.receiver.requests().iter().map(|request| request.json().to_string()).collect()
     }
 
-    /// Serves from a moment before the date until its occurrence is skipped, and ends. Returns the log.
-    fn skip(&self) -> String {
+    /// Runs the server from just before the occurrence until the occurrence is skipped. Returns the log.
+    fn run_until_skipped(&self) -> String {
         let server = self.serve(SignedDuration::from_secs(-1));
-        until("it is told that the occurrence is skipped", || self.told().contains("was skipped"));
-        until("it is in the log", || server.stderr().contains("skipped: "));
+        until("the notification reports the skip", || self.notifications().contains("was skipped"));
+        until("the log has the entry", || server.stderr().contains("skipped: "));
         server.end("TERM").exits(0).stderr
     }
 }
@@ -68,18 +68,18 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 #[test]
 fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
-    let daily = Daily::add(|draft| draft);
+    let daily = DailyCampaign::add(|draft| draft);
     let sale = &daily.sale;
     std::fs::rename(sale.path("sale.csv"), sale.path("away.csv")).expect("a list");
-    let log = daily.skip();
+    let log = daily.run_until_skipped();
     let file = sale.path("sale.yaml").canonicalize().expect("a file").display().to_string();
     let place = format!("{file}:");
-    for shown in [&log, &daily.told()] {
+    for shown in [&log, &daily.notifications()] {
         assert!(shown.contains(&place) && shown.contains("sale.csv` does not exist"), "{shown}");
         assert!(shown.contains("[recipients-missing]"), "{shown}");
     }
     for _restart in 0..2 {
-        let listed = daily.listed(HOUR);
+        let listed = daily.list_json(HOUR);
         let (skipped, finding) = (&listed["skipped"], &listed["skipped"]["findings"][0]);
         assert_eq!(listed["state"], "armed", "{listed}");
         assert_eq!((&skipped["reason"], &finding["rule"]), (&"1 problem found".into(), &"recipients-missing".into()));
@@ -90,7 +90,7 @@ fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
         let line = format!("{}:{}:{}: ", file, finding["line"], finding["column"]);
         assert!(shown.contains("was skipped: 1 problem found") && shown.contains(&line), "{shown}");
         assert!(shown.contains("help: "), "{shown}");
-        // The dashboard shows it too, and after a restart of the server.
+        // The dashboard shows it too, even after a restart of the server.
         let server = daily.serve(HOUR);
         let page = Browser::first(&server).page("/");
         assert!(format!("{page:?}").contains("[recipients-missing]"), "{page:?}");
@@ -101,18 +101,18 @@ fn skipped_occurrence_shows_its_finding_until_one_is_sent() {
     let server = daily.serve(DAY - SignedDuration::from_secs(1));
     until("the next occurrence is sent", || daily.gateway.phones().len() == 3);
     server.end("TERM").exits(0);
-    assert_eq!(daily.listed(DAY + HOUR)["skipped"], Value::Null);
+    assert_eq!(daily.list_json(DAY + HOUR)["skipped"], Value::Null);
     assert!(!daily.list(DAY + HOUR, &[]).contains("was skipped"));
 }
 
 #[test]
 fn mistake_in_a_text_of_the_day_is_shown_with_its_place() {
     let sms = "  - sms: { signature: OlenaCo, message: { file: \"news-{{ today }}.txt\" } }";
-    let daily = Daily::add(|draft| draft.channels(sms));
+    let daily = DailyCampaign::add(|draft| draft.channels(sms));
     let name = format!("news-{}.txt", daily.due.strftime("%Y-%m-%d"));
     daily.sale.write(&name, "Hello,\ndear {{ nme }}");
-    let (log, told) = (daily.skip(), daily.told());
-    for shown in [&log, &told, &daily.list(HOUR, &[])] {
+    let (log, notification) = (daily.run_until_skipped(), daily.notifications());
+    for shown in [&log, &notification, &daily.list(HOUR, &[])] {
         assert!(shown.contains(&format!("{name}:2:")) && shown.contains("nme"), "{shown}");
     }
     assert!(daily.gateway.requests().is_empty());
@@ -120,12 +120,12 @@ fn mistake_in_a_text_of_the_day_is_shown_with_its_place() {
 
 #[test]
 fn skipped_occurrence_shows_no_phone_number() {
-    let daily = Daily::add(|draft| draft.recipients("duplicates: refuse"));
+    let daily = DailyCampaign::add(|draft| draft.recipients("duplicates: refuse"));
     let list = std::fs::read_to_string(daily.sale.path("sale.csv")).expect("a list");
     daily.sale.write("sale.csv", &format!("{list}{},Again\n", phone(2)));
-    let (log, told) = (daily.skip(), daily.told());
+    let (log, notification) = (daily.run_until_skipped(), daily.notifications());
     let (list, json) = (daily.list(HOUR, &[]), daily.list(HOUR, &["--json"]));
-    for shown in [log, told, list, json] {
+    for shown in [log, notification, list, json] {
         assert!(shown.contains("duplicate-number"), "{shown}");
         assert!(!shown.contains(&phone(2).to_string()), "{shown}");
         assert!(shown.contains("…02"), "{shown}");
@@ -134,15 +134,15 @@ fn skipped_occurrence_shows_no_phone_number() {
 
 #[test]
 fn file_that_became_wrong_is_listed_with_its_problem() {
-    let daily = Daily::add(|draft| draft);
+    let daily = DailyCampaign::add(|draft| draft);
     daily.sale.replace("sale.yaml", "recipients:", "recipient:");
-    let listed = daily.listed(-HOUR);
+    let listed = daily.list_json(-HOUR);
     let findings = listed["findings"].as_array().expect("findings");
     assert_eq!(listed["state"], "changed");
     assert!(findings.iter().any(|finding| finding["rule"] == "unknown-key" && finding["line"].is_u64()), "{listed}");
     let shown = daily.list(-HOUR, &[]);
     assert!(shown.contains("file now has errors") && shown.contains("sale.yaml:"), "{shown}");
     let server = daily.serve(-HOUR);
-    until("it is in the log", || server.stderr().contains("[unknown-key]"));
+    until("the log has the entry", || server.stderr().contains("[unknown-key]"));
     server.end("TERM").exits(0);
 }

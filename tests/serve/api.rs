@@ -1,4 +1,4 @@
-//! Runs as JSON for no-code tools: only with the token, never with anybody's number.
+//! JSON API of runs and schedules: token authentication, no phone numbers.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,10 +14,10 @@ fn write_token(sale: &Folder, token: &str, mode: u32) {
     std::fs::set_permissions(sale.path("token"), Permissions::from_mode(mode)).expect("a mode");
 }
 
-/// What the door answers to who shows this.
-fn asked(server: &Server, path: &str, shown: &str) -> (u16, Value) {
-    let heard = ask(&server.address(), path, &[("Authorization", shown)]);
-    (heard.status, serde_json::from_str(&heard.body).unwrap_or(Value::Null))
+/// Requests a path with this `Authorization` header.
+fn get_json(server: &Server, path: &str, authorization: &str) -> (u16, Value) {
+    let response = ask(&server.address(), path, &[("Authorization", authorization)]);
+    (response.status, serde_json::from_str(&response.body).unwrap_or(Value::Null))
 }
 
 #[test]
@@ -28,20 +28,20 @@ fn runs_are_described_as_by_status_without_numbers() {
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);
     let bearer = format!("Bearer {TOKEN}");
-    let (status, listed) = asked(&server, "/api/runs", &bearer);
+    let (status, listed) = get_json(&server, "/api/runs", &bearer);
     let mut by_command = sale.campaign(&["status", "--json"]).json()["runs"][0].clone();
     by_command.as_object_mut().expect("an object").remove("exit");
     assert_eq!((status, &listed["runs"][0]), (200, &by_command));
     for name in ["sale@1", "sale"] {
-        let (status, one) = asked(&server, &format!("/api/runs/{name}"), &bearer);
+        let (status, one) = get_json(&server, &format!("/api/runs/{name}"), &bearer);
         let mut by_command = sale.campaign(&["status", "sale", "--json"]).json();
         let members = by_command.as_object_mut().expect("an object");
-        // The figures by channel need a look at every row.
+        // Figures by channel would require reading every row.
         members.retain(|member, _| !["exit", "channels"].contains(&member.as_str()));
         assert_eq!((status, &one), (200, &by_command), "{name}");
         assert!((2..12).all(|row| !one.to_string().contains(&phone(row).to_string())), "{one}");
     }
-    assert_eq!(asked(&server, "/api/runs/other", &bearer).0, 404);
+    assert_eq!(get_json(&server, "/api/runs/other", &bearer).0, 404);
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn schedules_are_described_alike_on_all_surfaces() {
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     write_token(&sale, TOKEN, 0o600);
     let server = Server::start(&sale, &["--token-file", "token"]);
-    let (status, told) = asked(&server, "/api/schedules", &format!("Bearer {TOKEN}"));
+    let (status, listed) = get_json(&server, "/api/schedules", &format!("Bearer {TOKEN}"));
     let by_command = sale.campaign(&["schedule", "list", "--json"]).json_list();
-    assert_eq!((status, &told["schedules"]), (200, &by_command));
-    assert_eq!(told["schedules"][0]["state"], "armed");
-    assert_eq!(asked(&server, "/api/schedules", "Bearer other").0, 401);
+    assert_eq!((status, &listed["schedules"]), (200, &by_command));
+    assert_eq!(listed["schedules"][0]["state"], "armed");
+    assert_eq!(get_json(&server, "/api/schedules", "Bearer other").0, 401);
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn metrics_need_the_current_token_of_the_file() {
     let server = Server::start(&sale, &["--token-file", "token"]);
     let longer = format!("Bearer {TOKEN}x");
     let basic = format!("Basic {TOKEN}");
-    for shown in ["", "Bearer", "Bearer ", "Bearer t0ken", &longer, &basic, TOKEN] {
-        assert_eq!(asked(&server, "/api/runs", shown).0, 401, "{shown}");
+    for authorization in ["", "Bearer", "Bearer ", "Bearer t0ken", &longer, &basic, TOKEN] {
+        assert_eq!(get_json(&server, "/api/runs", authorization).0, 401, "{authorization}");
     }
-    assert_eq!(asked(&server, "/api/runs", &format!("bearer {TOKEN}")).0, 200);
+    assert_eq!(get_json(&server, "/api/runs", &format!("bearer {TOKEN}")).0, 200);
     write_token(&sale, "another-token-of-the-stories", 0o600);
-    assert_eq!(asked(&server, "/api/runs", &format!("Bearer {TOKEN}")).0, 401);
-    assert_eq!(asked(&server, "/api/runs", "Bearer another-token-of-the-stories").0, 200);
+    assert_eq!(get_json(&server, "/api/runs", &format!("Bearer {TOKEN}")).0, 401);
+    assert_eq!(get_json(&server, "/api/runs", "Bearer another-token-of-the-stories").0, 200);
     let ended = server.end("TERM").exits(0);
     assert!(!ended.stdout.contains("token-of") && !ended.stderr.contains("token-of"), "{}", ended.told());
 }
@@ -79,7 +79,7 @@ fn metrics_need_the_current_token_of_the_file() {
 #[test]
 fn api_needs_a_private_token_file() {
     let sale = campaign().write();
-    assert_eq!(asked(&Server::start(&sale, &[]), "/api/runs", &format!("Bearer {TOKEN}")).0, 404);
+    assert_eq!(get_json(&Server::start(&sale, &[]), "/api/runs", &format!("Bearer {TOKEN}")).0, 404);
     let serve = ["serve", "--listen", "127.0.0.1:0", "--token-file", "token"];
     write_token(&sale, TOKEN, 0o644);
     sale.campaign(&serve).exits(2).says("chmod 600");

@@ -1,12 +1,12 @@
-//! What the repository has for servers names commands and options that there are.
+//! Deployment samples: all commands and options exist.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::campaign;
 
-/// The command lines in a file of `deploy/`, as words behind the program.
-fn commands(name: &str) -> Vec<Vec<String>> {
+/// The arguments of all `campaign` commands in a file of `deploy/`.
+fn sample_commands(name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(name)).expect("a file");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let words = lines.filter_map(|line| {
@@ -25,10 +25,10 @@ fn commands(name: &str) -> Vec<Vec<String>> {
 fn every_command_of_the_samples_for_servers_is_understood() {
     let folder = campaign().write();
     for (file, number) in [("campaign.service", 1), ("Containerfile", 1), ("crontab", 2)] {
-        let commands = commands(file);
+        let commands = sample_commands(file);
         assert_eq!(commands.len(), number, "{file}: {commands:?}");
         for mut words in commands {
-            // Whatever is not understood is refused before the help is shown.
+            // Unknown arguments are rejected before the help is printed.
             words.push("--help".to_owned());
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             folder.campaign(&words).exits(0);

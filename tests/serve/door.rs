@@ -1,4 +1,4 @@
-//! Its own door answers this machine alone, and nobody can hold it up.
+//! Dashboard listener: host allowlist, forwarded requests, slow clients.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -38,9 +38,9 @@ fn endless_heads_are_closed_and_delay_nothing() {
         .collect();
     let began = Instant::now();
     assert_eq!(server.get("/healthz").status, 200);
-    assert!(began.elapsed() < Duration::from_secs(4), "it waited for the others");
+    assert!(began.elapsed() < Duration::from_secs(4), "delayed by slow clients");
     for stream in &mut slow {
-        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         assert_eq!(stream.read(&mut [0; 1]).expect("the end"), 0);
     }
     assert!(began.elapsed() < Duration::from_secs(20));

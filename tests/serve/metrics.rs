@@ -1,11 +1,11 @@
-//! What Prometheus is told: how things stand in the ledger, whoever sent, and nobody's number.
+//! Prometheus metrics: message counts, rates and commit times, no phone numbers.
 
 use crate::support::{Answer, Gateway, Reachable as _, Server, ask, campaign, phone, rejected};
 
-/// The value of a line that begins like this.
-fn value(text: &str, line: &str) -> f64 {
+/// The value of a metric.
+fn metric_value(text: &str, line: &str) -> f64 {
     let found =
-        text.lines().find_map(|told| told.strip_prefix(line)).unwrap_or_else(|| panic!("no {line} in:\n{text}"));
+        text.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_else(|| panic!("no {line} in:\n{text}"));
     found.trim().parse().expect("a number")
 }
 
@@ -17,16 +17,16 @@ fn metrics_have_messages_rates_and_commits_and_no_recipient() {
     let server = Server::start(&sale, &[]);
     sale.run(&["--yes", "--keep-going"]).exits(3);
     assert_eq!(server.get("/readyz").status, 200);
-    let told = server.get("/metrics");
-    let text = told.body;
-    assert_eq!(told.status, 200);
+    let response = server.get("/metrics");
+    let text = response.body;
+    assert_eq!(response.status, 200);
     let account = gateway.base_url().replace("http://", "");
-    assert_eq!(value(&text, "campaign_messages{gateway=\"local\",state=\"accepted\"}"), 19.0);
-    assert_eq!(value(&text, "campaign_messages{gateway=\"local\",state=\"rejected\"}"), 1.0);
-    assert_eq!(value(&text, "campaign_runs{state=\"finished\"}"), 1.0);
-    assert_eq!(value(&text, &format!("campaign_account_operations_total{{account=\"{account}\"}}")), 20.0);
-    assert_eq!(value(&text, &format!("campaign_account_allowed_per_second{{account=\"{account}\"}}")), 2000.0);
-    assert!(value(&text, "campaign_ledger_commit_seconds_count") >= 1.0, "{text}");
+    assert_eq!(metric_value(&text, "campaign_messages{gateway=\"local\",state=\"accepted\"}"), 19.0);
+    assert_eq!(metric_value(&text, "campaign_messages{gateway=\"local\",state=\"rejected\"}"), 1.0);
+    assert_eq!(metric_value(&text, "campaign_runs{state=\"finished\"}"), 1.0);
+    assert_eq!(metric_value(&text, &format!("campaign_account_operations_total{{account=\"{account}\"}}")), 20.0);
+    assert_eq!(metric_value(&text, &format!("campaign_account_allowed_per_second{{account=\"{account}\"}}")), 2000.0);
+    assert!(metric_value(&text, "campaign_ledger_commit_seconds_count") >= 1.0, "{text}");
     for row in 2..22 {
         let number = phone(row).to_string();
         assert!(!text.contains(&number) && !text.contains(&number[3..]) && !text.contains("Person"), "{text}");

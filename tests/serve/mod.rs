@@ -1,4 +1,4 @@
-//! `campaign serve`: the process of a server and its own door.
+//! `campaign serve`: process, health checks, metrics, JSON API, notifications.
 
 #[cfg(unix)]
 mod api;

@@ -1,4 +1,4 @@
-//! Who wants to know how a run went is told, whatever happens to the process that sent it, and to the receiver meanwhile.
+//! Notifications about the outcome of runs: delivered in spite of crashes and unavailable receivers.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use crate::support::{
     Answer, Draft, Folder, Gateway, Process, Reachable, Server, campaign, in_files, nobody, phone, until,
 };
 
-/// What must be seen nowhere: a part of the receiver's address.
+/// A secret part of the receiver's URL, which must not be printed or stored.
 const SECRET: &str = "T000/B000/s3cr3t-of-the-receiver";
 
-/// A live campaign that tells a receiver of its own machine, as JSON.
-fn telling(gateway: &Gateway) -> Draft {
+/// A live campaign that notifies a local receiver as JSON.
+fn notifying_campaign(gateway: &Gateway) -> Draft {
     campaign().to(10).through(gateway).top("notify: { url: { file: hook.url }, local: true }")
 }
 
-/// Keeps the address of a receiver as the secret that it is.
-fn receiver_is_at(sale: &Folder, base: &str) {
+/// Writes the URL of the receiver as a secret file.
+fn write_receiver_url(sale: &Folder, base: &str) {
     sale.write_secret("hook.url", &format!("{base}/services/{SECRET}"));
 }
 
-/// The texts that a receiver was sent.
-fn texts(receiver: &Gateway) -> Vec<String> {
+/// The texts of all notifications that a receiver got.
+fn notification_texts(receiver: &Gateway) -> Vec<String> {
     receiver.requests().iter().map(|request| request.json()["text"].as_str().expect("a text").to_owned()).collect()
 }
 
@@ -28,19 +28,19 @@ fn texts(receiver: &Gateway) -> Vec<String> {
 fn notification_has_the_outcome_without_numbers_or_addresses() {
     let _files = in_files();
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
-    let sale = telling(&gateway).write();
-    receiver_is_at(&sale, &receiver.base_url());
+    let sale = notifying_campaign(&gateway).write();
+    write_receiver_url(&sale, &receiver.base_url());
     let run = sale.run(&["-vvv"]).exits(0);
-    let [told] = <[_; 1]>::try_from(receiver.requests()).expect("one post");
-    assert_eq!(told.path(), format!("/services/{SECRET}"));
-    let body = told.json();
+    let [request] = <[_; 1]>::try_from(receiver.requests()).expect("one post");
+    assert_eq!(request.path(), format!("/services/{SECRET}"));
+    let body = request.json();
     assert_eq!((&body["occasion"], &body["count"]), (&"finished".into(), &1.into()));
     let notice = &body["notices"][0];
     assert_eq!(
         (&notice["run"], &notice["counts"]["accepted"], &notice["rows"]),
         (&"sale@1".into(), &10.into(), &10.into())
     );
-    let body = String::from_utf8_lossy(&told.body).into_owned();
+    let body = String::from_utf8_lossy(&request.body).into_owned();
     assert!((2..12).all(|row| !body.contains(&phone(row).to_string())), "{body}");
     let ledger = std::fs::read(sale.path("state/ledger.sqlite")).expect("the ledger");
     for shown in [run.stdout, run.stderr, String::from_utf8_lossy(&ledger).into_owned()] {
@@ -51,27 +51,29 @@ fn notification_has_the_outcome_without_numbers_or_addresses() {
 #[test]
 fn notification_is_sent_for_selected_events_and_no_rehearsal() {
     let (gateway, receiver) = (Gateway::answering([Answer::refused("Invalid message type")]), Gateway::accepting());
-    let sale = telling(&gateway).write();
+    let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", "local: true", "local: true, when: [stopped]");
-    receiver_is_at(&sale, &receiver.base_url());
+    write_receiver_url(&sale, &receiver.base_url());
     sale.run(&["--gateway", "sandbox"]).exits(0);
     sale.run(&[]).exits(5);
     sale.run(&[]).exits(0);
-    let told = texts(&receiver);
-    assert!(told.len() == 1 && told[0].contains("sale@") && told[0].contains("stopped"), "{told:?}");
+    let messages = notification_texts(&receiver);
+    assert!(messages.len() == 1 && messages[0].contains("sale@") && messages[0].contains("stopped"), "{messages:?}");
 }
 
 #[test]
 fn unavailable_receiver_is_notified_later_by_the_server() {
     let gateway = Gateway::accepting();
-    let sale = telling(&gateway).write();
-    receiver_is_at(&sale, &nobody());
+    let sale = notifying_campaign(&gateway).write();
+    write_receiver_url(&sale, &nobody());
     sale.run(&[]).exits(0);
     let server = Server::start(&sale, &[]);
     let receiver = Gateway::accepting();
-    receiver_is_at(&sale, &receiver.base_url());
-    until("the receiver is told", || !receiver.requests().is_empty());
-    until("it is counted", || server.get("/metrics").body.contains("campaign_notifications_total{result=\"taken\"} 1"));
+    write_receiver_url(&sale, &receiver.base_url());
+    until("the receiver is notified", || !receiver.requests().is_empty());
+    until("the notification is counted", || {
+        server.get("/metrics").body.contains("campaign_notifications_total{result=\"taken\"} 1")
+    });
     let ended = server.end("TERM").exits(0);
     assert!(!ended.stderr.contains("s3cr3t"), "{}", ended.told());
     assert_eq!(receiver.requests().len(), 1);
@@ -80,8 +82,8 @@ fn unavailable_receiver_is_notified_later_by_the_server() {
 #[test]
 fn hanging_receiver_delays_a_run_only_briefly() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::always(Answer::Silence));
-    let sale = telling(&gateway).write();
-    receiver_is_at(&sale, &receiver.base_url());
+    let sale = notifying_campaign(&gateway).write();
+    write_receiver_url(&sale, &receiver.base_url());
     let began = Instant::now();
     sale.run(&[]).exits(0);
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
@@ -91,44 +93,48 @@ fn hanging_receiver_delays_a_run_only_briefly() {
 #[test]
 fn several_of_a_kind_become_one_message_and_none_is_dropped() {
     let gateway = Gateway::accepting();
-    let sale = telling(&gateway).write();
-    receiver_is_at(&sale, &nobody());
+    let sale = notifying_campaign(&gateway).write();
+    write_receiver_url(&sale, &nobody());
     for again in [&[][..], &["--again", "10"], &["--again", "10"], &["--again", "10"]] {
         sale.run(again).exits(0);
     }
     let receiver = Gateway::accepting();
-    receiver_is_at(&sale, &receiver.base_url());
-    // Two of them, which must not tell the same thing both.
+    write_receiver_url(&sale, &receiver.base_url());
+    // Two servers must not send the same notification twice.
     let servers = [Server::start(&sale, &[]), Server::start(&sale, &[])];
-    until("the receiver is told", || !receiver.requests().is_empty());
+    until("the receiver is notified", || !receiver.requests().is_empty());
     for server in servers {
         server.end("TERM").exits(0);
     }
-    let told = texts(&receiver);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!((1..=4).all(|number| told[0].contains(&format!("sale@{number} "))), "{told:?}");
+    let messages = notification_texts(&receiver);
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!((1..=4).all(|number| messages[0].contains(&format!("sale@{number} "))), "{messages:?}");
 }
 
 #[test]
 fn server_sends_notifications_left_by_a_killed_process() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
-    let sale = telling(&gateway).write();
-    receiver_is_at(&sale, &receiver.base_url());
+    let sale = notifying_campaign(&gateway).write();
+    write_receiver_url(&sale, &receiver.base_url());
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
     command.env("CAMPAIGN_FAILPOINT", "run.marked:1");
-    let died = Process::start(command).finish();
-    assert!(died.code() != Some(0) && receiver.requests().is_empty(), "{}", died.told());
+    let killed_run = Process::start(command).finish();
+    assert!(killed_run.code() != Some(0) && receiver.requests().is_empty(), "{}", killed_run.told());
     let _server = Server::start(&sale, &[]);
-    until("the receiver is told", || !receiver.requests().is_empty());
-    assert!(texts(&receiver)[0].starts_with("sale@1 through local: finished"), "{:?}", texts(&receiver));
+    until("the receiver is notified", || !receiver.requests().is_empty());
+    assert!(
+        notification_texts(&receiver)[0].starts_with("sale@1 through local: finished"),
+        "{:?}",
+        notification_texts(&receiver)
+    );
 }
 
 #[test]
 fn local_address_is_refused_unless_the_campaign_allows_it() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
-    let sale = telling(&gateway).write();
+    let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", ", local: true", "");
-    receiver_is_at(&sale, &receiver.base_url().replace("http://", "https://"));
+    write_receiver_url(&sale, &receiver.base_url().replace("http://", "https://"));
     sale.run(&["-v"]).exits(0).says("local: true");
     assert!(receiver.requests().is_empty());
 }
@@ -136,7 +142,7 @@ fn local_address_is_refused_unless_the_campaign_allows_it() {
 #[test]
 fn text_that_cannot_be_rendered_is_found_before_sending() {
     let gateway = Gateway::accepting();
-    let sale = telling(&gateway).write();
+    let sale = notifying_campaign(&gateway).write();
     sale.replace("sale.yaml", "local: true", "body: \"{{ phone }}\"");
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("notify-text").says("phone");
     sale.run(&[]).exits(2);
@@ -146,12 +152,12 @@ fn text_that_cannot_be_rendered_is_found_before_sending() {
 #[test]
 fn schedule_reports_a_campaign_that_changed_since() {
     let (gateway, receiver) = (Gateway::accepting(), Gateway::accepting());
-    let sale = telling(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
-    receiver_is_at(&sale, &receiver.base_url());
+    let sale = notifying_campaign(&gateway).top("timezone: UTC").top("schedule: { every: 1st 10:00 }").write();
+    write_receiver_url(&sale, &receiver.base_url());
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
     sale.replace("sale.yaml", "Hello, ", "Good day, ");
     let server = Server::start(&sale, &[]);
-    until("it is told", || !receiver.requests().is_empty());
+    until("the receiver is notified", || !receiver.requests().is_empty());
     let body = receiver.requests()[0].json();
     assert_eq!((&body["occasion"], &body["notices"][0]["campaign"]), (&"changed".into(), &"sale".into()), "{body}");
     assert!(gateway.sends().is_empty());
@@ -162,8 +168,8 @@ fn schedule_reports_a_campaign_that_changed_since() {
 fn profile_targets_are_notified_besides_campaign_targets() {
     let (gateway, receiver, other) = (Gateway::accepting(), Gateway::accepting(), Gateway::accepting());
     let policy = "policy: { notify: { url: { file: all.url }, local: true, when: [finished] } }";
-    let sale = telling(&gateway).profile(policy).write();
-    receiver_is_at(&sale, &receiver.base_url());
+    let sale = notifying_campaign(&gateway).profile(policy).write();
+    write_receiver_url(&sale, &receiver.base_url());
     sale.write_secret("all.url", &format!("{}/services/{SECRET}", other.base_url()));
     sale.run(&["-n", "1"]).exits(0);
     sale.run(&[]).exits(0);
@@ -171,7 +177,7 @@ fn profile_targets_are_notified_besides_campaign_targets() {
     sale.replace("sale.yaml", "notify: { url: { file: hook.url }, local: true }\n", "");
     sale.run(&["--again", "10"]).exits(0);
     sale.run(&["--gateway", "sandbox"]).exits(0);
-    assert_eq!((receiver.requests().len(), other.requests().len()), (1, 2), "and nobody of a rehearsal");
+    assert_eq!((receiver.requests().len(), other.requests().len()), (1, 2), "none for a rehearsal");
     sale.replace("gateways.yaml", "local: true", "local: true, body: \"{{ nobody }}\"");
     sale.campaign(&["check", "sale.yaml"])
         .exits(2)

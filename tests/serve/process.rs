@@ -1,4 +1,4 @@
-//! It begins, says where it listens, tells whether it is well, and ends when it is told to.
+//! Process of `campaign serve`: first output line, health checks, signals, exit codes.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn first_line_names_the_address_and_both_health_checks_answer() {
 fn address_is_printed_for_people_without_json() {
     let sale = campaign().write();
     let mut serve = Process::start(sale.command(&["serve", "--listen", "127.0.0.1:0"]));
-    until("it listens", || serve.stdout().starts_with("listening on http://127.0.0.1:"));
+    until("the server listens", || serve.stdout().starts_with("listening on http://127.0.0.1:"));
     serve.signal("INT");
     serve.finish().exits(0);
 }
@@ -38,10 +38,10 @@ fn health_is_not_ready_while_the_ledger_is_locked() {
         let began = Instant::now();
         assert_eq!(server.get("/readyz").status, 503);
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        assert_eq!(server.get("/healthz").status, 200, "it lives all the same");
+        assert_eq!(server.get("/healthz").status, 200, "alive but not ready");
         say(ledger, "ROLLBACK").await;
     });
-    until("it is ready", || server.get("/readyz").status == 200);
+    until("the server is ready", || server.get("/readyz").status == 200);
     server.end("TERM").exits(0);
 }
 
@@ -51,7 +51,7 @@ fn once_its_ledger_failed_it_is_not_ready_and_ends_with_74() {
     let sale = campaign().write();
     sale.run(&[]).exits(0);
     with_ledger(&sale, async |ledger| {
-        // The log is longer than the limit of the server, so that the first thing that it writes fails.
+        // The write-ahead log exceeds the file size limit of the server, so its first write fails.
         say(ledger, "PRAGMA wal_autocheckpoint = 0; CREATE TABLE filler (bytes BLOB)").await;
         say(ledger, "INSERT INTO filler VALUES (zeroblob(200000))").await;
         let server = Server::start_after(&sale, "ulimit -f 64", &[]);

@@ -1,4 +1,4 @@
-//! The address of a ledger: what it may be, and that its password is shown nowhere.
+//! Ledger addresses: accepted forms, and no output of the password.
 
 use crate::support::{Cluster, Folder, Gateway, Process, campaign, telling};
 
@@ -19,13 +19,13 @@ fn unreachable_address_is_reported_without_its_password() {
             &["status", "--ledger", address],
             &["ledger", "check", "--json", "--ledger", address],
         ] {
-            let told = sale.campaign(arguments).exits(code).says(words);
-            assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+            let finished = sale.campaign(arguments).exits(code).says(words);
+            assert!(!format!("{}{}", finished.stdout, finished.stderr).contains("s3cret"), "{}", finished.told());
         }
-        let mut given = sale.command(&["status"]);
-        given.env("CAMPAIGN_LEDGER", address);
-        let told = Process::start(given).finish().exits(code).says(words);
-        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        let mut command = sale.command(&["status"]);
+        command.env("CAMPAIGN_LEDGER", address);
+        let finished = Process::start(command).finish().exits(code).says(words);
+        assert!(!format!("{}{}", finished.stdout, finished.stderr).contains("s3cret"), "{}", finished.told());
         let help = sale.campaign(&["run", "--help", "--ledger", address]);
         assert!(!help.stdout.contains("s3cret"));
         assert_eq!(gateway.requests().len(), 0);
@@ -37,8 +37,8 @@ fn suggested_command_names_the_ledger_without_its_password() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let sale = campaign().to(3).through(&gateway).write();
-    let typed = cluster.database().replace("story@", "story:s3cret@");
-    let run = sale.campaign(&["run", "sale.yaml", "--limit", "1", "--ledger", &typed]).exits(0);
+    let address = cluster.database().replace("story@", "story:s3cret@");
+    let run = sale.campaign(&["run", "sale.yaml", "--limit", "1", "--ledger", &address]).exits(0);
     run.says("--ledger 'postgres://story@");
     for arguments in [
         &["status"][..],
@@ -46,9 +46,9 @@ fn suggested_command_names_the_ledger_without_its_password() {
         &["ledger", "check"],
         &["connector", "--stdio", "--print-config", "--gateway", "local"],
     ] {
-        let told = sale.campaign(&[arguments, &["--ledger", &typed]].concat());
-        let told = told.says("--ledger");
-        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        let finished = sale.campaign(&[arguments, &["--ledger", &address]].concat());
+        let finished = finished.says("--ledger");
+        assert!(!format!("{}{}", finished.stdout, finished.stderr).contains("s3cret"), "{}", finished.told());
     }
 }
 

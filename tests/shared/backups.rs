@@ -1,10 +1,10 @@
-//! Backups of a ledger in a database, put back in another one.
+//! Backups of a database ledger, restored in another database or file.
 
 use serde_json::json;
 
 use crate::support::{Cluster, Finished, Folder, Gateway, Process, campaign, phone};
 
-fn over(sale: &Folder, ledger: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
+fn run_with_ledger(sale: &Folder, ledger: &str, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
     let mut command = sale.command(arguments);
     command.env("CAMPAIGN_LEDGER", ledger).envs(variables.iter().copied());
     Process::start(command).finish()
@@ -15,26 +15,27 @@ fn shared_backup_restored_elsewhere_sends_no_second_message() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
     let (sale, ledger, other) = (campaign().to(20).through(&gateway).write(), cluster.database(), cluster.database());
-    let first = |arguments: &[&str]| over(&sale, &ledger, &[], arguments);
-    let second = |arguments: &[&str]| over(&sale, &other, &[], arguments);
+    let first = |arguments: &[&str]| run_with_ledger(&sale, &ledger, &[], arguments);
+    let second = |arguments: &[&str]| run_with_ledger(&sale, &other, &[], arguments);
     first(&["suppress", "add", &format!("+{}", phone(19))]).exits(0);
     first(&["run", "sale.yaml", "--no-wait", "--limit", "7"]).exits(0);
     first(&["ledger", "backup", "saved"]).exits(0);
-    let known = |told: Finished| {
-        let told = told.exits(0);
-        told.stdout
+    let stdout = |finished: Finished| {
+        let finished = finished.exits(0);
+        finished.stdout
     };
-    let before = known(first(&["results", "sale", "--state", "accepted", "--out", "-"]));
+    let before = stdout(first(&["results", "sale", "--state", "accepted", "--out", "-"]));
     first(&["run", "sale.yaml", "--no-wait"]).exits(0);
     let sent = gateway.phones().len();
-    // One that dies leaves a backup, with which nothing is sent.
-    let died = over(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
-    assert_eq!(died.code(), None, "{}", died.told());
+    // A restore that is interrupted leaves a backup, which sends nothing.
+    let interrupted =
+        run_with_ledger(&sale, &other, &[("CAMPAIGN_FAILPOINT", "restore.doubted:1")], &["ledger", "restore", "saved"]);
+    assert_eq!(interrupted.code(), None, "{}", interrupted.told());
     second(&["run", "sale.yaml", "--no-wait"]).exits(74).says("that has not been restored");
-    let told = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
-    assert_eq!(told["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
+    let restored = second(&["ledger", "restore", "saved", "--json"]).exits(4).json();
+    assert_eq!(restored["in_doubt"], json!([{ "run": "sale@1", "rows": 12 }]));
     second(&["ledger", "check"]).exits(0);
-    assert_eq!(known(second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
+    assert_eq!(stdout(second(&["results", "sale", "--state", "accepted", "--out", "-"])), before);
     second(&["run", "sale.yaml", "--no-wait"]).exits(4);
     assert_eq!(gateway.phones().len(), sent);
     second(&["ledger", "restore", "saved"]).exits(74).says("already contains another ledger");
@@ -49,8 +50,8 @@ fn backup_moves_between_file_and_database() {
     sale.run(&["--limit", "4"]).exits(0);
     sale.run(&[]).exits(0);
     sale.campaign(&["ledger", "backup", "of-the-file"]).exits(0);
-    over(&sale, &ledger, &[], &["ledger", "restore", "of-the-file"]).exits(0);
-    over(&sale, &ledger, &[], &["ledger", "backup", "of-the-database"]).exits(0);
+    run_with_ledger(&sale, &ledger, &[], &["ledger", "restore", "of-the-file"]).exits(0);
+    run_with_ledger(&sale, &ledger, &[], &["ledger", "backup", "of-the-database"]).exits(0);
     sale.campaign(&["ledger", "restore", "of-the-database"]).exits(0);
     sale.campaign(&["ledger", "check"]).exits(0).says("1 run with 9 rows");
     sale.campaign(&["status", "sale"]).exits(0);

@@ -1,24 +1,24 @@
-//! A connection to the database that breaks at any message of a command, before or behind the server's work.
+//! Database connections that break at any message of a command, before or after the server processes it.
 
-use crate::support::{Answer, Cluster, Cut, Cutter, Folder, Gateway, campaign, phone, rejected};
+use crate::support::{Answer, Cluster, Cut, CuttingProxy, Folder, Gateway, campaign, phone, rejected};
 
-/// The steps at which the stories cut. The ignored story cuts at all of them.
-fn sample(step: usize) -> usize {
+/// The next step of the sampled stories. The ignored story cuts at every step.
+fn next_sampled_step(step: usize) -> usize {
     step + 1 + step / 4
 }
 
-/// Runs a story with the connections cut at one message after the other, until none is left that could be cut. `story` begins with
-/// a database of its own; it makes the cut when what comes before is done.
-fn cut_everywhere(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&str, &dyn Fn())) {
+/// Repeats a story with the connections cut at a later message each time, until the command has no more messages. Each
+/// `story` gets a new database and plans the cut at the right moment.
+fn cut_at_each_message(cut: Cut, next: impl Fn(usize) -> usize, story: impl Fn(&str, &dyn Fn())) {
     let Some(cluster) = Cluster::shared() else { return };
-    let cutter = Cutter::before(cluster);
+    let proxy = CuttingProxy::in_front_of(cluster);
     let mut step = 1;
     loop {
         let database = cluster.database();
-        story(&cutter.address(&database), &|| cutter.cut_at(step, cut));
+        story(&proxy.address(&database), &|| proxy.cut_at(step, cut));
         cluster.remove(&database);
-        if cutter.forget() {
-            assert!(step > 10, "{cut:?}: the command says more than {step} messages");
+        if proxy.cancel_cut() {
+            assert!(step > 10, "{cut:?}: the command has more than {step} messages");
             return;
         }
         step = next(step);
@@ -30,19 +30,19 @@ fn run_is_complete(ledger: &str, cut: &dyn Fn()) {
     let sale = campaign().to(3).batches_of(1).through(&gateway).write().over(ledger);
     cut();
     sale.run(&[]).exits(0);
-    assert_eq!(sent(&gateway), [phone(2), phone(3), phone(4)]);
+    assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
     assert_eq!(sale.results().counts()["accepted"], 3);
 }
 
-/// The recipients of all messages, in order.
-fn sent(gateway: &Gateway) -> Vec<u64> {
+/// The phone numbers of all messages, sorted.
+fn sorted_phones(gateway: &Gateway) -> Vec<u64> {
     let mut phones = gateway.phones();
     phones.sort_unstable();
     phones
 }
 
-/// A campaign of which one row is left.
-fn begun(gateway: &Gateway, ledger: &str) -> Folder {
+/// A campaign with one unsent row.
+fn partly_sent(gateway: &Gateway, ledger: &str) -> Folder {
     let sale = campaign().to(3).batches_of(1).one_at_a_time().through(gateway).write().over(ledger);
     sale.run(&["--limit", "2"]).exits(0);
     sale
@@ -50,15 +50,15 @@ fn begun(gateway: &Gateway, ledger: &str) -> Folder {
 
 fn resumed_run_is_complete(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = begun(&gateway, ledger);
+    let sale = partly_sent(&gateway, ledger);
     cut();
     sale.run(&[]).exits(0);
-    assert_eq!(sent(&gateway), [phone(2), phone(3), phone(4)]);
+    assert_eq!(sorted_phones(&gateway), [phone(2), phone(3), phone(4)]);
 }
 
 fn commands_that_send_nothing_succeed(ledger: &str, cut: &dyn Fn()) {
     let gateway = Gateway::accepting();
-    let sale = begun(&gateway, ledger);
+    let sale = partly_sent(&gateway, ledger);
     let text =
         std::fs::read_to_string(sale.path("sale.yaml")).expect("a campaign").replace("name: sale", "name: monthly");
     sale.write("monthly.yaml", &format!("{text}\ntimezone: UTC\nschedule: {{ every: 1st 10:00 }}\n"));
@@ -81,23 +81,23 @@ fn retry_sends_once(ledger: &str, cut: &dyn Fn()) {
 
 #[test]
 fn run_reconnects_when_its_connection_breaks_anywhere() {
-    cut_everywhere(Cut::Message, sample, run_is_complete);
-    cut_everywhere(Cut::Answer, sample, run_is_complete);
+    cut_at_each_message(Cut::Message, next_sampled_step, run_is_complete);
+    cut_at_each_message(Cut::Answer, next_sampled_step, run_is_complete);
 }
 
 #[test]
 fn resumed_run_reconnects_when_its_connection_breaks() {
-    cut_everywhere(Cut::Answer, sample, resumed_run_is_complete);
+    cut_at_each_message(Cut::Answer, next_sampled_step, resumed_run_is_complete);
 }
 
 #[test]
 fn retry_reconnects_when_its_connection_breaks() {
-    cut_everywhere(Cut::Answer, sample, retry_sends_once);
+    cut_at_each_message(Cut::Answer, next_sampled_step, retry_sends_once);
 }
 
 #[test]
 fn other_commands_reconnect_when_their_connection_breaks() {
-    cut_everywhere(Cut::Message, sample, commands_that_send_nothing_succeed);
+    cut_at_each_message(Cut::Message, next_sampled_step, commands_that_send_nothing_succeed);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn other_commands_reconnect_when_their_connection_breaks() {
 fn commands_reconnect_after_a_break_at_any_message() {
     for cut in [Cut::Message, Cut::Answer] {
         for story in [run_is_complete, resumed_run_is_complete, retry_sends_once, commands_that_send_nothing_succeed] {
-            cut_everywhere(cut, |step| step + 1, story);
+            cut_at_each_message(cut, |step| step + 1, story);
         }
     }
 }

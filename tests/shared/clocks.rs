@@ -1,11 +1,11 @@
-//! Clocks of workers that are wrong by an hour: who may send, and how fast, goes by the clock of the database.
+//! Workers with wrong clocks: leases and rates follow the clock of the database.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::crew::{Crew, RATE};
+use super::crew::{RATE, SharedRun};
 use crate::support::{Chance, Clock, Cluster, until};
 
 #[test]
@@ -15,30 +15,31 @@ fn clocks_of_workers_an_hour_apart_change_no_ownership_or_rate() {
     let (clock, mut chance) = (Clock::new(), Chance::seeded());
     let hour = SignedDuration::from_hours(1);
     let clocks = [clock.set_to(Timestamp::now() + hour), clock.set_to(Timestamp::now() - hour), "true".to_owned()];
-    let mut crew = Crew::begin_after(&cluster.database(), (ROWS, RATE), &clocks);
+    let mut shared = SharedRun::start_after(&cluster.database(), (ROWS, RATE), &clocks);
     let arrivals = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&arrivals);
-    crew.witness.show(move |phones| {
+    let recorded = Arc::clone(&arrivals);
+    shared.witness.show(move |phones| {
         let now = Instant::now();
-        seen.lock().expect("the arrivals").extend(phones.iter().map(|_| now));
+        recorded.lock().expect("the arrivals").extend(phones.iter().map(|_| now));
     });
-    crew.sends(60);
+    shared.wait_for_messages(60);
     for _ in 0..4 {
-        let enough = crew.witness.arrived() + 1 + chance.below(100) as usize;
-        until("the moment to kill", || crew.witness.arrived() >= enough || !crew.run.is_running());
-        crew.replace(chance.below(3) as usize);
+        let target = shared.witness.arrived() + 1 + chance.below(100) as usize;
+        until("the moment to kill", || shared.witness.arrived() >= target || !shared.run.is_running());
+        shared.replace_worker(chance.below(3) as usize);
     }
-    let (code, told) = crew.ends(|_| {});
-    assert!(matches!(code, Some(0 | 4)), "{told}");
-    crew.workers_end();
-    crew.judge(cluster);
-    keeps_the_pace(&arrivals.lock().expect("the arrivals"));
+    let (code, output) = shared.wait_for_end(|_| {});
+    assert!(matches!(code, Some(0 | 4)), "{output}");
+    shared.stop_workers();
+    shared.check_outcome(cluster);
+    check_rate(&arrivals.lock().expect("the arrivals"));
 }
 
-/// In no second there are more than two seconds' worth: one may have been saved.
-fn keeps_the_pace(arrivals: &[Instant]) {
+/// Asserts that no second has more than twice the rate: one second's worth can be saved up.
+fn check_rate(arrivals: &[Instant]) {
     for (at, first) in arrivals.iter().enumerate() {
-        let within = arrivals[at..].iter().take_while(|at| at.duration_since(*first) < Duration::from_secs(1)).count();
+        let within =
+            arrivals[at..].iter().take_while(|arrival| arrival.duration_since(*first) < Duration::from_secs(1)).count();
         assert!(within <= 2 * RATE, "{within} messages in a second");
     }
 }

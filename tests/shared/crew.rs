@@ -1,41 +1,42 @@
-//! A crew: whoever began a shared run, and workers of other machines that send it too, judged by what arrived.
+//! A shared run with its starter and workers on other machines, checked against the messages that arrived.
 
-use super::database;
+use super::ledger_address;
 use crate::recovery::{Tally, Witness};
 use crate::support::{Cluster, Folder, Process, campaign, phone, until, until_within};
 
 use std::time::Duration;
 
-/// Messages a second of everybody together, where nothing else is said.
+/// The default rate of the run, in messages per second.
 pub(super) const RATE: usize = 100;
-/// Operations of an envelope.
+/// Operations per envelope.
 pub(super) const BATCH: usize = 5;
-/// How long somebody may take who has to wait for a database as long as it is waited for.
-pub(super) const LONG: Duration = Duration::from_secs(240);
+/// The timeout for processes that wait for a database.
+pub(super) const DATABASE_TIMEOUT: Duration = Duration::from_secs(240);
 
-/// Who sends a run together.
-pub(super) struct Crew {
+/// The starter and the workers of a shared run.
+pub(super) struct SharedRun {
     pub(super) witness: Witness,
     pub(super) sale: Folder,
     pub(super) rows: usize,
-    /// What a shell does before each worker starts.
+    /// The shell command that runs before each worker.
     before: Vec<String>,
     pub(super) workers: Vec<Process>,
     pub(super) run: Process,
 }
 
-impl Crew {
-    /// So many workers, each of a machine of its own, and whoever begins a run of so many rows; over this ledger.
-    pub(super) fn begin(ledger: &str, rows: usize, workers: usize) -> Self {
-        Self::begin_after(ledger, (rows, RATE), &vec!["true".to_owned(); workers])
+impl SharedRun {
+    /// Starts workers on separate machines, then a shared run of `rows` rows over this ledger.
+    pub(super) fn start(ledger: &str, rows: usize, workers: usize) -> Self {
+        Self::start_after(ledger, (rows, RATE), &vec!["true".to_owned(); workers])
     }
 
-    /// The same at another rate, each worker started by a shell after it did this.
-    pub(super) fn begin_after(ledger: &str, (rows, rate): (usize, usize), before: &[String]) -> Self {
+    /// The same with another rate and a shell command before each worker.
+    pub(super) fn start_after(ledger: &str, (rows, rate): (usize, usize), before: &[String]) -> Self {
         let witness = Witness::start();
         let draft = campaign().to(rows).batches_of(BATCH).delivery(&format!("rate: {rate}/s"));
         let sale = draft.through(&witness).write().over(ledger);
-        let workers: Vec<Process> = (0..before.len()).map(|machine| start(&sale, machine, &before[machine])).collect();
+        let workers: Vec<Process> =
+            (0..before.len()).map(|machine| start_worker(&sale, machine, &before[machine])).collect();
         for worker in &workers {
             until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
         }
@@ -43,72 +44,72 @@ impl Crew {
         Self { witness, sale, rows, before: before.to_vec(), workers, run }
     }
 
-    /// Waits until every worker takes shares, and so many messages arrived.
-    pub(super) fn sends(&mut self, arrived: usize) {
+    /// Waits until every worker has shards and `arrived` messages have arrived.
+    pub(super) fn wait_for_messages(&mut self, arrived: usize) {
         for at in 0..self.workers.len() {
-            until("each worker takes shares", || self.workers[at].stdout().contains("joined the run"));
+            until("each worker joins the run", || self.workers[at].stdout().contains("joined the run"));
         }
-        until("so many arrived", || self.witness.arrived() >= arrived || !self.run.is_running());
-        assert!(self.run.is_running(), "it was through before: {}", self.run.stderr());
+        until("enough messages have arrived", || self.witness.arrived() >= arrived || !self.run.is_running());
+        assert!(self.run.is_running(), "the run ended too early: {}", self.run.stderr());
     }
 
-    /// Kills a worker, and starts another one on its machine.
-    pub(super) fn replace(&mut self, machine: usize) {
-        let new = start(&self.sale, machine, &self.before[machine]);
+    /// Kills a worker and starts another one on the same machine.
+    pub(super) fn replace_worker(&mut self, machine: usize) {
+        let new = start_worker(&self.sale, machine, &self.before[machine]);
         drop(std::mem::replace(&mut self.workers[machine], new).kill());
     }
 
-    /// Starts each worker again that has ended, which it does for want of a ledger alone.
-    pub(super) fn keep_up(&mut self) {
+    /// Restarts workers that ended because the ledger was unavailable.
+    pub(super) fn restart_ended_workers(&mut self) {
         for machine in 0..self.workers.len() {
             if !self.workers[machine].is_running() {
-                let new = start(&self.sale, machine, &self.before[machine]);
+                let new = start_worker(&self.sale, machine, &self.before[machine]);
                 std::mem::replace(&mut self.workers[machine], new).finish().exits(74);
             }
         }
     }
 
-    /// Waits for the end of the run, whatever has to be done meanwhile; its code, and what it told.
-    pub(super) fn ends(&mut self, meanwhile: impl Fn(&mut Self)) -> (Option<i32>, String) {
-        until_within(LONG, "the run ends", || {
+    /// Waits until the run ends, calling `meanwhile` repeatedly; returns its exit code and output.
+    pub(super) fn wait_for_end(&mut self, meanwhile: impl Fn(&mut Self)) -> (Option<i32>, String) {
+        until_within(DATABASE_TIMEOUT, "the run ends", || {
             meanwhile(self);
             !self.run.is_running()
         });
-        let nobody = Process::start(std::process::Command::new("true"));
-        let ended = std::mem::replace(&mut self.run, nobody).finish();
+        let placeholder = Process::start(std::process::Command::new("true"));
+        let ended = std::mem::replace(&mut self.run, placeholder).finish();
         (ended.code(), ended.told())
     }
 
-    /// Has the workers end, as they do when they are told to or their ledger is gone.
-    pub(super) fn workers_end(&mut self) {
+    /// Stops all workers.
+    pub(super) fn stop_workers(&mut self) {
         for mut worker in self.workers.drain(..) {
             worker.signal("TERM");
-            let ended = worker.finish_within(LONG);
+            let ended = worker.finish_within(DATABASE_TIMEOUT);
             assert!(matches!(ended.code(), Some(0 | 74)), "{}", ended.told());
         }
     }
 
-    /// Goes on with the run once more, with nobody else there: every row comes to an end that is true to what arrived.
-    /// How many are in doubt then.
-    pub(super) fn judge(&self, cluster: &Cluster) -> usize {
-        super::let_leases_end(cluster, &self.sale);
+    /// Resumes the run alone and asserts that every row agrees with the messages that arrived.
+    /// Returns the number of rows in doubt.
+    pub(super) fn check_outcome(&self, cluster: &Cluster) -> usize {
+        super::expire_leases(cluster, &self.sale);
         let last = self.sale.run(&[]);
         assert!(matches!(last.code(), Some(0 | 4)), "{}", last.told());
-        assert_eq!(self.witness.tally(&self.sale, self.people()), Tally::default());
+        assert_eq!(self.witness.tally(&self.sale, self.recipients()), Tally::default());
         self.witness.doubts(&self.sale).len()
     }
 
-    fn people(&self) -> impl Iterator<Item = u64> {
+    fn recipients(&self) -> impl Iterator<Item = u64> {
         (2..self.rows + 2).map(phone)
     }
 
-    /// What the database says, in the campaign's ledger.
-    pub(super) fn say(&self, cluster: &Cluster, statements: &str) -> String {
-        cluster.say(database(&self.sale), statements)
+    /// Runs statements in the ledger database and returns their output.
+    pub(super) fn query_ledger(&self, cluster: &Cluster, statements: &str) -> String {
+        cluster.say(ledger_address(&self.sale), statements)
     }
 }
 
-/// Starts a worker as on a machine of its own.
-fn start(sale: &Folder, machine: usize, before: &str) -> Process {
+/// Starts a worker with its own state folder.
+fn start_worker(sale: &Folder, machine: usize, before: &str) -> Process {
     Process::start(sale.command_after(before, &["worker", "--state-dir", &format!("machine-{machine}")]))
 }

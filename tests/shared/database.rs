@@ -1,18 +1,18 @@
-//! A database that goes away, comes back, or comes back as it was before: nothing is sent twice, and it is waited for or told.
+//! Database restarts, kills, restores and failovers during a run: nothing is sent twice.
 
-use super::{database, elsewhere, over};
+use super::{ledger_address, run_elsewhere, write_in_database};
 use crate::recovery::{Tally, Witness};
 use crate::support::{Answer, Chance, Cluster, Draft, Folder, Gateway, Process, campaign, phone, until};
 
-/// Settings under which what was committed survives whatever becomes of the server.
+/// Settings that keep committed data after any crash of the server.
 const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=40"];
 
-fn run_of(rows: usize, witness: &Witness) -> Draft {
+fn draft_of(rows: usize, witness: &Witness) -> Draft {
     campaign().to(rows).batches_of(5).delivery("rate: 200/s").through(witness).profile("rate: 200/s")
 }
 
-/// Every row came to an end that is true to what arrived.
-fn judge(witness: &Witness, sale: &Folder, rows: usize) {
+/// Asserts that every row agrees with the messages that arrived.
+fn check_outcome(witness: &Witness, sale: &Folder, rows: usize) {
     assert_eq!(witness.tally(sale, (2..rows + 2).map(phone)), Tally::default());
 }
 
@@ -20,15 +20,15 @@ fn judge(witness: &Witness, sale: &Folder, rows: usize) {
 fn run_waits_for_a_restarted_database_and_continues() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
-    let sale = over(&cluster, run_of(400, &witness));
+    let sale = write_in_database(&cluster, draft_of(400, &witness));
     let run = sale.start(&["-v"]);
     for restart in 1..=2 {
-        until("some were sent", || witness.arrived() >= restart * 60);
+        until("some messages are sent", || witness.arrived() >= restart * 60);
         cluster.end();
-        assert!(cluster.begin());
+        assert!(cluster.start_server());
     }
     run.finish().exits(0);
-    judge(&witness, &sale, 400);
+    check_outcome(&witness, &sale, 400);
     assert!(witness.doubts(&sale).is_empty());
 }
 
@@ -49,18 +49,18 @@ fn kill_the_database(kills: usize) {
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
         let witness = Witness::start();
-        let sale = over(&cluster, run_of(ROWS, &witness));
+        let sale = write_in_database(&cluster, draft_of(ROWS, &witness));
         let mut run = sale.start(&[]);
         while killed < kills && run.is_running() {
-            let enough = witness.arrived() + 1 + chance.below(150) as usize;
-            until("the moment to kill", || witness.arrived() >= enough || !run.is_running());
+            let target = witness.arrived() + 1 + chance.below(150) as usize;
+            until("the moment to kill", || witness.arrived() >= target || !run.is_running());
             cluster.kill();
-            assert!(cluster.begin());
+            assert!(cluster.start_server());
             killed += 1;
         }
         let ended = run.finish();
         assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.told());
-        judge(&witness, &sale, ROWS);
+        check_outcome(&witness, &sale, ROWS);
     }
 }
 
@@ -68,35 +68,35 @@ fn kill_the_database(kills: usize) {
 fn database_restored_to_the_past_sends_nothing_until_confirmed() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
-    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.end();
-    cluster.copy("before");
-    assert!(cluster.begin());
+    cluster.copy_data("before");
+    assert!(cluster.start_server());
     sale.run(&["--limit", "5"]).exits(0);
     cluster.end();
-    cluster.put_back("before");
-    assert!(cluster.begin());
+    cluster.restore_data("before");
+    assert!(cluster.start_server());
     sale.run(&[]).exits(74).says("older copy").says("--new-ledger");
     sale.campaign(&["status", "sale"]).exits(74);
     assert_eq!(gateway.phones().len(), 10);
-    // Nothing that is written there brings it up to the mark.
-    elsewhere(&sale, &["suppress", "add", "+380501999999"]).exits(0);
+    // Later writes do not bring the ledger up to the high-water mark.
+    run_elsewhere(&sale, &["suppress", "add", "+380501999999"]).exits(0);
     sale.run(&[]).exits(74);
     sale.run(&["--new-ledger"]).says("you accepted this ledger as the current one");
-    assert_eq!(gateway.phones().len(), 35, "who has a message that it does not know of is for the person who says so");
+    assert_eq!(gateway.phones().len(), 35, "the operator accepts duplicates of messages that the ledger does not know");
 }
 
 #[test]
 fn replica_without_the_last_commits_sends_nothing() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
-    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
-    cluster.replicate();
+    cluster.start_replica();
     sale.campaign(&["check", "sale.yaml"]).says("unconfirmed-replica").says("synchronous_standby_names");
-    cluster.cut_off();
+    cluster.stop_replica();
     sale.run(&["--limit", "5"]).exits(0);
     cluster.fail_over();
     sale.run(&[]).exits(74).says("older copy");
@@ -107,14 +107,14 @@ fn replica_without_the_last_commits_sends_nothing() {
 fn machine_as_old_as_the_replica_sends_nothing_until_confirmed() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
-    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.replicate();
-    cluster.cut_off();
-    elsewhere(&sale, &["run", "sale.yaml", "--limit", "5"]).exits(0);
+    cluster.start_replica();
+    cluster.stop_replica();
+    run_elsewhere(&sale, &["run", "sale.yaml", "--limit", "5"]).exits(0);
     cluster.fail_over();
     sale.run(&[]).exits(74).says("its server was replaced").says("--new-ledger");
-    elsewhere(&sale, &["status", "sale"]).exits(74);
+    run_elsewhere(&sale, &["status", "sale"]).exits(74);
     sale.campaign(&["run", "sale.yaml", "--state-dir", "a-new-machine"]).exits(74).says("its server was replaced");
     assert_eq!(gateway.phones().len(), 10);
     sale.run(&["--new-ledger"]).says("you accepted this ledger as the current one");
@@ -125,9 +125,9 @@ fn machine_as_old_as_the_replica_sends_nothing_until_confirmed() {
 fn replica_with_every_commit_continues_the_run() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
-    let sale = over(&cluster, campaign().to(30).through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(30).through(&gateway));
     sale.run(&["--limit", "5"]).exits(0);
-    cluster.replicate();
+    cluster.start_replica();
     cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = '*'");
     cluster.say("postgres", "SELECT pg_reload_conf()");
     until("each commit is confirmed", || {
@@ -136,7 +136,7 @@ fn replica_with_every_commit_continues_the_run() {
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("unconfirmed-replica"));
     sale.run(&["--limit", "5"]).exits(0);
     cluster.fail_over();
-    // Nobody is there who could confirm anything now.
+    // No replica is left that could confirm a commit.
     cluster.say("postgres", "ALTER SYSTEM SET synchronous_standby_names = ''");
     cluster.say("postgres", "SELECT pg_reload_conf()");
     sale.run(&[]).exits(0);
@@ -147,16 +147,16 @@ fn replica_with_every_commit_continues_the_run() {
 fn run_stops_if_its_database_is_replaced_by_an_older_one() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, Answer::Held]);
-    let sale = over(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(60).batches_of(5).one_at_a_time().through(&gateway));
     let run = sale.start(&[]);
-    until("the first envelope was answered", || gateway.requests().len() >= 2);
-    // A replica that had not heard of the last commits takes the place of the server.
-    until("the third is on its way", || gateway.requests().len() == 3);
+    until("the first envelope is answered", || gateway.requests().len() >= 2);
+    // A replica without the last commits replaces the server.
+    until("the third envelope is on its way", || gateway.requests().len() == 3);
     let open = "SELECT count(*) FROM campaign.envelopes WHERE settled_at IS NULL";
-    until("what came of the others is kept", || cluster.say(database(&sale), open) == "1");
-    let behind =
+    until("the other answers are recorded", || cluster.say(ledger_address(&sale), open) == "1");
+    let rollback =
         "UPDATE campaign.meta SET generation = generation - 3; DELETE FROM campaign.envelopes WHERE envelope > 1";
-    cluster.say(database(&sale), behind);
+    cluster.say(ledger_address(&sale), rollback);
     gateway.release();
     run.finish().exits(74).says("older copy");
     assert_eq!(gateway.requests().len(), 3);
@@ -168,16 +168,16 @@ fn run_stops_if_its_database_is_replaced_by_an_older_one() {
 fn locked_table_is_waited_for() {
     let Some(cluster) = Cluster::shared() else { return };
     let gateway = Gateway::accepting();
-    let sale = over(cluster, campaign().to(10).through(&gateway));
+    let sale = write_in_database(cluster, campaign().to(10).through(&gateway));
     sale.run(&["--limit", "2"]).exits(0);
     let lock = "BEGIN; LOCK campaign.envelopes IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(3); COMMIT";
     std::thread::scope(|scope| {
-        let held = scope.spawn(|| cluster.say(database(&sale), lock));
+        let locked = scope.spawn(|| cluster.say(ledger_address(&sale), lock));
         let waits = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND relation = \
                      'campaign.envelopes'::regclass AND granted";
-        until("the table is locked", || cluster.say(database(&sale), waits) == "1");
+        until("the table is locked", || cluster.say(ledger_address(&sale), waits) == "1");
         sale.run(&[]).exits(0);
-        held.join().expect("the lock");
+        locked.join().expect("the lock");
     });
     assert_eq!(gateway.phones(), (2..12).map(phone).collect::<Vec<_>>());
 }
@@ -186,15 +186,15 @@ fn locked_table_is_waited_for() {
 fn missing_server_is_reported_at_once_with_its_address() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let gateway = Gateway::accepting();
-    let sale = over(&cluster, campaign().to(3).through(&gateway));
+    let sale = write_in_database(&cluster, campaign().to(3).through(&gateway));
     cluster.end();
-    let place = format!("/{}", database(&sale).rsplit('/').next().expect("a name"));
+    let address = format!("/{}", ledger_address(&sale).rsplit('/').next().expect("a name"));
     let advice = "check that the database server is running";
-    sale.run(&[]).exits(74).says(&place).says(advice);
-    let status = Process::start(sale.command(&["status"])).finish().exits(74).says(&place).says(advice);
+    sale.run(&[]).exits(74).says(&address).says(advice);
+    let status = Process::start(sale.command(&["status"])).finish().exits(74).says(&address).says(advice);
     assert!(!status.told().contains("make room"), "{}", status.told());
     assert_eq!(gateway.requests().len(), 0);
-    assert!(cluster.begin());
+    assert!(cluster.start_server());
     sale.run(&[]).exits(0);
     assert_eq!(gateway.phones().len(), 3);
 }

@@ -1,28 +1,28 @@
-//! A database whose disk is full: everybody who sends a run stops with a word, and goes on when there is room.
+//! Full disk of the database: all senders of a run stop with a message and continue when there is space.
 
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::crew::Crew;
+use super::crew::SharedRun;
 use crate::support::{Cluster, until};
 
-/// A small disk, as long as this is there.
+/// A small file system, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// One that the database's server can use; nothing where nobody may make one, which is said.
+    /// Mounts a file system for the database server; `None`, with a notice, without root permission.
     fn make() -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder").keep();
-        let made = |program: &str, arguments: &[&str]| {
-            Command::new(program).args(arguments).arg(&folder).output().is_ok_and(|made| made.status.success())
+        let run = |program: &str, arguments: &[&str]| {
+            Command::new(program).args(arguments).arg(&folder).output().is_ok_and(|output| output.status.success())
         };
-        if rustix::process::getuid().is_root() && made("mount", &["-t", "tmpfs", "-o", "size=32m", "none"]) {
-            assert!(made("chown", &["postgres"]));
+        if rustix::process::getuid().is_root() && run("mount", &["-t", "tmpfs", "-o", "size=32m", "none"]) {
+            assert!(run("chown", &["postgres"]));
             return Some(Self(folder));
         }
         let _ = std::fs::remove_dir(&folder);
-        let _ = writeln!(std::io::stderr(), "skipped: this needs a small disk, which only the superuser may make");
+        let _ = writeln!(std::io::stderr(), "skipped: mounting a small disk needs root permission");
         None
     }
 
@@ -30,11 +30,11 @@ impl SmallDisk {
         self.0.join("filler")
     }
 
-    /// Has somebody else fill it.
+    /// Fills the disk with another file.
     fn fill(&self) {
         let zeros = std::fs::File::open("/dev/zero").expect("zeros");
         let mut filler = std::fs::File::create(self.filler()).expect("a file");
-        assert!(std::io::copy(&mut std::io::Read::take(zeros, 1 << 30), &mut filler).is_err(), "it is full");
+        assert!(std::io::copy(&mut std::io::Read::take(zeros, 1 << 30), &mut filler).is_err(), "the disk is full");
     }
 
     fn make_room(&self) {
@@ -44,7 +44,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Its server may still be ending.
+        // The server might still be shutting down.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
         let _ = std::fs::remove_dir(&self.0);
     }
@@ -58,20 +58,20 @@ fn full_database_disk_stops_all_workers_and_loses_nothing() {
     cluster.say("postgres", &format!("CREATE TABLESPACE small LOCATION '{}'", disk.0.display()));
     let name = ledger.rsplit('/').next().expect("a name");
     cluster.say("postgres", &format!("ALTER DATABASE {name} SET TABLESPACE small"));
-    let mut crew = Crew::begin(&ledger, 900, 2);
-    crew.sends(60);
+    let mut shared = SharedRun::start(&ledger, 900, 2);
+    shared.wait_for_messages(60);
     disk.fill();
-    let (code, told) = crew.ends(|_| {});
-    assert!(code == Some(74) && told.contains("No space left on device"), "{told}");
-    for worker in &mut crew.workers {
+    let (code, output) = shared.wait_for_end(|_| {});
+    assert!(code == Some(74) && output.contains("No space left on device"), "{output}");
+    for worker in &mut shared.workers {
         until("the worker ends", || !worker.is_running());
     }
-    let sent = crew.witness.arrived();
-    crew.sale.run(&[]).exits(74).says("No space left on device");
-    assert!(sent < crew.rows && crew.witness.arrived() == sent, "nothing leaves that is not recorded");
+    let sent = shared.witness.arrived();
+    shared.sale.run(&[]).exits(74).says("No space left on device");
+    assert!(sent < shared.rows && shared.witness.arrived() == sent, "nothing is sent without a record");
     disk.make_room();
-    for worker in crew.workers.drain(..) {
+    for worker in shared.workers.drain(..) {
         worker.finish().exits(74).says("No space left on device");
     }
-    crew.judge(&cluster);
+    shared.check_outcome(&cluster);
 }

@@ -1,4 +1,4 @@
-//! One ledger for several machines, in a database: the same promises, whoever of them sends and whatever becomes of the others.
+//! Shared ledger in PostgreSQL: several machines, leases, database failures, upgrades and moves.
 
 mod addresses;
 mod backups;
@@ -24,34 +24,33 @@ mod workers_and_database;
 
 use crate::support::{Cluster, Draft, Finished, Folder, Process};
 
-/// A campaign whose ledger is in a new database of a server.
-fn over(cluster: &Cluster, draft: Draft) -> Folder {
+/// Writes a campaign whose ledger is a new database of this server.
+fn write_in_database(cluster: &Cluster, draft: Draft) -> Folder {
     draft.write().over(&cluster.database())
 }
 
-/// The database of a campaign.
-fn database(sale: &Folder) -> &str {
+/// The address of a campaign's ledger database.
+fn ledger_address(sale: &Folder) -> &str {
     sale.ledger().expect("a database")
 }
 
-/// Starts the binary as on another machine: with a state folder of its own.
+/// Starts the binary with its own state folder, as on another machine.
 fn start_elsewhere(sale: &Folder, arguments: &[&str]) -> Process {
     Process::start(sale.command(&[arguments, &["--state-dir", "elsewhere"]].concat()))
 }
 
-/// Runs the binary as on another machine.
-fn elsewhere(sale: &Folder, arguments: &[&str]) -> Finished {
+/// Runs the binary with its own state folder, as on another machine.
+fn run_elsewhere(sale: &Folder, arguments: &[&str]) -> Finished {
     start_elsewhere(sale, arguments).finish()
 }
 
-/// Has the lease of everything that is locked be over, as it is when nothing is heard of whoever has it.
-fn let_leases_end(cluster: &Cluster, sale: &Folder) {
-    cluster.say(database(sale), "UPDATE campaign.locks SET until = 0");
+/// Expires all leases, as if their holders were silent for too long.
+fn expire_leases(cluster: &Cluster, sale: &Folder) {
+    cluster.say(ledger_address(sale), "UPDATE campaign.locks SET until = 0");
 }
 
-/// Has the leases of workers be over, and not that of whoever began the run: places of a campaign have a number behind its
-/// name.
-fn let_leases_end_of_workers(cluster: &Cluster, sale: &Folder) {
+/// Expires the leases of workers but not that of the starter. Shard locks end with a number after the campaign's name.
+fn expire_worker_leases(cluster: &Cluster, sale: &Folder) {
     let starter = "SELECT process FROM campaign.locks WHERE name !~ '[.][0-9]+$'";
-    cluster.say(database(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
+    cluster.say(ledger_address(sale), &format!("UPDATE campaign.locks SET until = 0 WHERE process NOT IN ({starter})"));
 }

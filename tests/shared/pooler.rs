@@ -1,6 +1,6 @@
-//! A pooler between the machines and their database.
+//! PgBouncer between the machines and their database.
 
-use super::elsewhere;
+use super::run_elsewhere;
 use crate::recovery::{Tally, Witness};
 use crate::support::{Cluster, Pooler, campaign, phone, until};
 
@@ -12,10 +12,10 @@ fn pooler_in_transaction_mode_changes_nothing() {
     let sale = campaign().to(300).batches_of(5).delivery("rate: 200/s").through(&witness).profile("rate: 200/s");
     let sale = sale.write().over(&pooler.address(&cluster.database()));
     sale.run(&["--limit", "100"]).exits(0);
-    elsewhere(&sale, &["status", "sale"]).exits(5);
-    elsewhere(&sale, &["suppress", "add", &format!("+{}", phone(301))]).exits(0);
+    run_elsewhere(&sale, &["status", "sale"]).exits(5);
+    run_elsewhere(&sale, &["suppress", "add", &format!("+{}", phone(301))]).exits(0);
     let run = sale.start(&[]);
-    until("some were sent", || witness.arrived() >= 150);
+    until("some messages are sent", || witness.arrived() >= 150);
     pooler.restart();
     run.finish().exits(0);
     assert_eq!(witness.tally(&sale, (2..302).map(phone)), Tally::default());

@@ -1,4 +1,4 @@
-//! `campaign serve` on several machines: what is due goes out once, and a receipt lands wherever it arrives.
+//! `campaign serve` on several machines: one occurrence fires once, and any server accepts receipts.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ fn one_of_three_servers_fires_and_receipts_can_reach_any() {
     let hooked = Hooked::write(draft);
     let hooked = Hooked { sale: hooked.sale.over(&cluster.database()), ..hooked };
     let sale = &hooked.sale;
-    let armed = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
-    let due: Timestamp = armed["next"][0].as_str().expect("a date").parse().expect("a moment");
+    let schedule = sale.campaign(&["schedule", "add", "sale.yaml", "--json"]).exits(0).json();
+    let due: Timestamp = schedule["next"][0].as_str().expect("a date").parse().expect("a moment");
     let before = clock.set_to(due - SignedDuration::from_secs(2));
     let doors: Vec<String> = (0..3).map(|_| nobody().trim_start_matches("http://").to_owned()).collect();
     let servers: Vec<Server> = doors
@@ -28,25 +28,25 @@ fn one_of_three_servers_fires_and_receipts_can_reach_any() {
             Server::start_after(sale, &before, &["--hooks", door, "--state-dir", &state])
         })
         .collect();
-    until("what is due went out", || gateway.phones().len() == 6);
+    until("the occurrence is sent", || gateway.phones().len() == 6);
     let since = std::time::Instant::now();
-    until("its run is over", || {
-        let told = sale.campaign(&["status", "sale", "--json"]).json();
+    until("the run is finished", || {
+        let summary = sale.campaign(&["status", "sale", "--json"]).json();
         if since.elapsed().as_secs() > 10 {
-            panic!("{told} {}", sale.campaign(&["status", "--all"]).told());
+            panic!("{summary} {}", sale.campaign(&["status", "--all"]).told());
         }
-        told["state"] == "finished"
+        summary["state"] == "finished"
     });
     for (index, operation) in operations(&gateway).iter().enumerate() {
-        let told = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
+        let receipt = json!({"success": true, "id": operation["id"].to_string(), "msg_id": "71", "type": "sms",
             "status": "DELIVERED", "updated": "2026-11-22T12:00:01+02:00"});
-        // Twice, at two machines: the gateway may repeat itself, and a balancer may lead it anywhere.
+        // Twice, to two servers: the gateway can repeat a webhook, and a load balancer can send it anywhere.
         for door in [&doors[index % 3], &doors[(index + 1) % 3]] {
-            assert_eq!(post(door, webhook_path(operation), &told.to_string()), 200);
+            assert_eq!(post(door, webhook_path(operation), &receipt.to_string()), 200);
         }
     }
-    let told = sale.campaign(&["status", "sale", "--json"]).json();
-    assert_eq!(told["counts"], json!({ "delivered": 6 }));
+    let summary = sale.campaign(&["status", "sale", "--json"]).json();
+    assert_eq!(summary["counts"], json!({ "delivered": 6 }));
     for server in servers {
         server.end("TERM").exits(0);
     }

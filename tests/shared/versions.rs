@@ -1,9 +1,9 @@
-//! Versions of the program on one ledger: a newer one takes over when somebody says so, and an older one sends nothing then.
+//! Program versions on a shared ledger: upgrade on request, and older versions send nothing afterwards.
 
 use crate::support::{Answer, Cluster, Gateway, Process, campaign, until};
 
-/// Has a newer version have upgraded a ledger.
-fn of_a_newer_version(cluster: &Cluster, ledger: &str) {
+/// Marks a ledger as upgraded by a newer version.
+fn mark_as_newer_version(cluster: &Cluster, ledger: &str) {
     let newest = "(SELECT max(version) FROM campaign._sqlx_migrations)";
     cluster.say(ledger, &format!("UPDATE campaign._sqlx_migrations SET version = 1000 WHERE version = {newest}"));
 }
@@ -15,7 +15,7 @@ fn ledger_of_a_newer_version_is_left_alone() {
     let ledger = cluster.database();
     let sale = campaign().to(3).through(&gateway).write().over(&ledger);
     sale.run(&["--limit", "1"]).exits(0);
-    of_a_newer_version(cluster, &ledger);
+    mark_as_newer_version(cluster, &ledger);
     sale.run(&[]).exits(74).says("newer version");
     sale.campaign(&["status"]).exits(74).says("newer version");
     assert_eq!(gateway.phones().len(), 1);
@@ -29,7 +29,7 @@ fn older_version_sends_nothing_after_an_upgrade() {
     let run = sale.start(&[]);
     until("the second envelope is on its way", || gateway.requests().len() == 2);
     let ledger = sale.ledger().expect("a database").to_owned();
-    of_a_newer_version(cluster, &ledger);
+    mark_as_newer_version(cluster, &ledger);
     gateway.release();
     run.finish().exits(74).says("newer version");
     assert_eq!(gateway.requests().len(), 2);
@@ -43,9 +43,9 @@ fn ledger_is_upgraded_on_request_and_once() {
     sale.campaign(&["ledger", "upgrade"]).exits(2).says("no ledger yet");
     sale.run(&[]).exits(0);
     sale.campaign(&["ledger", "upgrade"]).exits(0).says("nothing changed");
-    let told = sale.campaign(&["ledger", "upgrade", "--json"]).exits(0).json();
-    assert_eq!(told["upgraded"], false);
-    let mut in_a_file = sale.command(&["ledger", "upgrade"]);
-    in_a_file.env_remove("CAMPAIGN_LEDGER");
-    Process::start(in_a_file).finish().exits(2).says("no ledger yet");
+    let report = sale.campaign(&["ledger", "upgrade", "--json"]).exits(0).json();
+    assert_eq!(report["upgraded"], false);
+    let mut command = sale.command(&["ledger", "upgrade"]);
+    command.env_remove("CAMPAIGN_LEDGER");
+    Process::start(command).finish().exits(2).says("no ledger yet");
 }

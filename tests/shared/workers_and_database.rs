@@ -1,11 +1,11 @@
-//! A database that goes away, is locked, or comes back as it was before, while workers send a run with whoever began it.
+//! Database failures during a shared run with workers: kills, restarts, locks, failover to a lagging replica.
 
-use super::crew::{BATCH, Crew, LONG};
-use super::over;
+use super::crew::{BATCH, DATABASE_TIMEOUT, SharedRun};
+use super::write_in_database;
 use crate::recovery::{Tally, Witness};
 use crate::support::{Chance, Cluster, Pooler, Process, campaign, phone, until};
 
-/// Settings under which what was committed survives whatever becomes of the server.
+/// Settings that keep committed data after any crash of the server.
 const SAFE: &[&str] = &["fsync=on", "full_page_writes=on", "max_connections=60"];
 
 #[test]
@@ -23,19 +23,19 @@ fn kill_the_database(kills: usize) {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
-        let mut crew = Crew::begin(&cluster.database(), 400, 2);
-        while killed < kills && crew.run.is_running() {
-            let enough = crew.witness.arrived() + 1 + chance.below(80) as usize;
-            until("the moment to kill", || crew.witness.arrived() >= enough || !crew.run.is_running());
+        let mut shared = SharedRun::start(&cluster.database(), 400, 2);
+        while killed < kills && shared.run.is_running() {
+            let target = shared.witness.arrived() + 1 + chance.below(80) as usize;
+            until("the moment to kill", || shared.witness.arrived() >= target || !shared.run.is_running());
             cluster.kill();
-            assert!(cluster.begin());
+            assert!(cluster.start_server());
             killed += 1;
-            crew.keep_up();
+            shared.restart_ended_workers();
         }
-        let (code, told) = crew.ends(Crew::keep_up);
-        assert!(matches!(code, Some(0 | 4)), "{told}");
-        crew.workers_end();
-        crew.judge(&cluster);
+        let (code, output) = shared.wait_for_end(SharedRun::restart_ended_workers);
+        assert!(matches!(code, Some(0 | 4)), "{output}");
+        shared.stop_workers();
+        shared.check_outcome(&cluster);
     }
 }
 
@@ -43,15 +43,15 @@ fn kill_the_database(kills: usize) {
 fn worker_waits_for_a_database_that_is_away() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
     let witness = Witness::start();
-    let sale = over(&cluster, campaign().to(20).batches_of(BATCH).through(&witness));
+    let sale = write_in_database(&cluster, campaign().to(20).batches_of(BATCH).through(&witness));
     let mut command = sale.command(&["run", "sale.yaml", "--no-wait", "--shared"]);
     command.env("CAMPAIGN_FAILPOINT", "run.shared_out:1:sleep");
     let mut run = Process::start(command);
-    until("it is shared out", || run.stderr().contains("went off"));
+    until("the shards are created", || run.stderr().contains("went off"));
     cluster.end();
     run.signal("CONT");
-    until("it waits", || run.stderr().contains("waiting for the ledger") || !run.is_running());
-    assert!(cluster.begin());
+    until("the run waits for the database", || run.stderr().contains("waiting for the ledger") || !run.is_running());
+    assert!(cluster.start_server());
     run.finish().exits(0);
     assert_eq!(witness.tally(&sale, (2..22).map(phone)), Tally::default());
 }
@@ -60,28 +60,28 @@ fn worker_waits_for_a_database_that_is_away() {
 fn workers_wait_for_a_pooler_that_restarts_repeatedly() {
     let Some(cluster) = Cluster::shared() else { return };
     let Some(mut pooler) = Pooler::start(cluster) else { return };
-    let mut crew = Crew::begin(&pooler.address(&cluster.database()), 500, 2);
+    let mut shared = SharedRun::start(&pooler.address(&cluster.database()), 500, 2);
     for restart in 1..=4 {
-        crew.sends(restart * 80);
+        shared.wait_for_messages(restart * 80);
         pooler.restart();
     }
-    let (code, told) = crew.ends(|_| {});
-    assert_eq!(code, Some(0), "{told}");
-    crew.workers_end();
-    assert_eq!(crew.judge(cluster), 0);
+    let (code, output) = shared.wait_for_end(|_| {});
+    assert_eq!(code, Some(0), "{output}");
+    shared.stop_workers();
+    assert_eq!(shared.check_outcome(cluster), 0);
 }
 
 #[test]
 fn locked_tables_are_waited_for_by_all_senders_of_a_run() {
     let Some(cluster) = Cluster::shared() else { return };
     for table in ["envelopes", "blocks"] {
-        let mut crew = Crew::begin(&cluster.database(), 300, 2);
-        crew.sends(50);
-        lock(cluster, &crew, (table, 3));
-        let (code, told) = crew.ends(|_| {});
-        assert_eq!(code, Some(0), "{table}: {told}");
-        crew.workers_end();
-        assert_eq!(crew.judge(cluster), 0, "{table}");
+        let mut shared = SharedRun::start(&cluster.database(), 300, 2);
+        shared.wait_for_messages(50);
+        lock_table(cluster, &shared, (table, 3));
+        let (code, output) = shared.wait_for_end(|_| {});
+        assert_eq!(code, Some(0), "{table}: {output}");
+        shared.stop_workers();
+        assert_eq!(shared.check_outcome(cluster), 0, "{table}");
     }
 }
 
@@ -97,46 +97,47 @@ fn tables_locked_for_a_minute_stop_nobody_silently() {
 }
 
 fn lock_for_a_minute(cluster: &Cluster, table: &str) {
-    let mut crew = Crew::begin(&cluster.database(), 400, 2);
-    crew.sends(50);
-    lock(cluster, &crew, (table, 60));
-    let (code, told) = crew.ends(Crew::keep_up);
+    let mut shared = SharedRun::start(&cluster.database(), 400, 2);
+    shared.wait_for_messages(50);
+    lock_table(cluster, &shared, (table, 60));
+    let (code, output) = shared.wait_for_end(SharedRun::restart_ended_workers);
     match code {
         Some(0 | 4) => {}
-        Some(6) => assert!(told.contains("another process has taken over the run"), "{table}: {told}"),
-        Some(74) => assert!(told.contains("another database session holds a lock"), "{table}: {told}"),
-        _ => panic!("{table}: {told}"),
+        Some(6) => assert!(output.contains("another process has taken over the run"), "{table}: {output}"),
+        Some(74) => assert!(output.contains("another database session holds a lock"), "{table}: {output}"),
+        _ => panic!("{table}: {output}"),
     }
-    crew.workers_end();
-    crew.judge(cluster);
+    shared.stop_workers();
+    shared.check_outcome(cluster);
 }
 
-/// Has somebody lock a table for so many seconds.
-fn lock(cluster: &Cluster, crew: &Crew, (table, seconds): (&str, u32)) {
-    let locked = format!("BEGIN; LOCK campaign.{table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep({seconds}); COMMIT");
-    crew.say(cluster, &locked);
+/// Locks a table from another session.
+fn lock_table(cluster: &Cluster, shared: &SharedRun, (table, seconds): (&str, u32)) {
+    let statements =
+        format!("BEGIN; LOCK campaign.{table} IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep({seconds}); COMMIT");
+    shared.query_ledger(cluster, &statements);
 }
 
 #[test]
 fn lagging_replica_stops_all_workers_until_the_newest_is_back() {
     let Some(cluster) = Cluster::start(SAFE) else { return };
-    cluster.replicate();
-    let mut crew = Crew::begin(&cluster.database(), 500, 2);
-    crew.sends(60);
-    cluster.cut_off();
-    crew.sends(crew.witness.arrived() + 60);
+    cluster.start_replica();
+    let mut shared = SharedRun::start(&cluster.database(), 500, 2);
+    shared.wait_for_messages(60);
+    cluster.stop_replica();
+    shared.wait_for_messages(shared.witness.arrived() + 60);
     cluster.fail_over();
-    // What was on its way when the server was killed has arrived, since its way is shorter.
-    let sent = crew.witness.arrived();
-    let (code, told) = crew.ends(|_| {});
-    assert!(code == Some(74) && told.contains("older copy"), "{told}");
-    for worker in crew.workers.drain(..) {
-        worker.finish_within(LONG).exits(74).says("older copy");
+    // Requests that were on their way when the server was killed have arrived by now.
+    let sent = shared.witness.arrived();
+    let (code, output) = shared.wait_for_end(|_| {});
+    assert!(code == Some(74) && output.contains("older copy"), "{output}");
+    for worker in shared.workers.drain(..) {
+        worker.finish_within(DATABASE_TIMEOUT).exits(74).says("older copy");
     }
-    crew.sale.run(&[]).exits(74).says("older copy");
-    Process::start(crew.sale.command(&["worker", "--state-dir", "machine-0"])).finish().exits(74).says("older copy");
-    assert_eq!(crew.witness.arrived(), sent, "nothing more left");
+    shared.sale.run(&[]).exits(74).says("older copy");
+    Process::start(shared.sale.command(&["worker", "--state-dir", "machine-0"])).finish().exits(74).says("older copy");
+    assert_eq!(shared.witness.arrived(), sent, "nothing more is sent");
     cluster.fail_back();
-    let doubts = crew.judge(&cluster);
-    assert!(doubts <= 3 * 2 * BATCH, "{doubts} in doubt: more than was open");
+    let doubts = shared.check_outcome(&cluster);
+    assert!(doubts <= 3 * 2 * BATCH, "{doubts} rows in doubt: more than were sent");
 }

@@ -1,4 +1,4 @@
-//! SMS: how many parts a text has, which characters cost parts, and what replaces them.
+//! SMS parts, characters that need more parts, and their replacements.
 
 mod costs;
 mod plain;

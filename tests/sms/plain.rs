@@ -1,10 +1,10 @@
-//! `plain`: characters that cost parts are replaced before an SMS leaves, and are seen so in a preview.
+//! `plain`: replacement of characters that make an SMS longer, in messages and previews.
 
 use serde_json::Value;
 
 use crate::support::{Gateway, Request, campaign, phone};
 
-/// A text of 80 characters with a name of people in it: one part in Latin letters, two in Cyrillic.
+/// A text of about 80 characters with a name. It has one part in Latin letters, and two in Cyrillic.
 const TEXT: &str = "Добрий день, {{ name }}! Знижка — до п’ятниці… Завітайте ще: «Оленка», Щ-Плаза, Єреван";
 
 fn list() -> String {
@@ -15,13 +15,13 @@ fn sms(text: &str, plain: &str) -> String {
     format!("  - sms: {{ signature: OlenaCo, message: \"{text}\"{plain} }}")
 }
 
-/// The operations that a gateway got.
+/// The operations that a gateway received.
 fn operations(gateway: &Gateway) -> Vec<Value> {
     gateway.sends().iter().flat_map(Request::operations).collect()
 }
 
-/// The texts of their SMS.
-fn texts(gateway: &Gateway) -> Vec<String> {
+/// The SMS texts that a gateway received.
+fn sent_texts(gateway: &Gateway) -> Vec<String> {
     let text = |operation: &Value| operation["sms_message"].as_str().expect("a text").to_owned();
     operations(gateway).iter().map(text).collect()
 }
@@ -31,8 +31,8 @@ fn latin_text_is_sent_counted_and_shown() {
     let gateway = Gateway::accepting();
     let sale =
         campaign().with_list(&list()).channels(&sms(TEXT, ", plain: latin, max_parts: 1")).through(&gateway).write();
-    let told: Value = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
-    assert_eq!(told["parts"], 2);
+    let output: Value = sale.campaign(&["check", "sale.yaml", "--json"]).exits(0).json();
+    assert_eq!(output["parts"], 2);
     let latin =
         "Dobryi den, Yurii Shcherbak! Znyzhka - do piatnytsi... Zavitaite shche: \"Olenka\", Shch-Plaza, Yerevan";
     sale.campaign(&["preview", "sale.yaml"])
@@ -41,8 +41,8 @@ fn latin_text_is_sent_counted_and_shown() {
         .says("1 part: 101 of 160 characters (GSM-7)")
         .says("`plain: latin`");
     sale.run(&[]).exits(0);
-    assert_eq!(texts(&gateway), [latin.to_owned(), latin.replace("Yurii Shcherbak", "Zoe")]);
-    // As it is written it would have two parts, and may have one.
+    assert_eq!(sent_texts(&gateway), [latin.to_owned(), latin.replace("Yurii Shcherbak", "Zoe")]);
+    // Without `plain`, the text has two parts, and only one is allowed.
     campaign().with_list(&list()).channels(&sms(TEXT, ", max_parts: 1")).through(&gateway).rewrite(&sale);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("2 parts exceed `max_parts: 1`");
 }
@@ -56,7 +56,7 @@ fn typographic_quotes_are_replaced_and_reported_only_if_present() {
     let shown = sale.campaign(&["preview", "sale.yaml"]).exits(0);
     assert_eq!(shown.stdout.matches("`plain: quotes`").count(), 1, "{}", shown.stdout);
     sale.run(&[]).exits(0);
-    assert_eq!(texts(&gateway), ["Ann's 20%", "Ганна 20%", "Ann 20%"]);
+    assert_eq!(sent_texts(&gateway), ["Ann's 20%", "Ганна 20%", "Ann 20%"]);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn it_is_frozen_with_the_run() {
     sale.run(&[]).exits(2).says("the channels or their messages");
     draft(", plain: latin").rewrite(&sale);
     sale.run(&[]).exits(0);
-    assert_eq!(texts(&gateway), ["Pryvit, Yurii Shcherbak", "Pryvit, Zoe"]);
+    assert_eq!(sent_texts(&gateway), ["Pryvit, Yurii Shcherbak", "Pryvit, Zoe"]);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! A list that a program prints.
+//! Lists that a program prints (`command`).
 
-use super::{fetched, kept};
+use super::{campaign_with_source, count_copies};
 use crate::support::{Folder, Gateway, KEY, KEY_VARIABLE, Process, campaign, nobody, phone, until};
 
-/// A campaign whose list this script prints.
-fn printed(draft: crate::support::Draft, script: &str) -> Folder {
-    let folder = fetched(draft, "command: [./list.sh, \"{{ today }}\", \"a b; touch shell\"]");
+/// Creates a campaign whose list this script prints.
+fn campaign_with_script(draft: crate::support::Draft, script: &str) -> Folder {
+    let folder = campaign_with_source(draft, "command: [./list.sh, \"{{ today }}\", \"a b; touch shell\"]");
     write_script(&folder, script);
     folder
 }
@@ -16,59 +16,62 @@ fn write_script(folder: &Folder, script: &str) {
     std::fs::set_permissions(folder.path("list.sh"), std::fs::Permissions::from_mode(0o700)).expect("a mode");
 }
 
-/// Prints three people and notes that it was started.
+/// Prints two recipients and notes that it was started.
 const PRINTS: &str = "echo started >> started\nprintf 'phone,name\\n%s,Ann\\n%s,Bob\\n' 380501000002 380501000003";
 
-fn starts(folder: &Folder) -> usize {
+fn start_count(folder: &Folder) -> usize {
     std::fs::read_to_string(folder.path("started")).map_or(0, |text| text.lines().count())
 }
 
 #[test]
 fn list_program_starts_for_a_run_and_otherwise_on_request_only() {
     let gateway = Gateway::accepting();
-    let sale = printed(campaign().through(&gateway), PRINTS);
+    let sale = campaign_with_script(campaign().through(&gateway), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("--fetch").says("the output of list.sh");
     sale.campaign(&["preview", "sale.yaml"]).exits(2).says("--fetch");
     sale.campaign(&["plan", "sale.yaml"]).exits(2).says("--fetch");
-    assert_eq!(starts(&sale), 0, "nobody wanted it");
-    let seen = sale.campaign(&["check", "sale.yaml", "--fetch", "--json"]).exits(0).json();
-    assert_eq!(seen["rows"], 2);
+    assert_eq!(start_count(&sale), 0, "the program was not requested");
+    let checked = sale.campaign(&["check", "sale.yaml", "--fetch", "--json"]).exits(0).json();
+    assert_eq!(checked["rows"], 2);
     sale.campaign(&["preview", "sale.yaml", "--fetch"]).exits(0).says("Hello, Ann");
     sale.campaign(&["plan", "sale.yaml", "--fetch"]).exits(0).says("2  get a message");
     sale.run(&["--dry-run"]).exits(0);
-    assert_eq!(starts(&sale), 4);
+    assert_eq!(start_count(&sale), 4);
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones(), starts(&sale)), (vec![phone(2), phone(3)], 5));
+    assert_eq!((gateway.phones(), start_count(&sale)), (vec![phone(2), phone(3)], 5));
     assert_eq!(sale.results().column("name"), ["Ann", "Bob"]);
-    assert!(!sale.path("shell").exists(), "no shell reads its arguments");
-    assert_eq!(kept(&sale), 0);
+    assert!(!sale.path("shell").exists(), "no shell interprets its arguments");
+    assert_eq!(count_copies(&sale), 0);
 }
 
 #[test]
 fn wrong_text_is_reported_without_reading_the_list() {
     let sms = "  - sms: { signature: OlenaCo, message: \"{% if name %}Hello\" }";
-    let sale = printed(campaign().channels(sms), PRINTS);
+    let sale = campaign_with_script(campaign().channels(sms), PRINTS);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("--fetch").says("is not closed; `{% endif %}` is missing");
-    assert_eq!(starts(&sale), 0);
+    assert_eq!(start_count(&sale), 0);
 }
 
 #[test]
 fn resumed_run_uses_its_copy_and_starts_no_program() {
     let gateway = Gateway::accepting();
-    let sale = printed(campaign().through(&gateway), PRINTS);
+    let sale = campaign_with_script(campaign().through(&gateway), PRINTS);
     sale.run(&["--limit", "1"]).exits(0);
     write_script(&sale, "echo started >> started; echo phone,name; echo 380501000009,Eve");
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones(), starts(&sale)), (vec![phone(2), phone(3)], 1));
-    // The next run begins with what is printed now.
+    assert_eq!((gateway.phones(), start_count(&sale)), (vec![phone(2), phone(3)], 1));
+    // The next run uses a new list.
     sale.run(&[]).exits(0);
-    assert_eq!((gateway.phones().last(), starts(&sale)), (Some(&phone(9)), 2));
+    assert_eq!((gateway.phones().last(), start_count(&sale)), (Some(&phone(9)), 2));
 }
 
 #[test]
 fn failing_list_program_is_quoted_and_nothing_is_sent() {
     let gateway = Gateway::accepting();
-    let sale = printed(campaign().through(&gateway), "echo phone; echo 380501000002; echo 'no such table' >&2; exit 3");
+    let sale = campaign_with_script(
+        campaign().through(&gateway),
+        "echo phone; echo 380501000002; echo 'no such table' >&2; exit 3",
+    );
     sale.run(&[]).exits(2).says("no such table").says("exit status: 3").says("sale.yaml:4:");
     write_script(&sale, "true");
     sale.run(&[]).exits(2).says("not even a header");
@@ -78,25 +81,25 @@ fn failing_list_program_is_quoted_and_nothing_is_sent() {
     sale.run(&[]).exits(0);
     sale.replace("sale.yaml", "./list.sh", "./no-such-program");
     sale.run(&[]).exits(2).says("cannot be started");
-    assert_eq!((gateway.phones(), kept(&sale)), (Vec::new(), 0));
+    assert_eq!((gateway.phones(), count_copies(&sale)), (Vec::new(), 0));
 }
 
 #[test]
 fn list_program_gets_no_key_and_an_empty_standard_input() {
-    let sale = printed(campaign().through(&Gateway::accepting()), "env > env; cat > input; exit 1");
+    let sale = campaign_with_script(campaign().through(&Gateway::accepting()), "env > env; cat > input; exit 1");
     let mut run = sale.command(&["run", "sale.yaml"]);
     run.env("CRM_TOKEN", "of-the-crm");
     Process::start(run).finish().exits(2);
-    let environment = std::fs::read_to_string(sale.path("env")).expect("what it got");
+    let environment = std::fs::read_to_string(sale.path("env")).expect("its environment");
     assert!(environment.contains("of-the-crm") && !environment.contains(KEY) && !environment.contains(KEY_VARIABLE));
     assert_eq!(std::fs::read_to_string(sale.path("input")).expect("its input"), "");
 }
 
 #[test]
 fn program_that_does_not_end_is_killed_with_its_children() {
-    // Whoever holds the pipe to the end is alive; what it writes to has a reader as long as this does.
+    // The child keeps the output pipe open, and the pipe has a reader as long as `campaign` runs.
     let script = "(sleep 300; echo late > late) & echo $! > child; echo $$ > parent; wait";
-    let sale = printed(campaign().recipients("timeout: 1s"), script);
+    let sale = campaign_with_script(campaign().recipients("timeout: 1s"), script);
     sale.run(&[]).exits(2).says("within 1 s");
     assert_gone(&sale);
     sale.replace("sale.yaml", "timeout: 1s", "timeout: 10m");
@@ -104,30 +107,30 @@ fn program_that_does_not_end_is_killed_with_its_children() {
         std::fs::remove_file(sale.path(name)).expect("a number");
     }
     for arguments in [&["run", "sale.yaml"][..], &["check", "sale.yaml", "--fetch"]] {
-        let mut looking = Process::start(sale.command(arguments));
-        until("the program runs", || number(&sale, "parent").is_some());
-        looking.signal("INT");
-        looking.finish().exits(130);
+        let mut process = Process::start(sale.command(arguments));
+        until("the program runs", || read_pid(&sale, "parent").is_some());
+        process.signal("INT");
+        process.finish().exits(130);
         assert_gone(&sale);
         std::fs::remove_file(sale.path("parent")).expect("a number");
     }
-    assert_eq!(kept(&sale), 0);
+    assert_eq!(count_copies(&sale), 0);
 }
 
 /// Fails unless the program and its child are gone.
 fn assert_gone(sale: &Folder) {
     for name in ["child", "parent"] {
-        let number = number(sale, name).expect("a number");
+        let number = read_pid(sale, name).expect("a number");
         let is_there = || {
             let state = std::fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
             !state.is_empty() && !state.contains(") Z ")
         };
-        until("it is gone", || !is_there());
+        until("the process is gone", || !is_there());
     }
 }
 
-/// The number of a process that it wrote there, once the line is whole.
-fn number(sale: &Folder, name: &str) -> Option<u32> {
+/// Reads a process id from a file, once its line is complete.
+fn read_pid(sale: &Folder, name: &str) -> Option<u32> {
     std::fs::read_to_string(sale.path(name)).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
@@ -147,7 +150,7 @@ fn secret_of_a_source_is_stored_nowhere() {
         ("columns: { phone: a }".to_owned(), "needs `file`"),
         ("command: [a]\nheaders: { Accept: text/csv }".to_owned(), "`headers` applies only to `url`"),
     ] {
-        let told = fetched(campaign(), &source).run(&[]).exits(2).says(words);
-        assert!(!told.stdout.contains("s3cret"), "{}", told.told());
+        let output = campaign_with_source(campaign(), &source).run(&[]).exits(2).says(words);
+        assert!(!output.stdout.contains("s3cret"), "{}", output.told());
     }
 }

@@ -1,28 +1,28 @@
-//! A list that a database answers with. SQLite is in the product; a PostgreSQL server is started where there is one.
+//! Lists from a database query (`sql`). SQLite is built in; PostgreSQL tests run where a server is installed.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use super::{fetched, kept};
+use super::{campaign_with_source, count_copies};
 use crate::support::{Folder, Gateway, Process, campaign, phone, telling};
 
-/// Runs the campaign with the address of its database in the environment.
+/// Runs the campaign with its database address in the environment.
 fn run(sale: &Folder, address: &str) -> crate::support::Finished {
     let mut command = sale.command(&["run", "sale.yaml"]);
     command.env("CRM_URL", address);
     Process::start(command).finish()
 }
 
-/// Runs the campaign with a database whose answer has a long value: it is refused, and in bounded memory.
+/// Fails unless a database answer with an oversized value is refused in bounded memory.
 #[cfg(target_os = "linux")]
 #[track_caller]
-fn is_refused_early(sale: &Folder, address: &str, words: &str) {
+fn assert_refused_early(sale: &Folder, address: &str, words: &str) {
     let mut command = sale.command(&["run", "sale.yaml"]);
     command.env("CRM_URL", address);
     let (ended, memory) = Process::start(command).finish_measured();
     let ended = ended.exits(2).says(words);
     assert!(memory < 256 << 10, "{memory} KiB\n{}", ended.told());
-    assert_eq!(kept(sale), 0);
+    assert_eq!(count_copies(sale), 0);
 }
 
 #[cfg(target_os = "linux")]
@@ -35,26 +35,28 @@ fn sqlite_value_that_fills_the_memory_is_refused_early() {
         ("cast(zeroblob(70000) as text)", "a value in the column `name` is larger than 64 KiB"),
     ] {
         let _case = telling(format!("case: {value}"));
-        let sale = fetched(campaign(), QUERY);
-        let address = sqlite_with(&sale, &format!("update people set name = {value} where phone = 380501000003"));
-        is_refused_early(&sale, &address, words);
+        let sale = campaign_with_source(campaign(), QUERY);
+        let address =
+            create_sqlite_with(&sale, &format!("update people set name = {value} where phone = 380501000003"));
+        assert_refused_early(&sale, &address, words);
     }
     let wide: Vec<String> = (0..20).map(|column| format!("substr(name, 1, 60000) as n{column}")).collect();
-    let sale = fetched(
+    let sale = campaign_with_source(
         campaign(),
         &format!("sql: \"select phone, name, {} from people\"\nfrom: {{ env: CRM_URL }}", wide.join(", ")),
     );
-    let address = sqlite_with(&sale, "update people set name = printf('%.60000c', 'x') where phone = 380501000002");
-    is_refused_early(&sale, &address, "a row is larger than 1 MiB");
+    let address =
+        create_sqlite_with(&sale, "update people set name = printf('%.60000c', 'x') where phone = 380501000002");
+    assert_refused_early(&sale, &address, "a row is larger than 1 MiB");
 }
 
-/// A file with a table of people; the numbers are numbers there, and one thing is nothing.
-fn sqlite(folder: &Folder) -> String {
-    sqlite_with(folder, "")
+/// Creates a SQLite table of recipients with numeric columns and one null.
+fn create_sqlite(folder: &Folder) -> String {
+    create_sqlite_with(folder, "")
 }
 
-/// The same, changed by a command.
-fn sqlite_with(folder: &Folder, change: &str) -> String {
+/// Creates the same table and runs a statement on it.
+fn create_sqlite_with(folder: &Folder, change: &str) -> String {
     let path = folder.path("crm.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -77,13 +79,13 @@ const QUERY: &str = "sql: |\n  select phone, coalesce(name, 'you') as name, debt
 #[test]
 fn query_result_is_a_list_of_text_values() {
     let gateway = Gateway::accepting();
-    let sale = fetched(campaign().through(&gateway), QUERY);
-    run(&sale, &sqlite(&sale)).exits(0);
+    let sale = campaign_with_source(campaign().through(&gateway), QUERY);
+    run(&sale, &create_sqlite(&sale)).exits(0);
     assert_eq!(gateway.phones(), [phone(2), phone(3)]);
     assert_eq!(sale.results().column("name"), ["Ann; \"A\", of us", "you"]);
     assert_eq!(sale.results().column("debt"), ["1.5", "100000000000"]);
     assert_eq!(sale.results().column("raw"), ["Ann; \"A\", of us", ""]);
-    assert_eq!(kept(&sale), 0);
+    assert_eq!(count_copies(&sale), 0);
 }
 
 #[test]
@@ -97,13 +99,14 @@ fn query_is_one_statement_that_only_reads() {
         ("select phone from people where false", "no recipients"),
     ] {
         let _case = telling(format!("case: {sql}"));
-        let sale = fetched(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
-        let address = sqlite(&sale);
+        let sale =
+            campaign_with_source(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
+        let address = create_sqlite(&sale);
         run(&sale, &address).exits(2).says(words);
         sale.replace("sale.yaml", sql, "select phone, name from people");
         run(&sale, &address).exits(0);
     }
-    assert_eq!(gateway.phones().len(), 15, "nobody was deleted");
+    assert_eq!(gateway.phones().len(), 15, "no rows were deleted");
 }
 
 #[test]
@@ -115,29 +118,29 @@ fn address_is_a_secret_and_an_invalid_one_is_not_quoted() {
         ("postgres://me:s3cret@127.0.0.1:port/crm", "does not contain a database address"),
         ("sqlite:///no/such/s3cret.db", "database"),
     ] {
-        let sale = fetched(campaign(), QUERY);
-        let told = run(&sale, address).exits(2).says(words);
-        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        let sale = campaign_with_source(campaign(), QUERY);
+        let output = run(&sale, address).exits(2).says(words);
+        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.told());
     }
-    fetched(campaign(), QUERY).run(&[]).exits(2).says("`CRM_URL` is not set");
+    campaign_with_source(campaign(), QUERY).run(&[]).exits(2).says("`CRM_URL` is not set");
 }
 
-/// A PostgreSQL server of its own on a socket, where one is installed.
+/// A temporary PostgreSQL server on a local socket.
 struct Postgres {
     folder: tempfile::TempDir,
     bin: std::path::PathBuf,
 }
 
 impl Postgres {
-    /// Starts one; nothing where none is installed.
+    /// Starts a server, or returns `None` if PostgreSQL is not installed.
     fn start() -> Option<Self> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
         let bin = versions.map(|version| version.path().join("bin")).max()?;
         let server = Self { folder: tempfile::tempdir().expect("a folder"), bin };
         if rustix::process::getuid().is_root() {
-            // The server refuses the superuser, and Debian made it a user of its own.
-            let given = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
-            given.ok()?.success().then_some(())?;
+            // The server does not run as root. Debian's package created the user `postgres` for it.
+            let status = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
+            status.ok()?.success().then_some(())?;
         }
         let data = server.folder.path().join("data");
         server.call("initdb", &["-A", "trust", "-U", "story", "-D", &data.display().to_string()])?;
@@ -189,7 +192,7 @@ fn postgresql_error_is_shown_in_its_own_words() {
         .expect("people");
     let gateway = Gateway::accepting();
     let query = "sql: \"select phone, name, since, ok, 12345678901234567890.10::numeric as debt from people where since <= :today and 'a;b' <> ':today'\"\nfrom: { env: CRM_URL }";
-    let sale = fetched(campaign().through(&gateway), query);
+    let sale = campaign_with_source(campaign().through(&gateway), query);
     run(&sale, &server.address()).exits(0);
     assert_eq!(gateway.phones(), [phone(2)]);
     for (column, value) in [("since", "2020-01-01"), ("ok", "true"), ("debt", "12345678901234567890.10")] {
@@ -200,7 +203,8 @@ fn postgresql_error_is_shown_in_its_own_words() {
         ("delete from people returning phone, name", "read-only"),
         ("select nextval('x')", "does not exist"),
     ] {
-        let sale = fetched(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
+        let sale =
+            campaign_with_source(campaign().through(&gateway), &format!("sql: \"{sql}\"\nfrom: {{ env: CRM_URL }}"));
         run(&sale, &server.address()).exits(2).says(words);
     }
     #[cfg(target_os = "linux")]
@@ -212,7 +216,7 @@ fn postgresql_error_is_shown_in_its_own_words() {
         let sql = format!(
             "select phone, case when phone = 380501000003 then {name} else name end as name from people -- all"
         );
-        let sale = fetched(campaign(), &format!("sql: |\n  {sql}\nfrom: {{ env: CRM_URL }}"));
-        is_refused_early(&sale, &server.address(), words);
+        let sale = campaign_with_source(campaign(), &format!("sql: |\n  {sql}\nfrom: {{ env: CRM_URL }}"));
+        assert_refused_early(&sale, &server.address(), words);
     }
 }

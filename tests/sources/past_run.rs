@@ -1,13 +1,13 @@
-//! The people of an earlier run, by what became of them.
+//! Recipients of an earlier run, selected by state.
 
-use super::fetched;
+use super::campaign_with_source;
 use crate::support::{Answer, Folder, Gateway, accepted, campaign, phone, rejected};
 
-/// A campaign of which row 3 was refused, with one for those people beside it.
-fn after_one_was_refused(gateway: &Gateway, source: &str) -> Folder {
+/// Creates a campaign with row 3 rejected, and next to it one to the recipients that `source` selects.
+fn campaign_after_rejection(gateway: &Gateway, source: &str) -> Folder {
     let sale = campaign().through(gateway).batches_of(1).one_at_a_time().write();
     sale.run(&[]).exits(3);
-    let again = fetched(campaign().through(gateway), source);
+    let again = campaign_with_source(campaign().through(gateway), source);
     let text = std::fs::read_to_string(again.path("sale.yaml")).expect("a campaign");
     sale.write("again.yaml", &text.replace("name: sale", "name: again"));
     sale
@@ -21,7 +21,7 @@ fn gateway() -> Gateway {
 #[test]
 fn rejected_recipients_are_a_list_with_its_columns() {
     let gateway = gateway();
-    let sale = after_one_was_refused(&gateway, "run: sale@1\nstate: [rejected, failed]");
+    let sale = campaign_after_rejection(&gateway, "run: sale@1\nstate: [rejected, failed]");
     sale.campaign(&["check", "again.yaml"]).exits(0).says("recipients of sale@1 (rejected, failed)");
     sale.campaign(&["preview", "again.yaml", "--fetch"]).exits(0).says("Person 3").says("1 of 1 row");
     sale.campaign(&["run", "again.yaml", "--no-wait"]).exits(0);
@@ -31,8 +31,8 @@ fn rejected_recipients_are_a_list_with_its_columns() {
 #[test]
 fn undelivered_selects_messages_and_no_skipped_recipients() {
     let gateway = gateway();
-    let sale = after_one_was_refused(&gateway, "run: sale\nstate: undelivered");
-    // What was accepted may have arrived by now, and nobody was told: that is said.
+    let sale = campaign_after_rejection(&gateway, "run: sale\nstate: undelivered");
+    // Accepted messages might have been delivered without a receipt, and the output says so.
     sale.campaign(&["run", "again.yaml", "--no-wait"])
         .exits(0)
         .says("might still change")
@@ -45,7 +45,7 @@ fn unfinished_or_missing_run_yields_no_recipients() {
     let gateway = Gateway::accepting();
     let sale = campaign().through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
-    let again = fetched(campaign().through(&gateway), "run: sale@1\nstate: planned");
+    let again = campaign_with_source(campaign().through(&gateway), "run: sale@1\nstate: planned");
     let text = std::fs::read_to_string(again.path("sale.yaml")).expect("a campaign");
     sale.write("again.yaml", &text.replace("name: sale", "name: again"));
     sale.campaign(&["run", "again.yaml"]).exits(2).says("sale@1 is unfinished");

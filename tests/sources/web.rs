@@ -1,13 +1,13 @@
-//! A list from an address.
+//! Lists from a URL.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use super::{fetched, kept};
+use super::{campaign_with_source, count_copies};
 use crate::support::{Folder, Gateway, Process, campaign, nobody, phone};
 
-/// A server that answers every request with this, and keeps their heads.
+/// A server that answers every request the same way and records request heads.
 pub(super) struct Web {
     pub(super) address: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -18,20 +18,20 @@ impl Web {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = format!("http://{}", listener.local_addr().expect("an address"));
         let (heads, answer) = (Arc::new(Mutex::new(Vec::new())), answer.into());
-        let kept = Arc::clone(&heads);
-        // It ends with the tests: nobody has to wait for it.
+        let recorded = Arc::clone(&heads);
+        // The thread ends with the test process, so the test does not join it.
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let stream = stream.expect("a connection");
                 let lines = BufReader::new(&stream).lines().map_while(Result::ok).take_while(|line| !line.is_empty());
-                kept.lock().expect("the heads").push(lines.collect::<Vec<_>>().join("\n"));
+                recorded.lock().expect("the heads").push(lines.collect::<Vec<_>>().join("\n"));
                 let _ = (&stream).write_all(answer.as_bytes());
             }
         });
         Self { address, heads }
     }
 
-    pub(super) fn giving(list: &str) -> Self {
+    pub(super) fn serving_list(list: &str) -> Self {
         Self::answering(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{list}", list.len()))
     }
 
@@ -48,27 +48,27 @@ pub(super) fn run(sale: &Folder) -> crate::support::Finished {
     Process::start(command).finish()
 }
 
-/// The campaign with the list at this address, asked with a secret.
-pub(super) fn at(address: &str, gateway: &Gateway) -> Folder {
+/// Creates a campaign with the list at this address, requested with a secret header.
+pub(super) fn campaign_with_url(address: &str, gateway: &Gateway) -> Folder {
     let source = format!(
         "url: {address}/people.csv?token=hidden\nheaders: {{ Authorization: {{ env: CRM_TOKEN }}, Accept: text/csv }}"
     );
-    fetched(campaign().through(gateway), &source)
+    campaign_with_source(campaign().through(gateway), &source)
 }
 
 #[test]
 fn list_is_fetched_once_with_its_headers_and_sent() {
-    let (gateway, web) = (Gateway::accepting(), Web::giving(LIST));
-    let sale = at(&web.address, &gateway);
+    let (gateway, web) = (Gateway::accepting(), Web::serving_list(LIST));
+    let sale = campaign_with_url(&web.address, &gateway);
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("/people.csv").says("--fetch");
     assert_eq!(web.heads().len(), 0);
-    let told = run(&sale).exits(0);
+    let output = run(&sale).exits(0);
     assert_eq!(gateway.phones(), [phone(2), phone(3)]);
     let head = web.heads().concat().to_lowercase();
     assert!(head.contains("get /people.csv?token=hidden") && head.contains("authorization: bearer s3cret"), "{head}");
     assert_eq!(web.heads().len(), 1);
-    assert!(!format!("{}{}", told.stdout, told.stderr).contains("hidden"), "{}", told.told());
-    assert_eq!(kept(&sale), 0);
+    assert!(!format!("{}{}", output.stdout, output.stderr).contains("hidden"), "{}", output.told());
+    assert_eq!(count_copies(&sale), 0);
 }
 
 #[test]
@@ -79,15 +79,16 @@ fn incomplete_list_is_reported_and_not_sent() {
         ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nphone,name\n380501000002,Ann\n".to_owned(), "was lost"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned(), "not even a header"),
     ] {
-        let told = run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
-        assert!(!format!("{}{}", told.stdout, told.stderr).contains("s3cret"), "{}", told.told());
+        let output =
+            run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
+        assert!(!format!("{}{}", output.stdout, output.stderr).contains("s3cret"), "{}", output.told());
     }
-    run(&at(&nobody(), &gateway)).exits(2).says("cannot connect");
+    run(&campaign_with_url(&nobody(), &gateway)).exits(2).says("cannot connect");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 
-/// An answer of this status and these headers, with the list as its body.
-fn answer(status: &str, headers: &str) -> String {
+/// Builds an answer with this status and these headers, and the list as its body.
+fn http_answer(status: &str, headers: &str) -> String {
     let length = LIST.len();
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{LIST}")
 }
@@ -100,18 +101,18 @@ fn answers_without_the_whole_list_send_nothing() {
         format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{page}")
     };
     for (answer, words) in [
-        (answer("206 Partial Content", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (status 206)"),
-        (answer("206 Partial Content", ""), "only part of the list (status 206)"),
-        (answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (`Content-Range`)"),
-        (answer("200 OK", "Content-Type: multipart/byteranges; boundary=x\r\n"), "several parts"),
-        (answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not supported"),
-        (answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not supported"),
-        (answer("202 Accepted", ""), "not ready (status 202)"),
-        (answer("203 Non-Authoritative Information", ""), "status 203"),
-        (answer("226 IM Used", ""), "status 226"),
-        (answer("304 Not Modified", ""), "has not changed (status 304)"),
-        (answer("300 Multiple Choices", ""), "unsupported status (300)"),
-        (answer("302 Found", ""), "unsupported status (302)"),
+        (http_answer("206 Partial Content", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (status 206)"),
+        (http_answer("206 Partial Content", ""), "only part of the list (status 206)"),
+        (http_answer("200 OK", "Content-Range: bytes 0-46/90\r\n"), "only part of the list (`Content-Range`)"),
+        (http_answer("200 OK", "Content-Type: multipart/byteranges; boundary=x\r\n"), "several parts"),
+        (http_answer("200 OK", "Content-Encoding: br\r\n"), "`br` is not supported"),
+        (http_answer("200 OK", "Content-Encoding: gzip\r\nContent-Encoding: br\r\n"), "`gzip, br` is not supported"),
+        (http_answer("202 Accepted", ""), "not ready (status 202)"),
+        (http_answer("203 Non-Authoritative Information", ""), "status 203"),
+        (http_answer("226 IM Used", ""), "status 226"),
+        (http_answer("304 Not Modified", ""), "has not changed (status 304)"),
+        (http_answer("300 Multiple Choices", ""), "unsupported status (300)"),
+        (http_answer("302 Found", ""), "unsupported status (302)"),
         ("HTTP/1.1 204 No Content\r\n\r\n".to_owned(), "no content (status 204)"),
         ("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n".to_owned(), "no content (status 205)"),
         (format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{LIST}"), "no `Content-Length`"),
@@ -121,10 +122,12 @@ fn answers_without_the_whole_list_send_nothing() {
         (page("text/html; charset=utf-8", "<form action=/login>"), "a web page instead of a list"),
         (page("text/csv", "\n<!DOCTYPE HTML><title>Sign in</title>"), "a web page instead of a list"),
     ] {
-        run(&at(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
+        run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(2).says(words).says("sale.yaml:4");
     }
-    // Decoding knows more of them.
-    run(&at(&Web::answering(page("text/csv", "<form action=/login>")).address, &gateway)).exits(2).says("a web page");
+    // Parsing the body detects web pages that are labelled as CSV.
+    run(&campaign_with_url(&Web::answering(page("text/csv", "<form action=/login>")).address, &gateway))
+        .exits(2)
+        .says("a web page");
     assert_eq!(gateway.phones(), Vec::<u64>::new());
 }
 
@@ -132,11 +135,11 @@ fn answers_without_the_whole_list_send_nothing() {
 fn whole_lists_are_sent_in_every_form_of_an_answer() {
     for answer in [
         format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2d\r\n{LIST}\r\n0\r\n\r\n"),
-        answer("200 OK", "Content-Type: text/html\r\n"),
-        answer("200 OK", "Content-Encoding: identity\r\n"),
+        http_answer("200 OK", "Content-Type: text/html\r\n"),
+        http_answer("200 OK", "Content-Encoding: identity\r\n"),
     ] {
         let gateway = Gateway::accepting();
-        run(&at(&Web::answering(answer).address, &gateway)).exits(0);
+        run(&campaign_with_url(&Web::answering(answer).address, &gateway)).exits(0);
         assert_eq!(gateway.phones(), [phone(2), phone(3)]);
     }
 }
@@ -145,14 +148,14 @@ fn whole_lists_are_sent_in_every_form_of_an_answer() {
 fn headers_that_ask_for_a_part_are_refused_by_check() {
     let gateway = Gateway::accepting();
     let source = "url: https://crm.example/people.csv\nheaders: { Range: bytes=0-99, if-none-match: '\"x\"' }";
-    let sale = fetched(campaign().through(&gateway), source);
+    let sale = campaign_with_source(campaign().through(&gateway), source);
     sale.campaign(&["check", "sale.yaml"]).exits(2).says("`Range` requests only part").says("remove `if-none-match`");
 }
 
 #[test]
 fn headers_go_to_no_other_host() {
-    let (gateway, other) = (Gateway::accepting(), Web::giving(LIST));
-    let moved = format!("HTTP/1.1 302 Found\r\nLocation: {}/people.csv\r\nContent-Length: 0\r\n\r\n", other.address);
-    run(&at(&Web::answering(moved).address, &gateway)).exits(2).says("another host");
+    let (gateway, other) = (Gateway::accepting(), Web::serving_list(LIST));
+    let redirect = format!("HTTP/1.1 302 Found\r\nLocation: {}/people.csv\r\nContent-Length: 0\r\n\r\n", other.address);
+    run(&campaign_with_url(&Web::answering(redirect).address, &gateway)).exits(2).says("another host");
     assert_eq!(other.heads().len(), 0);
 }

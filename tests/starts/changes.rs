@@ -1,4 +1,4 @@
-//! What changed since: told with what it is, by whatever looks.
+//! Changes since an earlier run: every command and page that finds one names it.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::support::{Browser, Folder, Gateway, Server, campaign, change_ledger, 
 const HELLO: &str = "  - sms: { signature: OlenaCo, message: Hello }";
 const NEWS: &str = "  - sms: { signature: OlenaCo, message: News }";
 
-fn people(sale: &Folder, rows: std::ops::Range<usize>) {
+fn write_people(sale: &Folder, rows: std::ops::Range<usize>) {
     let lines: String = rows.map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("sale.csv", &format!("phone,name\n{lines}"));
 }
@@ -18,7 +18,7 @@ fn check_and_dry_run_say_what_a_run_would_refuse() {
     let sale = campaign().to(10).through(&gateway).write();
     sale.run(&["--limit", "5"]).exits(0);
     sale.campaign(&["check", "sale.yaml"]).exits(0);
-    people(&sale, 3..15);
+    write_people(&sale, 3..15);
     for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
         let refused = sale.campaign(command).exits(2).says("changed since sale@1 began: 3 rows added, 1 removed");
         refused
@@ -27,7 +27,7 @@ fn check_and_dry_run_say_what_a_run_would_refuse() {
             .says("campaign stop sale@1 --for-good");
     }
     sale.campaign(&["run", "sale.yaml", "--dry-run", "--accept-changes"]).exits(0);
-    people(&sale, 2..12);
+    write_people(&sale, 2..12);
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     let reversed: String = (2..12).rev().map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("sale.csv", &format!("phone,name\n{reversed}"));
@@ -47,7 +47,7 @@ fn changed_text_of_a_finished_edition_is_refused() {
     for command in [&["run", "sale.yaml"][..], &["run", "sale.yaml", "--dry-run"], &["check", "sale.yaml"]] {
         sale.campaign(command).exits(2).says("3 recipients already have the old one").says("`edition`").says("sale@1");
     }
-    people(&sale, 2..7);
+    write_people(&sale, 2..7);
     sale.run(&[]).exits(2);
     assert_eq!(gateway.phones().len(), 3);
     sale.run(&["--accept-changes"]).exits(0).says("3 skipped");
@@ -89,8 +89,8 @@ fn empty_list_is_fine_if_the_campaign_allows_it() {
     let nobody = || campaign().with_list("phone,name\n").through(&gateway);
     nobody().write().run(&[]).exits(2).says("add a row");
     let sale = nobody().recipients("empty: ok").write();
-    let told = sale.run(&["--json"]).exits(0).json();
-    assert_eq!((&told["sent"], &told["rows"], &told["run"]), (&0.into(), &0.into(), &serde_json::Value::Null));
+    let output = sale.run(&["--json"]).exits(0).json();
+    assert_eq!((&output["sent"], &output["rows"], &output["run"]), (&0.into(), &0.into(), &serde_json::Value::Null));
     sale.campaign(&["check", "sale.yaml"]).exits(0);
     sale.run(&["--dry-run"]).exits(0);
     sale.campaign(&["status"]).exits(0).says("no runs yet");
@@ -104,8 +104,8 @@ fn replaced_run_shows_unsent_rows_as_skipped() {
     sale.run(&["--limit", "4"]).exits(0);
     sale.replace("sale.yaml", "{{ name }}", "you");
     sale.run(&["--accept-changes"]).exits(0);
-    let told = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
-    assert_eq!((&told["state"], &told["counts"]), (&"replaced".into(), &json!({ "accepted": 4, "skipped": 6 })));
+    let output = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
+    assert_eq!((&output["state"], &output["counts"]), (&"replaced".into(), &json!({ "accepted": 4, "skipped": 6 })));
     let listed = sale.campaign(&["results", "sale@1", "--out", "-"]).exits(0).stdout;
     let results = crate::support::Results::parse(&listed);
     let reasons = [["accepted"; 4].as_slice(), &["skipped"; 6]].concat();
@@ -128,8 +128,8 @@ fn ledger_of_an_earlier_version_shows_a_replaced_run_alike() {
     sale.run(&["--accept-changes"]).exits(0);
     let counts = r#"{"planned":6,"accepted":4}"#;
     change_ledger(&sale, &format!("UPDATE runs SET counts = '{counts}' WHERE number = 1"));
-    let told = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
-    assert_eq!(told["counts"], json!({ "accepted": 4, "skipped": 6 }));
+    let output = sale.campaign(&["status", "sale@1", "--json"]).exits(0).json();
+    assert_eq!(output["counts"], json!({ "accepted": 4, "skipped": 6 }));
 }
 
 #[test]
@@ -138,6 +138,6 @@ fn dry_run_suggests_the_run_with_its_options() {
     let sale = campaign().to(3).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(0);
     sale.replace("sale.yaml", "{{ name }}", "you");
-    let tried = sale.run(&["--dry-run", "--accept-changes", "--up-to", "9"]).exits(0).stdout;
-    assert!(tried.contains("next: campaign run sale.yaml --accept-changes --no-wait --up-to 9\n"), "{tried}");
+    let preview = sale.run(&["--dry-run", "--accept-changes", "--up-to", "9"]).exits(0).stdout;
+    assert!(preview.contains("next: campaign run sale.yaml --accept-changes --no-wait --up-to 9\n"), "{preview}");
 }

@@ -1,23 +1,23 @@
-//! Editions: what is unfinished of the day before, and rehearsals.
+//! Editions that contain the date, with unfinished runs of the day before, and rehearsals.
 
 use serde_json::json;
 
 use crate::support::{Answer, Finished, Folder, Gateway, Process, campaign, phone, rejected};
 
-/// Runs the campaign where it is a day after the day before: of these two zones one is always a day ahead.
+/// Runs the campaign on the date of a time zone. One of the two zones used is always a day ahead of the other.
 fn run_in(sale: &Folder, zone: &str, arguments: &[&str]) -> Finished {
     let mut command = sale.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat());
     command.env("TZ", zone);
     Process::start(command).finish()
 }
 
-/// Runs it on the day after the day before.
-fn today(sale: &Folder, arguments: &[&str]) -> Finished {
+/// Runs the campaign on the following day.
+fn run_today(sale: &Folder, arguments: &[&str]) -> Finished {
     run_in(sale, "Pacific/Kiritimati", arguments)
 }
 
-/// A campaign to ten people whose first run, of the day before, is unfinished.
-fn unfinished(gateway: &Gateway) -> Folder {
+/// Creates a campaign to ten recipients whose first run, of the day before, is unfinished.
+fn unfinished_campaign(gateway: &Gateway) -> Folder {
     let sale = campaign().to(10).top("edition: \"{{ today }}\"").through(gateway).write();
     run_in(&sale, "Pacific/Pago_Pago", &["--limit", "5"]).exits(0);
     sale
@@ -26,50 +26,50 @@ fn unfinished(gateway: &Gateway) -> Folder {
 #[test]
 fn unfinished_edition_of_yesterday_ends_before_today_begins() {
     let gateway = Gateway::accepting();
-    let sale = unfinished(&gateway);
-    let told = today(&sale, &["--json"]).exits(0).json();
+    let sale = unfinished_campaign(&gateway);
+    let output = run_today(&sale, &["--json"]).exits(0).json();
     assert_eq!(
-        (&told["run"], &told["counts"], &told["sent"]),
+        (&output["run"], &output["counts"], &output["sent"]),
         (&json!("sale@2"), &json!({ "accepted": 10 }), &json!(10))
     );
-    let earlier = &told["earlier"];
+    let earlier = &output["earlier"];
     assert_eq!((&earlier["run"], &earlier["sent"], &earlier["exit"]), (&json!("sale@1"), &json!(5), &json!(0)));
     assert!(earlier["results"].as_str().is_some_and(|path| path.ends_with("sale@1.csv")), "{earlier}");
     assert!(sale.results().column("run").iter().all(|run| *run == "sale@2"));
-    assert!(told["results"].is_string());
+    assert!(output["results"].is_string());
     assert_eq!(gateway.phones(), (2..12).chain(2..12).map(phone).collect::<Vec<_>>());
-    let second = unfinished(&gateway);
-    let told = today(&second, &[]).exits(0).says("of the unfinished edition");
-    assert!(told.stdout.contains("sale@1 ") && told.stdout.contains("sale@2 "), "{}", told.told());
+    let second = unfinished_campaign(&gateway);
+    let output = run_today(&second, &[]).exits(0).says("of the unfinished edition");
+    assert!(output.stdout.contains("sale@1 ") && output.stdout.contains("sale@2 "), "{}", output.told());
 }
 
 #[test]
 fn rest_of_yesterday_says_that_the_current_edition_follows() {
     let gateway = Gateway::accepting();
-    let sale = unfinished(&gateway);
+    let sale = unfinished_campaign(&gateway);
     sale.replace("sale.yaml", "{{ name }}", "you");
-    let told = today(&sale, &["--accept-changes"]).exits(0).says("5 skipped");
-    told.says("the next run starts the current edition for the whole list");
+    let output = run_today(&sale, &["--accept-changes"]).exits(0).says("5 skipped");
+    output.says("the next run starts the current edition for the whole list");
     assert_eq!(gateway.phones().len(), 10);
-    today(&sale, &["--accept-changes"]).exits(0).says("10 accepted");
+    run_today(&sale, &["--accept-changes"]).exits(0).says("10 accepted");
 }
 
 #[test]
 fn changed_daily_list_ends_the_old_run_first_without_repeats() {
     let gateway = Gateway::accepting();
-    let sale = unfinished(&gateway);
+    let sale = unfinished_campaign(&gateway);
     let lines: String = (12..22).map(|row| format!("{},Person {row}\n", phone(row))).collect();
     sale.write("sale.csv", &format!("phone,name\n{lines}"));
     let yesterday = sale.campaign(&["status", "sale@1", "--json"]).exits(5).json()["edition"].clone();
-    let refused = today(&sale, &["--json"]).exits(2).json();
+    let refused = run_today(&sale, &["--json"]).exits(2).json();
     let of = format!("sale@1 is unfinished and belongs to the edition `{}`", yesterday.as_str().expect("a date"));
     assert!(refused["error"].as_str().is_some_and(|error| error.contains(&of)), "{refused}");
     let refused = refused["help"].as_str().expect("help");
     let (stop, accept) = (refused.find("campaign stop sale@1 --for-good"), refused.find("--accept-changes"));
     assert!(stop.is_some() && stop < accept, "{refused}");
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(0);
-    today(&sale, &[]).exits(0).says("sale@2");
-    today(&sale, &[]).exits(0).says("no recipients are left");
+    run_today(&sale, &[]).exits(0).says("sale@2");
+    run_today(&sale, &[]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones(), (2..7).chain(12..22).map(phone).collect::<Vec<_>>());
 }
 
@@ -89,40 +89,40 @@ fn changed_edition_is_refused_with_what_replaces_the_run() {
 #[test]
 fn row_selection_resumes_only_the_unfinished_run() {
     let gateway = Gateway::accepting();
-    let sale = unfinished(&gateway);
-    today(&sale, &["--limit", "5"]).exits(0).says("sale@1");
+    let sale = unfinished_campaign(&gateway);
+    run_today(&sale, &["--limit", "5"]).exits(0).says("sale@1");
     assert_eq!(gateway.phones().len(), 10);
-    today(&sale, &[]).exits(0).says("sale@2");
+    run_today(&sale, &[]).exits(0).says("sale@2");
 }
 
 #[test]
 fn unfinished_run_that_stops_again_lets_nothing_else_begin() {
     let refuse = || Answer::refused("Invalid message type");
     let gateway = Gateway::answering([Answer::Accept, Answer::Accept, refuse()]);
-    let sale = unfinished(&gateway);
-    today(&sale, &[]).exits(5).says("sale@1");
+    let sale = unfinished_campaign(&gateway);
+    run_today(&sale, &[]).exits(5).says("sale@1");
     sale.campaign(&["status", "sale@2"]).exits(2);
 }
 
 #[test]
 fn next_edition_that_cannot_begin_changes_nothing() {
     let gateway = Gateway::accepting();
-    let sale = unfinished(&gateway);
+    let sale = unfinished_campaign(&gateway);
     sale.replace("gateways.yaml", "local:\n", "local:\n  limits: { recipients: 9 }\n");
-    let told = today(&sale, &["--json"]).exits(5).json();
-    assert_eq!((&told["run"], &told["sent"]), (&json!("sale@1"), &json!(5)));
-    assert!(told["notes"].to_string().contains("the current edition did not start"), "{told}");
-    assert_eq!(told["later"]["exit"], 2);
-    assert!(told["later"]["error"].as_str().is_some_and(|why| why.contains("10")), "{told}");
+    let output = run_today(&sale, &["--json"]).exits(5).json();
+    assert_eq!((&output["run"], &output["sent"]), (&json!("sale@1"), &json!(5)));
+    assert!(output["notes"].to_string().contains("the current edition did not start"), "{output}");
+    assert_eq!(output["later"]["exit"], 2);
+    assert!(output["later"]["error"].as_str().is_some_and(|why| why.contains("10")), "{output}");
 }
 
 #[test]
 fn rehearsal_starts_anew_after_any_earlier_one() {
     let sale = campaign().to(6).write();
     sale.run(&["--limit", "2"]).exits(0).says("sale@1");
-    let told = sale.run(&["--json"]).exits(0).json();
+    let output = sale.run(&["--json"]).exits(0).json();
     assert_eq!(
-        (&told["run"], &told["counts"], &told["sent"]),
+        (&output["run"], &output["counts"], &output["sent"]),
         (&json!("sale@2"), &json!({ "accepted": 6 }), &json!(6))
     );
     sale.campaign(&["status", "sale@1", "--json"]).says("replaced");
@@ -152,10 +152,10 @@ fn readme_job_reaches_everybody_on_each_day() {
     let readme = include_str!("../../README.md");
     let (_, job) = readme.split_once("30 9 * * 1-5 ").expect("a job");
     let job = job.split(['`', '\n']).next().expect("a command");
-    let (folder, command) = job.split_once(" && ").expect("a folder first");
+    let (folder, command) = job.split_once(" && ").expect("a folder name");
     assert!(folder.starts_with("cd /"), "a job starts in the home folder: {job}");
     let (program, arguments) = command.split_once(' ').expect("arguments");
-    assert!(program.contains('/') && program.ends_with("/campaign"), "cron does not know where it is: {program}");
+    assert!(program.contains('/') && program.ends_with("/campaign"), "cron needs an absolute path: {program}");
     let edition = "edition: \"{{ today }}\"";
     assert!(readme.contains(&format!("`{edition}`")), "the README names no edition");
     let gateway = Gateway::accepting();

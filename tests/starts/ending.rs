@@ -1,8 +1,8 @@
-//! Stopping for good.
+//! Cancelling a run for good (`stop --for-good`).
 
 use serde_json::json;
 
-use super::in_folder;
+use super::write_campaign_in;
 use crate::support::{Answer, Folder, Gateway, Process, Results, SandboxProcess, campaign, phone, rejected, until};
 
 #[test]
@@ -10,8 +10,11 @@ fn planned_rows_of_a_cancelled_run_are_skipped_and_it_ends() {
     let gateway = Gateway::answering([Answer::Accept, Answer::items(|operation| rejected(operation, "No route"))]);
     let sale = campaign().to(10).batches_of(2).one_at_a_time().through(&gateway).write();
     sale.run(&["--limit", "3"]).exits(3);
-    let told = sale.campaign(&["stop", "sale", "--for-good", "--yes", "--json"]).exits(3).json();
-    assert_eq!((&told["rows"], &told["counts"]), (&json!(7), &json!({ "accepted": 1, "rejected": 2, "skipped": 7 })));
+    let output = sale.campaign(&["stop", "sale", "--for-good", "--yes", "--json"]).exits(3).json();
+    assert_eq!(
+        (&output["rows"], &output["counts"]),
+        (&json!(7), &json!({ "accepted": 1, "rejected": 2, "skipped": 7 }))
+    );
     let results = sale.results();
     assert_eq!(results.rows.iter().filter(|row| row["reason"] == "cancelled" && row["state"] == "skipped").count(), 7);
     sale.campaign(&["status", "sale"]).exits(3).says("cancelled").says("7 skipped");
@@ -20,7 +23,7 @@ fn planned_rows_of_a_cancelled_run_are_skipped_and_it_ends() {
     sale.campaign(&["stop", "sale@1", "--for-good", "--yes"]).exits(2).says("has already ended");
     let shown = Results::parse(&sale.campaign(&["results", "sale", "--out", "-"]).exits(0).stdout);
     assert_eq!(shown.counts()["skipped"], 7);
-    // Another start is a new run, to whoever was rejected; the others have a message or were cancelled.
+    // The next run sends only to the rejected recipient. The others have a message or were cancelled.
     sale.run(&[]).exits(0).says("sale@2").says("8 skipped");
     assert_eq!(gateway.phones()[3..], [3, 4].map(phone));
 }
@@ -32,16 +35,16 @@ fn one_of_two_simultaneous_stops_ends_a_run() {
         let sale = campaign().to(9).through(&gateway).write();
         sale.run(&["--limit", "3"]).exits(0);
         let stops = [(); 3].map(|()| Process::start(sale.command(&["stop", "sale", "--for-good", "--yes", "--json"])));
-        let told = stops.map(|stop| stop.finish().json());
-        assert_eq!(told.iter().filter(|told| told["rows"] == 6).count(), 1, "{told:?}");
-        assert!(told.iter().all(|told| told["rows"] == 6 || !told["error"].is_null()), "{told:?}");
+        let outputs = stops.map(|stop| stop.finish().json());
+        assert_eq!(outputs.iter().filter(|output| output["rows"] == 6).count(), 1, "{outputs:?}");
+        assert!(outputs.iter().all(|output| output["rows"] == 6 || !output["error"].is_null()), "{outputs:?}");
     }
 }
 
 #[test]
 fn moved_run_ends_for_good_without_its_old_folder() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
-    in_folder(&home, &gateway, "old", "Autumn", 4);
+    write_campaign_in(&home, &gateway, "old", "Autumn", 4);
     home.campaign(&["run", "old/sale.yaml", "--limit", "1", "--no-wait"]).exits(0);
     std::fs::rename(home.path("old"), home.path("new")).expect("another name");
     home.campaign(&["retry", "sale"]).exits(2).says("is no longer at `").says("campaign run FILE --moved");
@@ -53,7 +56,7 @@ fn moved_run_ends_for_good_without_its_old_folder() {
     home.campaign(&["results", "sale"]).exits(2).says("no longer exists").says("`--out FILE`");
     home.campaign(&["run", "new/sale.yaml", "--moved", "--again", "4", "--no-wait"]).exits(0).says("sale@2");
     home.campaign(&["results", "sale@1"]).exits(2).says("no longer exists");
-    assert!(!home.path("old").exists(), "a folder that was moved is not made anew");
+    assert!(!home.path("old").exists(), "a moved folder is not created again");
     std::fs::remove_dir_all(home.path("new/results")).expect("no results");
     home.campaign(&["results", "sale@2"]).exits(0).says("new/results/sale.csv");
 }
@@ -73,8 +76,8 @@ fn rejections_of_the_last_rows_are_the_end_of_a_run_and_no_stop() {
     let refuse = || Answer::items(|operation| rejected(operation, "Error in Alpha-name"));
     let gateway = Gateway::answering([refuse(), refuse(), refuse(), refuse(), Answer::Accept]);
     let sale = campaign().to(4).through(&gateway).write();
-    let told = sale.run(&["--json"]).exits(3).json();
-    assert_eq!((&told["stopped"], &told["counts"]), (&json!(null), &json!({ "rejected": 4 })));
+    let output = sale.run(&["--json"]).exits(3).json();
+    assert_eq!((&output["stopped"], &output["counts"]), (&json!(null), &json!({ "rejected": 4 })));
     sale.campaign(&["status", "sale", "--json"]).exits(3).says("finished");
     sale.campaign(&["retry", "sale", "--no-wait"]).exits(0).says("4 accepted");
 }

@@ -1,4 +1,4 @@
-//! What a start begins with: whose campaign it is, what changed since, which edition, and how a run ends for good.
+//! Checks at the start of a run: the campaign's name, changes, the edition, and stopping for good.
 
 mod changes;
 mod editions;
@@ -9,8 +9,8 @@ mod words;
 
 use crate::support::{Folder, Gateway, campaign};
 
-/// A campaign through this gateway in a folder of its own within `home`, with a text of its own.
-fn in_folder(home: &Folder, gateway: &Gateway, folder: &str, text: &str, people: usize) {
+/// Creates a campaign through this gateway in its own folder inside `home`, with its own text.
+fn write_campaign_in(home: &Folder, gateway: &Gateway, folder: &str, text: &str, people: usize) {
     let sms = format!("  - sms: {{ signature: OlenaCo, message: {text} }}");
     let draft = campaign().to(people).channels(&sms).through(gateway).write();
     for name in ["sale.yaml", "sale.csv", "gateways.yaml"] {

@@ -1,11 +1,11 @@
-//! The recipients of a run that was stopped for good: which later runs skip them, and the question before.
+//! Recipients of a run that was stopped for good: later runs skip them, and a prompt says so beforehand.
 
 use serde_json::json;
 
 use crate::support::{Answer, Folder, Gateway, Terminal, campaign, phone, rejected};
 
-/// A campaign to ten recipients of which three have a message and seven were cancelled.
-fn stopped(gateway: &Gateway, edition: &str) -> Folder {
+/// Creates a campaign to ten recipients, of which three have a message and seven were cancelled.
+fn stopped_campaign(gateway: &Gateway, edition: &str) -> Folder {
     let sale = campaign().to(10).top(edition).through(gateway).write();
     sale.run(&["--limit", "3"]).exits(0);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("7 rows cancelled");
@@ -16,18 +16,18 @@ fn stopped(gateway: &Gateway, edition: &str) -> Folder {
 fn cancelled_recipients_are_skipped_in_the_same_edition() {
     let gateway = Gateway::accepting();
     for edition in ["", "edition: first"] {
-        let sale = stopped(&gateway, edition);
+        let sale = stopped_campaign(&gateway, edition);
         let before = gateway.phones().len();
-        let told = sale.run(&["--json"]).exits(0).json();
-        assert_eq!((&told["sent"], &told["counts"]), (&json!(0), &json!({ "skipped": 10 })), "{told}");
-        assert_eq!(told["why"], "no recipients are left to send to");
-        let notes = told["notes"].to_string();
+        let output = sale.run(&["--json"]).exits(0).json();
+        assert_eq!((&output["sent"], &output["counts"]), (&json!(0), &json!({ "skipped": 10 })), "{output}");
+        assert_eq!(output["why"], "no recipients are left to send to");
+        let notes = output["notes"].to_string();
         assert!(
             notes.contains("7 skipped: cancelled earlier")
                 && notes.contains("recipients cancelled in sale@1 are skipped"),
-            "{told}"
+            "{output}"
         );
-        assert!(notes.contains("--again 10"), "{told}");
+        assert!(notes.contains("--again 10"), "{output}");
         for look in [&["check", "sale.yaml"][..], &["plan", "sale.yaml"], &["run", "sale.yaml", "--dry-run"]] {
             let counts = sale.campaign(&[look, &["--json"]].concat()).exits(0).json()["counts"].clone();
             assert_eq!(counts, json!({ "skipped": 10 }), "{look:?}");
@@ -40,7 +40,7 @@ fn cancelled_recipients_are_skipped_in_the_same_edition() {
 #[test]
 fn cancelled_recipients_are_rows_with_a_reason() {
     let gateway = Gateway::accepting();
-    let sale = stopped(&gateway, "");
+    let sale = stopped_campaign(&gateway, "");
     let list = std::fs::read_to_string(sale.path("sale.csv")).expect("a list");
     sale.write("sale.csv", &format!("{list}{},New\n", phone(12)));
     sale.run(&[]).exits(0).says("sale@2").says("10 skipped").says("recipients cancelled in sale@1");
@@ -49,7 +49,7 @@ fn cancelled_recipients_are_rows_with_a_reason() {
     assert_eq!(results.column("reason")[..3], ["already sent"; 3]);
     assert_eq!(results.column("reason")[3..10], ["cancelled earlier"; 7]);
     assert_eq!(results.counts().values().sum::<u64>(), 11, "each row has one state");
-    // A run that was stopped before stays stopped, whatever was sent since.
+    // The earlier run stays stopped after later runs.
     sale.run(&[]).exits(0).says("no recipients are left");
     assert_eq!(gateway.phones().len(), 4);
 }
@@ -57,10 +57,10 @@ fn cancelled_recipients_are_rows_with_a_reason() {
 #[test]
 fn another_round_or_edition_includes_cancelled_recipients() {
     let gateway = Gateway::accepting();
-    let sale = stopped(&gateway, "edition: first");
+    let sale = stopped_campaign(&gateway, "edition: first");
     sale.run(&["--again", "10"]).exits(0).says("10 accepted");
     assert_eq!(gateway.phones().len(), 13);
-    let sale = stopped(&gateway, "edition: first");
+    let sale = stopped_campaign(&gateway, "edition: first");
     sale.replace("sale.yaml", "edition: first", "edition: second");
     sale.run(&[]).exits(0).says("10 accepted");
     // Only the latest round of an edition counts.
@@ -88,10 +88,10 @@ fn rows_that_were_in_doubt_before_the_stop_stay_in_doubt() {
     let sale = campaign().to(4).through(&gateway).write();
     sale.run(&["--limit", "1"]).exits(4);
     sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(4).says("1 in doubt").says("3 skipped");
-    let told = sale.run(&["--json"]).json();
-    assert_eq!(told["counts"], json!({ "skipped": 4 }));
-    let notes = told["notes"].to_string();
-    assert!(notes.contains("1 skipped: already sent") && notes.contains("3 skipped: cancelled earlier"), "{told}");
+    let output = sale.run(&["--json"]).json();
+    assert_eq!(output["counts"], json!({ "skipped": 4 }));
+    let notes = output["notes"].to_string();
+    assert!(notes.contains("1 skipped: already sent") && notes.contains("3 skipped: cancelled earlier"), "{output}");
     assert_eq!(gateway.phones(), [phone(2)]);
 }
 
@@ -114,11 +114,11 @@ fn stop_shows_the_run_and_needs_a_typed_yes() {
     sale.run(&["--limit", "3"]).exits(0);
     let stop = || sale.command(&["stop", "sale", "--for-good"]);
     for typed in ["", "y", "7"] {
-        let asked = Terminal::start(stop());
-        asked.shows("Stop sale@1 for good and cancel 7 rows?").shows("through local · 10 rows: ").shows("7 planned");
-        asked.shows("campaign stop sale@1").shows("Type yes to cancel 7 rows, or press Enter").types(typed);
-        asked.shows("Cancelled. The run is unchanged.");
-        asked.finish().exits(2);
+        let terminal = Terminal::start(stop());
+        terminal.shows("Stop sale@1 for good and cancel 7 rows?").shows("through local · 10 rows: ").shows("7 planned");
+        terminal.shows("campaign stop sale@1").shows("Type yes to cancel 7 rows, or press Enter").types(typed);
+        terminal.shows("Cancelled. The run is unchanged.");
+        terminal.finish().exits(2);
     }
     let refused = sale.campaign(&["stop", "sale", "--for-good"]).exits(2);
     refused
@@ -128,10 +128,10 @@ fn stop_shows_the_run_and_needs_a_typed_yes() {
     let refused = sale.campaign(&["stop", "sale", "--for-good", "--json"]).exits(2).json();
     assert!(refused["error"].is_string() && refused["help"].is_string(), "{refused}");
     sale.campaign(&["stop", "sale", "--yes"]).exits(2);
-    let asked = Terminal::start(stop());
-    asked.shows("or press Enter").types("yes");
-    asked.shows("7 rows cancelled");
-    asked.finish().exits(0);
+    let terminal = Terminal::start(stop());
+    terminal.shows("or press Enter").types("yes");
+    terminal.shows("7 rows cancelled");
+    terminal.finish().exits(0);
     sale.campaign(&["stop", "sale", "--for-good"]).exits(2).says("has already ended");
 }
 
@@ -142,12 +142,12 @@ fn stop_names_the_schedule_that_stays_active() {
     let sale = campaign().to(4).top("timezone: Europe/Kyiv").top(schedule).through(&gateway).write();
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "add", "sale.yaml"]).exits(0);
-    let told = "The schedule `sale` remains active and sends at its next time.";
+    let notice = "The schedule `sale` remains active and sends at its next time.";
     let remove = "To remove it: campaign schedule remove sale";
-    let asked = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
-    asked.shows(told).shows(remove).shows("or press Enter").types("");
-    asked.finish().exits(2);
-    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(told).says(remove);
+    let terminal = Terminal::start_on(200, sale.command(&["stop", "sale", "--for-good"]));
+    terminal.shows(notice).shows(remove).shows("or press Enter").types("");
+    terminal.finish().exits(2);
+    sale.campaign(&["stop", "sale", "--for-good", "--yes"]).exits(0).says("3 rows cancelled").says(notice).says(remove);
     sale.replace("sale.yaml", "name: sale\n", "name: sale\nedition: second\n");
     sale.run(&["--now", "--limit", "1"]).exits(0);
     sale.campaign(&["schedule", "pause", "sale"]).exits(0);

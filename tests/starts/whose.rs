@@ -1,9 +1,9 @@
-//! A campaign is its name, and a file means the runs that began from it.
+//! Campaign identity: the name identifies a campaign, and a file selects the runs that started from it.
 
-use super::in_folder;
+use super::write_campaign_in;
 use crate::support::{Folder, Gateway, Results, phone};
 
-/// Runs a campaign of a folder.
+/// Runs a campaign in a folder.
 fn run(home: &Folder, file: &str, arguments: &[&str]) -> crate::support::Finished {
     home.campaign(&[&["run", file, "--no-wait"], arguments].concat())
 }
@@ -11,8 +11,8 @@ fn run(home: &Folder, file: &str, arguments: &[&str]) -> crate::support::Finishe
 #[test]
 fn same_name_in_another_file_is_refused_before_sending() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
-    in_folder(&home, &gateway, "a", "Autumn", 3);
-    in_folder(&home, &gateway, "b", "Winter", 5);
+    write_campaign_in(&home, &gateway, "a", "Autumn", 3);
+    write_campaign_in(&home, &gateway, "b", "Winter", 5);
     run(&home, "a/sale.yaml", &[]).exits(0);
     for arguments in [&[][..], &["--yes"], &["--accept-changes"], &["--again", "5"], &["--dry-run"]] {
         let refused = run(&home, "b/sale.yaml", arguments).exits(2).says("a/sale.yaml").says("sale@1");
@@ -28,19 +28,19 @@ fn same_name_in_another_file_is_refused_before_sending() {
 #[test]
 fn file_selects_the_runs_that_started_from_it() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
-    in_folder(&home, &gateway, "a", "Autumn", 3);
-    in_folder(&home, &gateway, "b", "Winter", 5);
+    write_campaign_in(&home, &gateway, "a", "Autumn", 3);
+    write_campaign_in(&home, &gateway, "b", "Winter", 5);
     run(&home, "a/sale.yaml", &[]).exits(0);
-    // Rehearsals send to nobody, so that none is refused.
+    // Rehearsals reach no recipients, so they are never refused.
     run(&home, "b/sale.yaml", &["--gateway", "sandbox"]).exits(0).says("sale@2");
     home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
     home.campaign(&["status", "b/sale.yaml"]).exits(0).says("sale@2");
     let results = home.campaign(&["results", "b/sale.yaml", "--out", "-"]).exits(0);
     assert_eq!(Results::parse(&results.stdout).rows.len(), 5);
-    // A file that is called like the campaign hides none of its runs.
+    // A file with the campaign's name does not hide its runs.
     home.write("sale", "notes");
     home.campaign(&["status", "sale"]).exits(0).says("sale@1");
-    in_folder(&home, &gateway, "c", "Spring", 2);
+    write_campaign_in(&home, &gateway, "c", "Spring", 2);
     for command in ["status", "results", "stop", "retry", "reconcile"] {
         home.campaign(&[command, "c/sale.yaml"]).exits(2).says("no run was started from this file");
     }
@@ -49,11 +49,11 @@ fn file_selects_the_runs_that_started_from_it() {
 #[test]
 fn moved_campaign_is_reported_once() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
-    in_folder(&home, &gateway, "a", "Autumn", 3);
-    in_folder(&home, &gateway, "b", "Winter", 5);
+    write_campaign_in(&home, &gateway, "a", "Autumn", 3);
+    write_campaign_in(&home, &gateway, "b", "Winter", 5);
     run(&home, "a/sale.yaml", &[]).exits(0);
     run(&home, "b/sale.yaml", &["--moved"]).exits(2).says("`edition`");
-    // What was refused is not remembered.
+    // The refused command is not remembered.
     home.campaign(&["status", "a/sale.yaml"]).exits(0).says("sale@1");
     home.campaign(&["status", "b/sale.yaml"]).exits(2).says("a/sale.yaml");
     run(&home, "b/sale.yaml", &["--moved", "--accept-changes"]).exits(0).says("3 skipped");
@@ -66,8 +66,8 @@ fn moved_campaign_is_reported_once() {
 #[test]
 fn identical_copy_is_the_same_campaign() {
     let (gateway, home) = (Gateway::accepting(), Folder::new(true));
-    in_folder(&home, &gateway, "a", "Autumn", 3);
-    in_folder(&home, &gateway, "b", "Autumn", 4);
+    write_campaign_in(&home, &gateway, "a", "Autumn", 3);
+    write_campaign_in(&home, &gateway, "b", "Autumn", 4);
     run(&home, "a/sale.yaml", &[]).exits(0);
     run(&home, "b/sale.yaml", &[]).exits(0).says("3 skipped");
     assert_eq!(gateway.phones(), (2..6).map(phone).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! What is said: to people in words, to programs in words of their own.
+//! Wording of messages and state names: prose for people, stable words for programs.
 
 use serde_json::json;
 
@@ -17,8 +17,8 @@ fn advance_confirmation_needs_a_named_gateway() {
 fn refused_key_is_reported_with_its_source() {
     let gateway = Gateway::answering([Answer::refused("Access denied")]);
     let sale = campaign().through(&gateway).write();
-    let told = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
-    assert!(told.stdout.contains("next: correct the key in"), "{}", told.told());
+    let output = sale.run(&[]).exits(7).says(&format!("the environment variable `{KEY_VARIABLE}`"));
+    assert!(output.stdout.contains("next: correct the key in"), "{}", output.told());
 }
 
 #[test]
@@ -28,19 +28,19 @@ fn finished_run_with_rows_to_resend_can_resume() {
     sale.run(&[]).exits(4);
     sale.campaign(&["resolve", "sale", "--all", "--as", "send-again", "--i-accept-duplicates", "1"]).exits(5);
     sale.campaign(&["status", "sale"]).exits(5).says("can be resumed");
-    let told = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
-    assert_eq!((&told["state"], &told["stopped"], &told["exit"]), (&json!("open"), &json!(null), &json!(5)));
+    let output = sale.campaign(&["status", "sale", "--json"]).exits(5).json();
+    assert_eq!((&output["state"], &output["stopped"], &output["exit"]), (&json!("open"), &json!(null), &json!(5)));
     let listed = sale.campaign(&["status", "--json"]).exits(0).json();
     assert_eq!((&listed["runs"][0]["state"], &listed["runs"][0]["exit"]), (&json!("open"), &json!(5)));
 }
 
 #[test]
 fn resumable_run_exits_5_whatever_it_ended_with_before() {
-    // Everything has its end but the run: its results could not be written.
+    // Everything is finished except the run itself: its results could not be written.
     let gateway = Gateway::answering([Answer::CloseRead]);
     let sale = campaign().to(1).through(&gateway).write();
     let run = sale.start(&[]);
-    crate::support::until("it is on its way", || !gateway.requests().is_empty());
+    crate::support::until("the request arrives", || !gateway.requests().is_empty());
     run.finish().exits(4);
     change_ledger(&sale, "UPDATE runs SET progress = 'open'");
     sale.campaign(&["status", "sale"]).exits(4);
@@ -72,8 +72,8 @@ fn message_history_has_state_words_for_programs() {
 fn partly_known_parts_make_the_total_a_minimum() {
     let gateway = Gateway::answering([Answer::Accept, Answer::CloseRead]);
     let sale = campaign().to(6).batches_of(5).one_at_a_time().through(&gateway).write();
-    let told = sale.run(&[]).exits(4).says("5 in doubt");
-    assert!(told.stdout.contains("at least 1 part · "), "{}", told.told());
+    let output = sale.run(&[]).exits(4).says("5 in doubt");
+    assert!(output.stdout.contains("at least 1 part · "), "{}", output.told());
     let all = campaign().to(6).through(&Gateway::accepting()).write().run(&[]).exits(0);
     assert!(all.stdout.contains("  6 parts · "), "{}", all.told());
 }
@@ -81,10 +81,10 @@ fn partly_known_parts_make_the_total_a_minimum() {
 #[test]
 fn file_that_begins_with_a_dash_is_suggested_as_a_path() {
     let (gateway, folder) = (Gateway::accepting(), Folder::new(true));
-    super::in_folder(&folder, &gateway, ".", "Hello", 3);
+    super::write_campaign_in(&folder, &gateway, ".", "Hello", 3);
     std::fs::rename(folder.path("sale.yaml"), folder.path("-weird.yaml")).expect("another name");
-    let told = folder.campaign(&["run", "./-weird.yaml", "--limit", "1", "--no-wait"]).exits(0);
-    assert!(told.stdout.contains("next: campaign run ./-weird.yaml"), "{}", told.told());
+    let output = folder.campaign(&["run", "./-weird.yaml", "--limit", "1", "--no-wait"]).exits(0);
+    assert!(output.stdout.contains("next: campaign run ./-weird.yaml"), "{}", output.told());
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn campaign_without_a_rate_has_the_rate_of_its_profile() {
     let gateway = Gateway::accepting();
     let sale = campaign().to(25).through(&gateway).profile("rate: 10/s").write();
     sale.replace("sale.yaml", "  rate: 100000/s\n", "  batch: 50\n");
-    let began = std::time::Instant::now();
+    let started_at = std::time::Instant::now();
     sale.run(&[]).exits(0);
-    assert!(began.elapsed() >= std::time::Duration::from_secs_f64(1.5), "{:?}", began.elapsed());
+    assert!(started_at.elapsed() >= std::time::Duration::from_secs_f64(1.5), "{:?}", started_at.elapsed());
     sale.run(&["--gateway", "sandbox", "--real-time"]).exits(2).says("`delivery: { rate: 10/s }`");
 }

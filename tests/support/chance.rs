@@ -1,15 +1,15 @@
-//! Chance that can be repeated: a story that fails prints the seed it ran with.
+//! Reproducible random numbers: a failing story prints its seed.
 
-use super::telling::{Telling, telling};
+use super::telling::{FailureNote, telling};
 
-/// A small generator (splitmix64); the same seed gives the same story.
+/// A small random number generator (splitmix64).
 pub(crate) struct Chance {
     state: u64,
-    _seed: Telling,
+    _seed: FailureNote,
 }
 
 impl Chance {
-    /// The seed in the environment variable `STORY_SEED`, or a new one.
+    /// Uses the seed in the environment variable `STORY_SEED`, or a random one.
     pub(crate) fn seeded() -> Self {
         let seed = match std::env::var("STORY_SEED") {
             Ok(seed) => seed.parse().expect("STORY_SEED is a number"),
@@ -18,7 +18,7 @@ impl Chance {
         Self { state: seed, _seed: telling(format!("to repeat this story: STORY_SEED={seed}")) }
     }
 
-    /// A number below `end`.
+    /// A random number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.state;

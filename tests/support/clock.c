@@ -1,5 +1,5 @@
-/* The system's clock, set so many seconds ahead for one process, by LD_PRELOAD; how many stands in the environment, or in a
-   file, where it may change while the process runs. What only measures time is left alone. */
+/* LD_PRELOAD library that sets the real-time clock of a process ahead, by the seconds in CLOCK_AHEAD or in the file
+   CLOCK_FILE, which can change while the process runs. Monotonic clocks are unchanged. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

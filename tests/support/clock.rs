@@ -1,4 +1,4 @@
-//! A process whose clock shows another time than that of the system, so that nobody waits for the time to come.
+//! Processes with a shifted system clock, so that no story waits for a point in time.
 
 use std::process::Command;
 use std::time::SystemTime;
@@ -6,11 +6,11 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use tempfile::TempDir;
 
-/// Clocks of processes that can be set.
+/// A system clock for processes that can be set.
 pub(crate) struct Clock(TempDir);
 
 impl Clock {
-    /// Builds what stands between a process and the system's clock.
+    /// Builds the library that shifts the clock (`clock.c`).
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/support/clock.c");
@@ -20,44 +20,44 @@ impl Clock {
         Self(folder)
     }
 
-    /// What a shell does before a process that shows `moment` when it starts.
+    /// The shell command that makes a process start with its clock at `moment`.
     pub(crate) fn set_to(&self, moment: Timestamp) -> String {
-        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={}", self.library(), seconds_until(moment))
+        format!("export LD_PRELOAD='{}' CLOCK_AHEAD={}", self.library(), offset_to(moment))
     }
 
-    /// What a shell does before a process whose clock goes right until it is [moved](Self::move_on).
+    /// The shell command that starts a process with the right time and a clock that can be [moved](Self::move_on).
     pub(crate) fn movable(&self) -> String {
-        format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.ahead().display())
+        format!("export LD_PRELOAD='{}' CLOCK_FILE='{}'", self.library(), self.offset_file().display())
     }
 
-    /// Has the clock of processes that run show this moment.
+    /// Moves the clock of running processes to this moment.
     pub(crate) fn move_to(&self, moment: Timestamp) {
-        self.put_ahead(seconds_until(moment));
+        self.write_offset(offset_to(moment));
     }
 
-    /// Has so many seconds go by on the clock of processes that run: as when their machine slept.
+    /// Moves the clock of running processes forward, as when their machine slept.
     pub(crate) fn move_on(&self, seconds: u32) {
-        self.put_ahead(seconds.into());
+        self.write_offset(seconds.into());
     }
 
-    fn put_ahead(&self, seconds: i64) {
-        // Never read in the middle of being written.
-        let written = self.0.path().join("written");
-        std::fs::write(&written, seconds.to_string()).expect("a file");
-        std::fs::rename(written, self.ahead()).expect("a file");
+    fn write_offset(&self, seconds: i64) {
+        // Rename, so that no process reads a half-written file.
+        let new_file = self.0.path().join("written");
+        std::fs::write(&new_file, seconds.to_string()).expect("a file");
+        std::fs::rename(new_file, self.offset_file()).expect("a file");
     }
 
     fn library(&self) -> String {
         self.0.path().join("clock.so").display().to_string()
     }
 
-    fn ahead(&self) -> std::path::PathBuf {
+    fn offset_file(&self) -> std::path::PathBuf {
         self.0.path().join("ahead")
     }
 }
 
-/// By how many seconds a clock is ahead that shows this moment.
-fn seconds_until(moment: Timestamp) -> i64 {
+/// The offset of a clock that shows `moment` now.
+fn offset_to(moment: Timestamp) -> i64 {
     let now = Timestamp::try_from(SystemTime::now()).expect("a moment");
     moment.as_second() - now.as_second()
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of one's own: in a temporary folder, on a socket there, for as long as the process that started it.
+//! A temporary PostgreSQL server on a Unix socket, which ends together with the test process.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The file that has the shell remove the folder, too.
-const LEFT_TO_THE_SHELL: &str = "left";
+/// The file that makes the shell remove the folder as well.
+const REMOVAL_MARKER: &str = "left";
 
-/// How long a server may take to start.
-const STARTING: Duration = Duration::from_secs(60);
+/// How long a server can take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server that ends with this process, however it ends.
+/// A server that ends when this process ends, for any reason.
 pub(crate) struct Cluster {
     folder: TempDir,
     bin: PathBuf,
@@ -23,11 +23,11 @@ pub(crate) struct Cluster {
     databases: AtomicU32,
     server: Mutex<Option<Server>>,
     replica: Mutex<Option<Server>>,
-    /// Whether the replica's data are those that are served.
+    /// Whether the server uses the replica's data.
     failed_over: AtomicBool,
 }
 
-/// The shell that has the server, and ends with it; it ends it once nobody holds the other end of its input any more.
+/// The shell that runs the server. It stops the server when its standard input is closed.
 struct Server {
     shell: Child,
     input: Option<ChildStdin>,
@@ -41,25 +41,25 @@ impl Drop for Server {
 }
 
 impl Cluster {
-    /// One for all tests of this process; nothing where none is installed, which is said.
+    /// The server that all tests of this process share; `None`, with a notice, if PostgreSQL is not installed.
     pub(crate) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
         let start = || {
             let cluster = Self::start(&["fsync=off", "wal_level=minimal", "max_wal_senders=0", "max_connections=400"])?;
-            // Nothing of a process is dropped at its end but what holds nothing static.
-            std::fs::write(cluster.folder.path().join(LEFT_TO_THE_SHELL), "").expect("a file");
+            // Statics are never dropped, so the shell removes the folder.
+            std::fs::write(cluster.folder.path().join(REMOVAL_MARKER), "").expect("a file");
             Some(cluster)
         };
         SHARED.get_or_init(start).as_ref()
     }
 
-    /// Starts one with these settings; nothing where none is installed, which is said.
+    /// Starts a server with these settings; `None`, with a notice, if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let started = Self::attempt(settings);
         if started.is_none() {
-            // `.ci/run` installs one, and has the tests fail where there is none.
-            assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "no PostgreSQL server can be started here");
-            let _ = writeln!(std::io::stderr(), "skipped: this needs a PostgreSQL server that can be started here");
+            // `.ci/run` installs PostgreSQL and sets the variable.
+            assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "cannot start a PostgreSQL server");
+            let _ = writeln!(std::io::stderr(), "skipped: cannot start a PostgreSQL server");
         }
         started
     }
@@ -69,26 +69,26 @@ impl Cluster {
         let bin = versions.map(|version| version.path().join("bin")).max()?;
         let folder = tempfile::tempdir().expect("a folder");
         if is_root() {
-            // The server refuses the superuser, and Debian made it a user of its own.
+            // The server refuses to run as root; Debian's package creates the user `postgres`.
             Command::new("chown").arg("postgres").arg(folder.path()).status().ok()?.success().then_some(())?;
         }
         let data = folder.path().join("data");
-        let mut made = as_user(&bin.join("initdb"));
-        made.args(["-N", "-A", "trust", "-U", "story", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
-        quietly(made.current_dir(folder.path())).status().ok()?.success().then_some(())?;
+        let mut command = unprivileged_command(&bin.join("initdb"));
+        command.args(["-N", "-A", "trust", "-U", "story", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
+        without_output(command.current_dir(folder.path())).status().ok()?.success().then_some(())?;
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let (databases, server, replica, failed_over) = Default::default();
         let cluster = Self { folder, bin, settings, databases, server, replica, failed_over };
-        cluster.begin().then_some(cluster)
+        cluster.start_server().then_some(cluster)
     }
 
-    /// Starts the server again; tells whether it is there.
-    pub(crate) fn begin(&self) -> bool {
+    /// Starts the server; returns whether it accepts connections.
+    pub(crate) fn start_server(&self) -> bool {
         let since = Instant::now();
         let mut server = self.server.lock().expect("the server");
-        while since.elapsed() < STARTING {
+        while since.elapsed() < START_TIMEOUT {
             if server.as_mut().is_none_or(|server| server.shell.try_wait().is_ok_and(|ended| ended.is_some())) {
-                // What one that was killed left behind can be in the way for a moment.
+                // Files of a killed server can prevent a start for a moment.
                 *server = serve((&self.bin, self.folder.path()), (self.data(), self.folder.path()), &self.settings);
             }
             if self.is_ready() {
@@ -103,128 +103,128 @@ impl Cluster {
         if self.failed_over.load(Ordering::Relaxed) { "replica" } else { "data" }
     }
 
-    /// Starts a replica, which has all that was committed so far.
-    pub(crate) fn replicate(&self) {
+    /// Starts a replica with everything that was committed so far.
+    pub(crate) fn start_replica(&self) {
         let copy = self.folder.path().join("replica");
-        let mut copied = as_user(&self.bin.join("pg_basebackup"));
-        copied
+        let mut command = unprivileged_command(&self.bin.join("pg_basebackup"));
+        command
             .args(["-U", "story", "-R", "-X", "stream", "-c", "fast", "-h"])
             .arg(self.folder.path())
             .arg("-D")
             .arg(copy);
-        assert!(quietly(copied.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
+        assert!(without_output(command.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
         let socket = self.folder.path().join("socket");
-        let mut made = as_user(Path::new("mkdir"));
-        assert!(made.arg(&socket).status().is_ok_and(|status| status.success()));
+        let mut command = unprivileged_command(Path::new("mkdir"));
+        assert!(command.arg(&socket).status().is_ok_and(|status| status.success()));
         let replica = serve((&self.bin, self.folder.path()), ("replica", &socket), &self.settings);
         *self.replica.lock().expect("the replica") = replica;
         let since = Instant::now();
-        while self.replicas() == 0 {
-            assert!(since.elapsed() < STARTING, "the replica does not follow");
+        while self.replica_count() == 0 {
+            assert!(since.elapsed() < START_TIMEOUT, "the replica does not connect");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    fn replicas(&self) -> usize {
+    fn replica_count(&self) -> usize {
         self.say("postgres", "SELECT count(*) FROM pg_stat_replication").parse().expect("a number")
     }
 
-    /// Has the replica hear of nothing any more.
-    pub(crate) fn cut_off(&self) {
+    /// Stops the replica, so that it misses later commits.
+    pub(crate) fn stop_replica(&self) {
         drop(self.replica.lock().expect("the replica").take());
     }
 
-    /// Kills the server, and has the replica take its place with what it knows.
+    /// Kills the server and continues with the replica's data.
     pub(crate) fn fail_over(&self) {
         self.kill();
-        self.cut_off();
+        self.stop_replica();
         self.failed_over.store(true, Ordering::Relaxed);
-        assert!(self.begin());
-        let mut promoted = as_user(&self.bin.join("pg_ctl"));
-        promoted.args(["promote", "-w", "-D"]).arg(self.folder.path().join("replica"));
-        assert!(quietly(promoted.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
+        assert!(self.start_server());
+        let mut command = unprivileged_command(&self.bin.join("pg_ctl"));
+        command.args(["promote", "-w", "-D"]).arg(self.folder.path().join("replica"));
+        assert!(without_output(command.current_dir(self.folder.path())).status().is_ok_and(|status| status.success()));
     }
 
-    /// Kills the replica that took the server's place, and has the server be back with what it knew.
+    /// Kills the server and returns to the original data.
     pub(crate) fn fail_back(&self) {
         self.kill();
         self.failed_over.store(false, Ordering::Relaxed);
-        assert!(self.begin());
+        assert!(self.start_server());
     }
 
-    /// Ends the server, and whatever it is about to do: connections are cut, and what was not committed is taken back.
+    /// Shuts the server down at once: connections are cut and open transactions are rolled back.
     pub(crate) fn end(&self) {
         drop(self.server.lock().expect("the server").take());
     }
 
-    /// Kills the server at whatever point it is.
+    /// Kills the server with SIGKILL.
     pub(crate) fn kill(&self) {
-        let known =
+        let pid_file =
             std::fs::read_to_string(self.folder.path().join(self.data()).join("postmaster.pid")).expect("a server");
-        let pid = known.lines().next().expect("its number").to_owned();
+        let pid = pid_file.lines().next().expect("its number").to_owned();
         assert!(Command::new("kill").args(["-KILL", &pid]).status().is_ok_and(|status| status.success()));
         self.end();
     }
 
-    /// Keeps the data as it is now, while the server is not there.
-    pub(crate) fn copy(&self, to: &str) {
-        self.copied("data", to);
+    /// Copies the data; the server must be down.
+    pub(crate) fn copy_data(&self, to: &str) {
+        self.copy_folder("data", to);
     }
 
-    /// Puts back what was kept, while the server is not there.
-    pub(crate) fn put_back(&self, from: &str) {
+    /// Restores a copy of the data; the server must be down.
+    pub(crate) fn restore_data(&self, from: &str) {
         std::fs::remove_dir_all(self.folder.path().join("data")).expect("no data");
-        self.copied(from, "data");
+        self.copy_folder(from, "data");
     }
 
-    fn copied(&self, from: &str, to: &str) {
+    fn copy_folder(&self, from: &str, to: &str) {
         let (from, to) = (self.folder.path().join(from), self.folder.path().join(to));
         assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().is_ok_and(|status| status.success()));
     }
 
-    /// The folder with its socket.
+    /// The folder with its sockets.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Removes a database, whoever is connected to it.
+    /// Drops a database and closes its connections.
     pub(crate) fn remove(&self, database: &str) {
         let name = database.rsplit('/').next().expect("a name");
-        let mut removed = Command::new(self.bin.join("dropdb"));
-        removed.args(["-U", "story", "-f", "-h"]).arg(self.folder.path()).arg(name);
-        let _ = quietly(&mut removed).status();
+        let mut command = Command::new(self.bin.join("dropdb"));
+        command.args(["-U", "story", "-f", "-h"]).arg(self.folder.path()).arg(name);
+        let _ = without_output(&mut command).status();
     }
 
-    /// Has a database do something.
+    /// Runs statements in a database and returns their output.
     pub(crate) fn say(&self, database: &str, statements: &str) -> String {
         let name = database.rsplit('/').next().expect("a name");
-        let mut asked = Command::new(self.bin.join("psql"));
-        asked.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-U", "story", "-h"]).arg(self.folder.path());
-        let told = asked.args(["-d", name, "-c", statements]).stdin(Stdio::null()).output().expect("psql");
-        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-        String::from_utf8(told.stdout).expect("UTF-8").trim_end().to_owned()
+        let mut command = Command::new(self.bin.join("psql"));
+        command.args(["-qAtX", "-v", "ON_ERROR_STOP=1", "-U", "story", "-h"]).arg(self.folder.path());
+        let output = command.args(["-d", name, "-c", statements]).stdin(Stdio::null()).output().expect("psql");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8").trim_end().to_owned()
     }
 
     fn is_ready(&self) -> bool {
-        let mut asked = Command::new(self.bin.join("pg_isready"));
-        asked.arg("-h").arg(self.folder.path());
-        quietly(&mut asked).status().is_ok_and(|status| status.success())
+        let mut command = Command::new(self.bin.join("pg_isready"));
+        command.arg("-h").arg(self.folder.path());
+        without_output(&mut command).status().is_ok_and(|status| status.success())
     }
 
-    /// The address of a new database.
+    /// Creates a database and returns its address.
     pub(crate) fn database(&self) -> String {
         let name = format!("story{}", self.databases.fetch_add(1, Ordering::Relaxed));
-        let mut made = Command::new(self.bin.join("createdb"));
-        made.args(["-U", "story", "-S", "file_copy", "-h"]).arg(self.folder.path()).arg(&name);
-        assert!(quietly(&mut made).status().is_ok_and(|status| status.success()), "no database");
+        let mut command = Command::new(self.bin.join("createdb"));
+        command.args(["-U", "story", "-S", "file_copy", "-h"]).arg(self.folder.path()).arg(&name);
+        assert!(without_output(&mut command).status().is_ok_and(|status| status.success()), "no database");
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://story@{folder}/{name}")
     }
 }
 
-/// Starts a server in a shell that ends it: of these data, on a socket in this folder.
+/// Starts a server with these data and a socket in this folder, inside a shell that ends it.
 fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings: &[String]) -> Option<Server> {
-    let mut command = as_user(Path::new("sh"));
+    let mut command = unprivileged_command(Path::new("sh"));
     let script = "folder=$1; shift; \"$@\" & server=$!; exec 3<&0; (cat <&3 > /dev/null; kill -INT $server) & \
                   wait $server; [ ! -e $folder/left ] || rm -rf $folder";
     command.args(["-c", script, "sh"]).arg(folder).arg(bin.join("postgres")).arg("-D").arg(folder.join(data));
@@ -239,8 +239,8 @@ fn serve((bin, folder): (&Path, &Path), (data, socket): (&str, &Path), settings:
     Some(Server { shell, input })
 }
 
-/// A program as somebody whom the server is content with.
-pub(super) fn as_user(program: &Path) -> Command {
+/// A command that the server accepts: as the user `postgres` if the tests run as root.
+pub(super) fn unprivileged_command(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
     }
@@ -253,6 +253,6 @@ pub(super) fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
-pub(super) fn quietly(command: &mut Command) -> &mut Command {
+pub(super) fn without_output(command: &mut Command) -> &mut Command {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null())
 }

@@ -1,4 +1,4 @@
-//! A proxy before a PostgreSQL server that cuts all connections once, at a chosen message of its clients.
+//! Proxy in front of PostgreSQL that cuts all connections once, at a chosen client message.
 
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
@@ -13,39 +13,39 @@ use tempfile::TempDir;
 
 use super::cluster::Cluster;
 
-/// How long the server has for an answer that is dropped.
-const ANSWERING: Duration = Duration::from_secs(5);
+/// How long to wait for an answer that is dropped.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// On which side of the server's work the connections are cut.
+/// Whether the connections are cut before or after the server processes the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The server never gets the message.
+    /// The server does not receive the message.
     Message,
-    /// The server does what it is told, and its answer is lost.
+    /// The server processes the message, and its answer is lost.
     Answer,
 }
 
-/// A proxy that ends with the tests.
-pub(crate) struct Cutter {
+/// A proxy that runs until the tests end.
+pub(crate) struct CuttingProxy {
     folder: TempDir,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     server: PathBuf,
-    /// How many messages are left before the cut; nothing if none is wanted, or after it.
-    plan: Mutex<Option<(usize, Cut)>>,
-    /// Both ends of all connections.
+    /// How many messages are left until the cut; `None` if no cut is planned.
+    planned_cut: Mutex<Option<(usize, Cut)>>,
+    /// Both ends of all open connections.
     open: Mutex<Vec<UnixStream>>,
 }
 
-impl Cutter {
-    /// One before this server.
-    pub(crate) fn before(cluster: &Cluster) -> Self {
+impl CuttingProxy {
+    /// Starts a proxy in front of this server.
+    pub(crate) fn in_front_of(cluster: &Cluster) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let listener = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).expect("a socket");
         let server = cluster.folder().join(".s.PGSQL.5432");
-        let shared = Arc::new(Shared { server, plan: Mutex::default(), open: Mutex::default() });
+        let shared = Arc::new(Shared { server, planned_cut: Mutex::default(), open: Mutex::default() });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -55,20 +55,20 @@ impl Cutter {
         Self { folder, shared }
     }
 
-    /// The address of a database of the server, through it.
+    /// The address of a database through the proxy.
     pub(crate) fn address(&self, database: &str) -> String {
         let name = database.rsplit('/').next().expect("a name");
         format!("postgres://story@{}/{name}", self.folder.path().display().to_string().replace('/', "%2F"))
     }
 
-    /// Cuts all connections at this message from now on; the first one is 1.
+    /// Plans a cut at this message from now on; the first one is 1.
     pub(crate) fn cut_at(&self, message: usize, cut: Cut) {
-        *self.shared.plan.lock().expect("the plan") = Some((message, cut));
+        *self.shared.planned_cut.lock().expect("the planned cut") = Some((message, cut));
     }
 
-    /// Whether the cut is still to come; forgets it.
-    pub(crate) fn forget(&self) -> bool {
-        self.shared.plan.lock().expect("the plan").take().is_some()
+    /// Cancels the cut; returns whether it was still pending.
+    pub(crate) fn cancel_cut(&self) -> bool {
+        self.shared.planned_cut.lock().expect("the planned cut").take().is_some()
     }
 }
 
@@ -82,7 +82,7 @@ impl Shared {
         let (is_silent, (answered, answers)) = (Arc::new(AtomicBool::new(false)), channel());
         let (shared, silent) = (Arc::clone(self), Arc::clone(&is_silent));
         std::thread::spawn(move || {
-            pass_on(from_client, to_server, |message, server| match shared.next() {
+            forward(from_client, to_server, |message, server| match shared.count_message() {
                 None => server.write_all(message).is_ok(),
                 Some(Cut::Message) => {
                     shared.cut();
@@ -90,25 +90,25 @@ impl Shared {
                 }
                 Some(Cut::Answer) => {
                     silent.store(true, Ordering::SeqCst);
-                    let _ = server.write_all(message).map(|()| answers.recv_timeout(ANSWERING));
+                    let _ = server.write_all(message).map(|()| answers.recv_timeout(ANSWER_TIMEOUT));
                     shared.cut();
                     false
                 }
             });
         });
-        std::thread::spawn(move || answer(from_server, to_client, &is_silent, &answered));
+        std::thread::spawn(move || forward_answers(from_server, to_client, &is_silent, &answered));
     }
 
-    /// Whether the connections are to be cut at the message that came now.
-    fn next(&self) -> Option<Cut> {
-        let mut plan = self.plan.lock().expect("the plan");
-        let (left, cut) = plan.as_mut()?;
+    /// Counts a message; returns the cut if it is due now.
+    fn count_message(&self) -> Option<Cut> {
+        let mut planned_cut = self.planned_cut.lock().expect("the planned cut");
+        let (left, cut) = planned_cut.as_mut()?;
         *left -= 1;
         if *left > 0 {
             return None;
         }
         let cut = *cut;
-        *plan = None;
+        *planned_cut = None;
         Some(cut)
     }
 
@@ -119,19 +119,19 @@ impl Shared {
     }
 }
 
-/// Passes on the answers of the server, unless they are to be lost.
-fn answer(from: UnixStream, to: UnixStream, is_silent: &AtomicBool, answered: &Sender<()>) {
-    pass_on(from, to, |answer, client| match is_silent.load(Ordering::SeqCst) {
+/// Forwards the server's answers, or drops them after [`Cut::Answer`].
+fn forward_answers(from: UnixStream, to: UnixStream, is_silent: &AtomicBool, answered: &Sender<()>) {
+    forward(from, to, |answer, client| match is_silent.load(Ordering::SeqCst) {
         true => answered.send(()).is_ok(),
         false => client.write_all(answer).is_ok(),
     });
 }
 
-/// Has each piece that comes handed on until one is not; then both ends are closed.
-fn pass_on(mut from: UnixStream, mut to: UnixStream, mut hand_on: impl FnMut(&[u8], &mut UnixStream) -> bool) {
+/// Forwards chunks until `forward_chunk` returns false; then closes both ends.
+fn forward(mut from: UnixStream, mut to: UnixStream, mut forward_chunk: impl FnMut(&[u8], &mut UnixStream) -> bool) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        if !hand_on(&buffer[..count], &mut to) {
+        if !forward_chunk(&buffer[..count], &mut to) {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! A campaign as it is put together: `campaign().to(7).through(&gateway).batches_of(5).write()`.
+//! Builder of campaigns for the stories: `campaign().to(7).through(&gateway).batches_of(5).write()`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use super::folder::Folder;
 use super::{Gateway, KEY_VARIABLE, phone};
 
-/// Something that a profile can point to.
+/// A gateway that a profile can point to.
 pub(crate) trait Reachable {
-    /// The address of its synchronous endpoint.
+    /// The URL of its synchronous endpoint.
     fn base_url(&self) -> String;
-    /// The address of its asynchronous endpoint.
+    /// The URL of its asynchronous endpoint.
     fn async_url(&self) -> String;
 }
 
-/// A campaign that is not written down yet.
+/// A campaign that has not been written to a folder yet.
 pub(crate) struct Draft {
     list: String,
     channels: String,
@@ -26,11 +26,11 @@ pub(crate) struct Draft {
     profile: Option<String>,
 }
 
-/// One SMS to three people, through the built-in sandbox, as fast as it goes.
+/// One SMS to three recipients through the built-in sandbox, without a noticeable rate limit.
 pub(crate) fn campaign() -> Draft {
     let sms = "  - sms: { signature: OlenaCo, message: \"Hello, {{ name }}\" }";
     Draft {
-        list: people(2..5),
+        list: list_of_rows(2..5),
         channels: sms.to_owned(),
         top: String::new(),
         recipients: String::new(),
@@ -39,16 +39,16 @@ pub(crate) fn campaign() -> Draft {
     }
 }
 
-/// The addresses that [`nobody`] has given so far.
-static GIVEN: AtomicU16 = AtomicU16::new(1);
+/// The number of the next host that [`nobody`] returns.
+static NEXT_HOST: AtomicU16 = AtomicU16::new(1);
 
-/// An address on loopback where nobody listens.
+/// The URL of a loopback port without a listener.
 ///
-/// On Linux each has its own host within 127.0.0.0/8, so that no server of another test gets its port meanwhile.
+/// On Linux each URL has its own host in 127.0.0.0/8, so that no server of another test gets the same port.
 pub(crate) fn nobody() -> String {
     let host = match cfg!(target_os = "linux") {
         true => {
-            let [high, low] = GIVEN.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+            let [high, low] = NEXT_HOST.fetch_add(1, Ordering::Relaxed).to_be_bytes();
             Ipv4Addr::new(127, 77, high, low)
         }
         false => Ipv4Addr::LOCALHOST,
@@ -57,7 +57,7 @@ pub(crate) fn nobody() -> String {
     format!("http://{}", listener.local_addr().expect("an address"))
 }
 
-/// A campaign to three people through a gateway on the internet that cannot be reached.
+/// A campaign to three recipients through a public gateway that cannot be reached.
 pub(crate) fn live() -> Folder {
     let gateway = Gateway::accepting();
     let draft = campaign().delivery("rate: 100/s").delivery("stop_after: { unreachable: 1s }").through(&gateway);
@@ -67,8 +67,8 @@ pub(crate) fn live() -> Folder {
     sale
 }
 
-/// The lines of a list for these rows, under their header.
-fn people(rows: std::ops::Range<usize>) -> String {
+/// A CSV list of these rows, with a header.
+fn list_of_rows(rows: std::ops::Range<usize>) -> String {
     let mut list = "phone,name\n".to_owned();
     for row in rows {
         writeln!(list, "{},Person {row}", phone(row)).expect("a string");
@@ -77,18 +77,18 @@ fn people(rows: std::ops::Range<usize>) -> String {
 }
 
 impl Draft {
-    /// To so many people.
+    /// Sends to this number of recipients.
     pub(crate) fn to(self, number: usize) -> Self {
-        self.with_list(&people(2..number + 2))
+        self.with_list(&list_of_rows(2..number + 2))
     }
 
-    /// To the people of this CSV.
+    /// Uses this CSV as the list.
     pub(crate) fn with_list(mut self, list: &str) -> Self {
         list.clone_into(&mut self.list);
         self
     }
 
-    /// Through this gateway, by the profile `local`.
+    /// Sends through this gateway, with the profile `local`.
     pub(crate) fn through(mut self, gateway: &impl Reachable) -> Self {
         let (base, asynchronous) = (gateway.base_url(), gateway.async_url());
         let key = format!("  api_key: {{ env: {KEY_VARIABLE} }}");
@@ -96,35 +96,35 @@ impl Draft {
         self.top("gateway: local")
     }
 
-    /// With another key in the profile, such as `trust_status: [429]`.
+    /// Adds a key to the profile, such as `trust_status: [429]`.
     pub(crate) fn profile(mut self, line: &str) -> Self {
         let profile = self.profile.as_mut().expect("a gateway first");
         writeln!(profile, "  {line}").expect("a string");
         self
     }
 
-    /// On the asynchronous endpoint.
+    /// Uses the asynchronous endpoint.
     pub(crate) fn asynchronous(self) -> Self {
         self.top("endpoint: async")
     }
 
-    /// With these channels, as the lines under `channels:`.
+    /// Sets the lines under `channels:`.
     pub(crate) fn channels(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.channels);
         self
     }
 
-    /// With envelopes of so many operations.
+    /// Sends this number of operations per envelope.
     pub(crate) fn batches_of(self, operations: usize) -> Self {
         self.delivery(&format!("batch: {operations}"))
     }
 
-    /// With one envelope at a time.
+    /// Sends one envelope at a time.
     pub(crate) fn one_at_a_time(self) -> Self {
         self.delivery("in_flight: 1")
     }
 
-    /// With this line under `delivery:`, in the place of one with the same key.
+    /// Sets a line under `delivery:`, replacing one with the same key.
     pub(crate) fn delivery(mut self, line: &str) -> Self {
         let key = line.split_inclusive(':').next().expect("a key");
         self.delivery = self
@@ -136,19 +136,19 @@ impl Draft {
         self
     }
 
-    /// With another key under `recipients:`.
+    /// Adds a key under `recipients:`.
     pub(crate) fn recipients(mut self, line: &str) -> Self {
         writeln!(self.recipients, "  {line}").expect("a string");
         self
     }
 
-    /// With another key at the top of the file.
+    /// Adds a top-level key.
     pub(crate) fn top(mut self, line: &str) -> Self {
         writeln!(self.top, "{line}").expect("a string");
         self
     }
 
-    /// The campaign file.
+    /// The text of the campaign file.
     fn text(&self) -> String {
         let Self { channels, top, recipients, delivery, .. } = self;
         format!(
@@ -156,14 +156,14 @@ impl Draft {
         )
     }
 
-    /// Writes it into a folder of its own.
+    /// Writes the campaign into a new folder.
     pub(crate) fn write(self) -> Folder {
         let folder = Folder::new(self.profile.is_some());
         self.rewrite(&folder);
         folder
     }
 
-    /// Writes it over the one in `folder`.
+    /// Replaces the campaign in `folder`.
     pub(crate) fn rewrite(self, folder: &Folder) {
         let write = |name: &str, text: &str| fs::write(folder.path(name), text).expect("a file");
         write("sale.yaml", &self.text());

@@ -1,4 +1,4 @@
-//! The folder of a story: campaign, list, profiles, ledger, results; and the binary run in it.
+//! The temporary folder of a story (campaign, list, profiles, ledger, results), and the binary run in it.
 
 use std::cell::Cell;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,29 +18,29 @@ thread_local! {
     static IN_FILES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// As long as it is there, this story is told over files, whatever others are told over.
+/// Keeps the ledger of this story in a file while this value exists; overrides `STORIES_OVER`.
 #[must_use]
-pub(crate) struct InFiles;
+pub(crate) struct FileLedger;
 
-/// Has a story told over files: one that looks into them, or moves the clock of processes, which databases do not go by.
-pub(crate) fn in_files() -> InFiles {
+/// Uses a ledger file: for stories that read the file, or that move the clock of processes, which databases ignore.
+pub(crate) fn in_files() -> FileLedger {
     IN_FILES.set(true);
-    InFiles
+    FileLedger
 }
 
-impl Drop for InFiles {
+impl Drop for FileLedger {
     fn drop(&mut self) {
         IN_FILES.set(false);
     }
 }
 
-/// A folder in which everything of one story stays.
+/// The folder that contains all files of one story.
 pub(crate) struct Folder {
     folder: TempDir,
     live: bool,
-    /// The address of its ledger; nothing where that is a file.
+    /// The address of its ledger database; `None` for a file.
     ledger: OnceLock<Option<String>>,
-    /// Whether it removes the database at its end.
+    /// Whether to remove the database on drop.
     removes: AtomicBool,
 }
 
@@ -55,11 +55,11 @@ impl Drop for Folder {
     }
 }
 
-/// What every story is told over that says nothing of its ledger: `postgres`, or files.
+/// The environment variable that selects the ledger of all other stories: `postgres`, or files if it is unset.
 const STORIES_OVER: &str = "STORIES_OVER";
 
 impl Folder {
-    /// An empty one; `live` tells whether its campaign has a gateway other than the built-in one.
+    /// Creates an empty folder; `live` means that its campaign uses a gateway other than the built-in one.
     pub(crate) fn new(live: bool) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a folder"),
@@ -69,49 +69,48 @@ impl Folder {
         }
     }
 
-    /// The same, with its ledger in this database.
+    /// Uses this database as the ledger.
     pub(crate) fn over(mut self, ledger: &str) -> Self {
         self.ledger = OnceLock::from(Some(ledger.to_owned()));
         self
     }
 
-    /// The address of its ledger; nothing where that is a file.
+    /// The address of its ledger database; `None` for a file.
     pub(crate) fn ledger(&self) -> Option<&str> {
         let chosen = || {
             let over = std::env::var_os(STORIES_OVER).filter(|_| !IN_FILES.get())?;
-            assert_eq!(over, "postgres", "stories are told over files or `postgres`");
+            assert_eq!(over, "postgres", "STORIES_OVER is unset or `postgres`");
             self.removes.store(true, Ordering::Relaxed);
             Some(Cluster::shared().expect("a server").database())
         };
         self.ledger.get_or_init(chosen).as_deref()
     }
 
-    /// A path in it.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Writes a file in it, with the folders above.
+    /// Writes a file, and creates its parent folders.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     }
 
-    /// Writes a file that only its owner can read.
+    /// Writes a file that only its owner can read (mode 0600).
     pub(crate) fn write_secret(&self, name: &str, text: &str) {
         self.write(name, text);
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o600)).expect("a mode");
     }
 
-    /// Replaces part of a file in it.
+    /// Replaces part of a file.
     pub(crate) fn replace(&self, name: &str, old: &str, new: &str) {
         let text = std::fs::read_to_string(self.path(name)).expect("a file");
         assert!(text.contains(old), "no `{old}` in {name}:\n{text}");
         self.write(name, &text.replace(old, new));
     }
 
-    /// The binary with these arguments, in this folder, with nothing of the tester's own environment.
+    /// The command that runs the binary in this folder, without the tester's own environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.path("home")).env(KEY_VARIABLE, KEY);
@@ -122,7 +121,7 @@ impl Folder {
         command
     }
 
-    /// The same, started by a shell after it did this.
+    /// The same command, run by a shell after `prepare`.
     pub(crate) fn command_after(&self, prepare: &str, arguments: &[&str]) -> Command {
         let command = self.command(arguments);
         let mut shell = Command::new("/bin/sh");
@@ -132,27 +131,27 @@ impl Folder {
         shell
     }
 
-    /// Runs the binary with these arguments to its end.
+    /// Runs the binary and waits until it ends.
     pub(crate) fn campaign(&self, arguments: &[&str]) -> Finished {
         Process::start(self.command(arguments)).finish()
     }
 
-    /// Starts `campaign run` with these arguments; it does not stay to ask about rows in doubt again and again.
+    /// Starts `campaign run`, without waiting for rows in doubt to be reconciled.
     pub(crate) fn start(&self, arguments: &[&str]) -> Process {
         Process::start(self.command(&[&["run", "sale.yaml", "--no-wait"], arguments].concat()))
     }
 
-    /// Runs `campaign run` with these arguments to its end.
+    /// Runs `campaign run` and waits until it ends.
     pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
         self.start(arguments).finish()
     }
 
-    /// Where `run` writes the results.
+    /// The path of the results file.
     pub(crate) fn results_file(&self) -> PathBuf {
         self.path(if self.live { "results/sale.csv" } else { "results/sale.sandbox.csv" })
     }
 
-    /// The results that the last `run` wrote.
+    /// The results of the last run.
     pub(crate) fn results(&self) -> Results {
         Results::read(&self.results_file())
     }

@@ -1,4 +1,4 @@
-//! What the stories are told with: campaigns in folders, processes, gateways, results.
+//! Shared helpers of the stories: campaigns in folders, processes, gateways, results.
 
 mod browser;
 mod chance;
@@ -28,7 +28,7 @@ pub(crate) use chance::Chance;
 #[cfg(target_os = "linux")]
 pub(crate) use clock::Clock;
 pub(crate) use cluster::Cluster;
-pub(crate) use cutter::{Cut, Cutter};
+pub(crate) use cutter::{Cut, CuttingProxy};
 pub(crate) use draft::{Draft, Reachable, campaign, live, nobody};
 pub(crate) use folder::{Folder, in_files};
 pub(crate) use gateway::{Answer, Gateway, Request, accepted, denied, rejected, taken};
@@ -48,7 +48,7 @@ pub(crate) const KEY: &str = "k3y-of-the-stories";
 /// The environment variable that holds it.
 pub(crate) const KEY_VARIABLE: &str = "STORY_KEY";
 
-/// A window that is closed now everywhere, and when it opens on the clocks of a zone.
+/// A send window that is closed now in every time zone, and the moment at which it opens in `zone`.
 pub(crate) fn closed_window(zone: &str) -> (String, Zoned) {
     let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
     let day = |days: i64| today + Span::new().days(days);
@@ -56,7 +56,7 @@ pub(crate) fn closed_window(zone: &str) -> (String, Zoned) {
     (window, day(2).in_tz(zone).expect("a zone"))
 }
 
-/// The number of the recipient in row `row`; the header is row 1.
+/// The phone number of the recipient in row `row`; the header is row 1.
 pub(crate) fn phone(row: usize) -> u64 {
     380_501_000_000 + row as u64
 }

@@ -1,4 +1,4 @@
-//! Another hand on a campaign's ledger: a connection of our own to its file.
+//! Direct access to a campaign's ledger, bypassing the program.
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
@@ -6,18 +6,18 @@ use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 use super::cluster::Cluster;
 use super::folder::Folder;
 
-/// Does something while a connection of our own to a campaign's ledger is open.
-pub(crate) fn with_ledger(sale: &Folder, what: impl AsyncFnOnce(&mut SqliteConnection)) {
+/// Runs `access` with an open connection to the ledger file of a campaign.
+pub(crate) fn with_ledger(sale: &Folder, access: impl AsyncFnOnce(&mut SqliteConnection)) {
     let options = SqliteConnectOptions::new().filename(sale.path("state/ledger.sqlite"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut ledger = SqliteConnection::connect_with(&options).await.expect("the ledger");
-        what(&mut ledger).await;
+        access(&mut ledger).await;
         ledger.close().await.expect("the end");
     });
 }
 
-/// Changes a ledger behind the program's back, whatever it is in.
+/// Changes the ledger of a campaign, whether it is a file or a database.
 pub(crate) fn change_ledger(sale: &Folder, statements: &str) {
     match sale.ledger() {
         Some(database) => {
@@ -28,7 +28,7 @@ pub(crate) fn change_ledger(sale: &Folder, statements: &str) {
     }
 }
 
-/// Has the ledger do something.
+/// Runs statements in the ledger.
 pub(crate) async fn say(ledger: &mut SqliteConnection, statements: &str) {
     sqlx::raw_sql(AssertSqlSafe(statements)).execute(ledger).await.expect("a statement");
 }

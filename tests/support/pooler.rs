@@ -1,4 +1,4 @@
-//! A PgBouncer in front of a server, in transaction mode: each transaction may go to another connection of the server.
+//! PgBouncer in transaction mode: consecutive transactions can use different server connections.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -7,26 +7,26 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use super::cluster::{Cluster, as_user, is_root, quietly};
+use super::cluster::{Cluster, is_root, unprivileged_command, without_output};
 
-/// Where Debian's package puts it.
+/// The path that Debian's package installs.
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
-/// Its port, which is part of the name of its socket.
+/// The port, which is part of the socket's name.
 const PORT: u16 = 6432;
-/// How long it may take to start.
-const STARTING: Duration = Duration::from_secs(30);
+/// How long it can take to start.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A pooler that ends with this.
+/// A running pooler; stopped on drop.
 pub(crate) struct Pooler {
     folder: TempDir,
     process: Child,
 }
 
 impl Pooler {
-    /// Starts one in front of a server; nothing where none is installed, which is said.
+    /// Starts a pooler for this server; `None`, with a notice, if PgBouncer is not installed.
     pub(crate) fn start(cluster: &Cluster) -> Option<Self> {
         if !Path::new(PROGRAM).exists() {
-            assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "there is no PgBouncer here");
+            assert!(std::env::var_os("CAMPAIGN_NEEDS_POSTGRES").is_none(), "PgBouncer is not installed");
             let _ = writeln!(std::io::stderr(), "skipped: this needs PgBouncer");
             return None;
         }
@@ -38,36 +38,36 @@ impl Pooler {
         );
         std::fs::write(folder.path().join("pgbouncer.ini"), settings).expect("its settings");
         if is_root() {
-            let given = std::process::Command::new("chown").args(["-R", "postgres"]).arg(folder.path()).status();
-            assert!(given.is_ok_and(|status| status.success()));
+            let chown = std::process::Command::new("chown").args(["-R", "postgres"]).arg(folder.path()).status();
+            assert!(chown.is_ok_and(|status| status.success()));
         }
         let process = Self::serve(folder.path());
         let pooler = Self { folder, process };
-        pooler.is_there();
+        pooler.wait_until_ready();
         Some(pooler)
     }
 
     fn serve(folder: &Path) -> Child {
-        let mut command = as_user(Path::new(PROGRAM));
-        quietly(command.arg(folder.join("pgbouncer.ini")).current_dir(folder)).spawn().expect("a pooler")
+        let mut command = unprivileged_command(Path::new(PROGRAM));
+        without_output(command.arg(folder.join("pgbouncer.ini")).current_dir(folder)).spawn().expect("a pooler")
     }
 
-    fn is_there(&self) {
+    fn wait_until_ready(&self) {
         let (socket, since) = (self.folder.path().join(format!(".s.PGSQL.{PORT}")), Instant::now());
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-            assert!(since.elapsed() < STARTING, "the pooler does not start");
+            assert!(since.elapsed() < START_TIMEOUT, "the pooler does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Ends it, with all connections through it, and starts it again.
+    /// Restarts it, which closes all connections through it.
     pub(crate) fn restart(&mut self) {
         self.end();
         self.process = Self::serve(self.folder.path());
-        self.is_there();
+        self.wait_until_ready();
     }
 
-    /// The address of a database of the server, through it.
+    /// The address of a database through the pooler.
     pub(crate) fn address(&self, database: &str) -> String {
         let name = database.rsplit('/').next().expect("a name");
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
@@ -75,7 +75,7 @@ impl Pooler {
     }
 
     fn end(&mut self) {
-        // `runuser` hands on what ends a process, but not what kills it.
+        // `runuser` forwards SIGTERM, but cannot forward SIGKILL.
         let _ = std::process::Command::new("kill").arg(self.process.id().to_string()).status();
         let _ = self.process.wait();
     }

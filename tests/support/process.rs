@@ -1,4 +1,4 @@
-//! The binary as a process that always ends, and what it left.
+//! A child process that is killed on drop, and its output.
 
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::wait::{PATIENCE, until};
 
-/// A process that was started here; dropped, it is killed.
+/// A child process; killed on drop.
 pub(crate) struct Process {
     child: Child,
     line: String,
@@ -18,7 +18,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the binary as `command` says, its output going to files.
+    /// Starts the command with its output redirected to files.
     pub(crate) fn start(mut command: Command) -> Self {
         let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
         command.stdin(Stdio::null()).stdout(stdout.reopen().expect("a file")).stderr(stderr.reopen().expect("a file"));
@@ -27,7 +27,7 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
-    /// Starts it with these as its standard input, output and error.
+    /// Starts the command with these files as standard input, output and error.
     pub(crate) fn start_on(mut command: Command, [stdin, stdout, stderr]: [File; 3]) -> Self {
         command.stdin(stdin).stdout(stdout).stderr(stderr);
         let line = format!("{command:?}");
@@ -36,7 +36,7 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
-    /// Starts it with both outputs closed at their other end, as `| head -1` does.
+    /// Starts the command with both outputs closed at the reading end, like `| head -1`.
     pub(crate) fn start_unread(mut command: Command) -> Self {
         let (stdout, stderr) = (NamedTempFile::new().expect("a file"), NamedTempFile::new().expect("a file"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -46,17 +46,17 @@ impl Process {
         Self { child, line, stdout, stderr }
     }
 
-    /// What it wrote to standard output so far.
+    /// Standard output so far.
     pub(crate) fn stdout(&self) -> String {
         read(&self.stdout)
     }
 
-    /// What it wrote to standard error so far.
+    /// Standard error so far.
     pub(crate) fn stderr(&self) -> String {
         read(&self.stderr)
     }
 
-    /// The most memory that it ever had, in KiB.
+    /// Its peak memory in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn most_memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("a status");
@@ -64,32 +64,31 @@ impl Process {
         most.trim().trim_end_matches(" kB").parse().expect("KiB")
     }
 
-    /// What the system tells of it, such as `cmdline`; its children are in `task/ID/children`, with its own ID.
+    /// A file of the process in `/proc`, such as `cmdline`. `ID` stands for its process ID: `task/ID/children`.
     #[cfg(target_os = "linux")]
     pub(crate) fn told_by_the_system(&self, name: &str) -> String {
         let id = self.child.id();
-        let told = std::fs::read(format!("/proc/{id}/{}", name.replace("ID", &id.to_string())));
-        String::from_utf8_lossy(&told.expect("a running process")).into_owned()
+        let content = std::fs::read(format!("/proc/{id}/{}", name.replace("ID", &id.to_string())));
+        String::from_utf8_lossy(&content.expect("a running process")).into_owned()
     }
 
-    /// Who owns its memory, as the system tells: the superuser if other processes of its user are kept from it.
+    /// The owner of `/proc/…/mem`: root if other processes of its user cannot read its memory.
     #[cfg(target_os = "linux")]
     pub(crate) fn owner_of_its_memory(&self) -> u32 {
         let memory = std::fs::metadata(format!("/proc/{}/mem", self.child.id()));
         std::os::unix::fs::MetadataExt::uid(&memory.expect("a running process"))
     }
 
-    /// Whether it has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("a child can be asked").is_none()
+        self.child.try_wait().expect("the child's status").is_none()
     }
 
-    /// Its number.
+    /// Its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal such as `TERM`.
+    /// Sends a signal such as `TERM`.
     pub(crate) fn signal(&mut self, name: &str) {
         if self.is_running() {
             let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
@@ -97,19 +96,19 @@ impl Process {
         }
     }
 
-    /// Ends it with SIGKILL, at whatever point it is.
+    /// Kills it with SIGKILL.
     pub(crate) fn kill(mut self) -> Finished {
-        // It may have ended by itself a moment ago.
+        // It might have ended a moment ago.
         let _ = self.child.kill();
         self.finish()
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub(crate) fn finish(self) -> Finished {
         self.finish_within(PATIENCE)
     }
 
-    /// Waits for its end; tells the most memory that it ever had, in KiB, as far as a look each millisecond shows it.
+    /// Waits until it ends; returns its peak memory in KiB, sampled every millisecond.
     #[cfg(target_os = "linux")]
     pub(crate) fn finish_measured(mut self) -> (Finished, u64) {
         let status = format!("/proc/{}/status", self.child.id());
@@ -118,17 +117,17 @@ impl Process {
             let status = std::fs::read_to_string(&status).unwrap_or_default();
             let figure = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
             most = figure.and_then(|figure| figure.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0).max(most);
-            self.child.try_wait().expect("a child can be asked").is_some()
+            self.child.try_wait().expect("the child's status").is_some()
         });
         (self.finish(), most)
     }
 
-    /// Waits for its end, which comes before `limit` is over.
+    /// Waits until it ends; fails after `limit`.
     pub(crate) fn finish_within(mut self, limit: Duration) -> Finished {
         let deadline = Instant::now() + limit;
         let mut status = None;
         until("the process ends", || {
-            status = self.child.try_wait().expect("a child can be asked");
+            status = self.child.try_wait().expect("the child's status");
             status.is_some() || Instant::now() > deadline
         });
         let Some(status) = status else {
@@ -140,7 +139,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when it has ended already.
+        // Both fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -150,7 +149,7 @@ fn read(file: &NamedTempFile) -> String {
     String::from_utf8(std::fs::read(file.path()).expect("the output")).expect("UTF-8")
 }
 
-/// What a process left.
+/// The exit status and the output of an ended process.
 #[derive(Debug)]
 pub(crate) struct Finished {
     status: ExitStatus,
@@ -160,7 +159,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// The exit code; nothing when a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
@@ -179,7 +178,7 @@ impl Finished {
         self
     }
 
-    /// The one JSON object that it printed, and nothing else.
+    /// Standard output, which must be exactly one JSON object.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let object = self.json_list();
@@ -187,12 +186,12 @@ impl Finished {
         object
     }
 
-    /// Standard output as JSON, which may be a list.
+    /// Standard output as any JSON value.
     pub(crate) fn json_list(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}):\n{}", self.told()))
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("invalid JSON ({error}):\n{}", self.told()))
     }
 
-    /// All of it, for the message of a failed story.
+    /// The command, the status and both outputs, for assertion messages.
     pub(crate) fn told(&self) -> String {
         format!("{}\n{}\n--- stdout\n{}\n--- stderr\n{}", self.line, self.status, self.stdout, self.stderr)
     }

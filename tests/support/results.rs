@@ -1,10 +1,10 @@
-//! Reading a results CSV.
+//! Parser of results files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// One line of the results, by column.
+/// One row, by column.
 pub(crate) type Row = BTreeMap<String, String>;
 
 /// The results of a run.
@@ -15,13 +15,11 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads a file.
     pub(crate) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Self::parse(&text)
     }
 
-    /// Reads a text.
     pub(crate) fn parse(text: &str) -> Self {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header: Vec<String> = reader.headers().expect("a header").iter().map(str::to_owned).collect();
@@ -32,17 +30,17 @@ impl Results {
         Self { rows: rows.collect(), header }
     }
 
-    /// One column, in the order of the file.
+    /// The values of a column, in row order.
     pub(crate) fn column(&self, name: &str) -> Vec<&str> {
         self.rows.iter().map(|row| row[name].as_str()).collect()
     }
 
-    /// The states, in the order of the file.
+    /// The state of each row.
     pub(crate) fn states(&self) -> Vec<&str> {
         self.column("state")
     }
 
-    /// How many rows are in each state.
+    /// The number of rows in each state.
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
         self.states().into_iter().fold(BTreeMap::new(), |mut counts, state| {
             *counts.entry(state.to_owned()).or_default() += 1;

@@ -1,4 +1,4 @@
-//! The emulated gateway as a process of its own, and its journal.
+//! `campaign sandbox` as a child process, and its journal.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,7 +14,7 @@ use super::draft::Reachable;
 use super::process::Process;
 use super::wait::until;
 
-/// `campaign sandbox`, listening; dropped, it is killed.
+/// A running sandbox; killed on drop.
 pub(crate) struct SandboxProcess {
     process: Process,
     folder: TempDir,
@@ -22,12 +22,12 @@ pub(crate) struct SandboxProcess {
 }
 
 impl SandboxProcess {
-    /// Starts one on a free port and waits until it listens.
+    /// Starts a sandbox on a free port and waits until it listens.
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
 
-    /// Starts one with further arguments.
+    /// The same with additional arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(env!("CARGO_BIN_EXE_campaign"));
@@ -43,26 +43,26 @@ impl SandboxProcess {
         Self { process, folder, listening }
     }
 
-    /// The lines of its journal so far.
+    /// The lines of the journal so far.
     pub(crate) fn journal(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.journal_file()).expect("a journal");
-        // The last line may still be on its way.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        whole.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+        // The last line might be incomplete.
+        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        complete.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
-    /// Its journal, to be read as it grows.
+    /// Opens the journal for incremental reading.
     pub(crate) fn tail(&self) -> JournalTail {
         JournalTail { file: File::open(self.journal_file()).expect("a journal"), rest: Vec::new() }
     }
 
-    /// The most memory that it ever had, in KiB.
+    /// Its peak memory in KiB.
     #[cfg(target_os = "linux")]
     pub(crate) fn most_memory(&self) -> u64 {
         self.process.most_memory()
     }
 
-    /// How often each number got a message.
+    /// The number of messages by phone number.
     pub(crate) fn messages(&self) -> BTreeMap<u64, usize> {
         let mut messages = BTreeMap::new();
         for line in self.journal() {
@@ -73,7 +73,7 @@ impl SandboxProcess {
         messages
     }
 
-    /// How many operations were in each envelope with messages, in the order in which they came.
+    /// The number of operations in each envelope with messages, in order of arrival.
     pub(crate) fn envelopes(&self) -> Vec<u64> {
         let journal = self.journal();
         let sends = |envelope: &Value| {
@@ -92,25 +92,25 @@ impl SandboxProcess {
     }
 }
 
-/// A journal that is read as it grows.
+/// Incremental reader of the journal.
 pub(crate) struct JournalTail {
     file: File,
-    /// The beginning of a line that is still on its way.
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
 }
 
 impl JournalTail {
-    /// The lines that came since this was last asked.
-    pub(crate) fn more(&mut self) -> Vec<Value> {
+    /// The lines since the last call.
+    pub(crate) fn read_new_lines(&mut self) -> Vec<Value> {
         self.file.read_to_end(&mut self.rest).expect("a journal");
-        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let rest = self.rest.split_off(whole);
+        let complete = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = self.rest.split_off(complete);
         let lines = std::mem::replace(&mut self.rest, rest);
-        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(line).collect()
+        lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(parse_line).collect()
     }
 }
 
-fn line(line: &[u8]) -> Value {
+fn parse_line(line: &[u8]) -> Value {
     serde_json::from_slice(line).expect("a line of JSON")
 }
 

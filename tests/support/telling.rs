@@ -1,20 +1,20 @@
-//! Words that matter only when a story fails: which case of a table it was, or which seed.
+//! Notes that are printed only if a story fails, such as the table case or the seed.
 
 use std::io::Write as _;
 
-/// Words that are told if the story fails while they are held.
-#[must_use = "they are told only while they are held"]
-pub(crate) struct Telling(String);
+/// A note that is printed if the story panics while this value exists.
+#[must_use = "the note is printed only while this value exists"]
+pub(crate) struct FailureNote(String);
 
-/// Keeps words for a failure.
-pub(crate) fn telling(words: impl Into<String>) -> Telling {
-    Telling(words.into())
+/// Creates a note for a failure.
+pub(crate) fn telling(text: impl Into<String>) -> FailureNote {
+    FailureNote(text.into())
 }
 
-impl Drop for Telling {
+impl Drop for FailureNote {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // A story that fails without a reader has failed all the same.
+            // A closed standard error must not cause a second panic.
             let _ = writeln!(std::io::stderr(), "{}", self.0);
         }
     }

@@ -1,4 +1,4 @@
-//! A terminal with a process on it: what it shows, and what a person types.
+//! Pseudo-terminal with a process: its display, and typed input.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -14,7 +14,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::process::{Finished, Process};
 use super::wait::until;
 
-/// A terminal, and the process that a test started on it.
+/// A terminal and the process that runs on it.
 pub(crate) struct Terminal {
     process: Process,
     keyboard: File,
@@ -23,12 +23,12 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the binary on a terminal of its own, of 100 columns.
+    /// Starts the command on a terminal with 100 columns.
     pub(crate) fn start(command: Command) -> Self {
         Self::start_on(100, command)
     }
 
-    /// Starts the binary on a terminal of its own, of so many columns.
+    /// Starts the command on a terminal with this number of columns.
     pub(crate) fn start_on(columns: u16, mut command: Command) -> Self {
         command.env("TERM", "xterm");
         let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
@@ -41,23 +41,23 @@ impl Terminal {
         let process = Process::start_on(command, [other_end(), other_end(), other_end()]);
         let keyboard = File::from(keyboard);
         let screen = Arc::<Mutex<Vec<u8>>>::default();
-        let (mut shown, kept) = (keyboard.try_clone().expect("a second handle"), Arc::clone(&screen));
+        let (mut shown, output) = (keyboard.try_clone().expect("a second handle"), Arc::clone(&screen));
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // It cannot be read any more when the process has ended.
+            // Reading fails when the process has ended.
             while let Ok(length @ 1..) = shown.read(&mut bytes) {
-                kept.lock().expect("the screen").extend_from_slice(&bytes[..length]);
+                output.lock().expect("the screen").extend_from_slice(&bytes[..length]);
             }
         });
         Self { process, keyboard, screen, reader }
     }
 
-    /// Everything that was written on it so far, with what moves the cursor and with colours.
+    /// The output so far, with cursor movements and colours.
     pub(crate) fn coloured(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().expect("the screen")).into_owned()
     }
 
-    /// Everything that was written on it so far, with what moves the cursor and without colours.
+    /// The output so far, with cursor movements and without colours.
     pub(crate) fn shown(&self) -> String {
         let coloured = self.coloured();
         let mut parts = coloured.split("\u{1b}[");
@@ -72,38 +72,37 @@ impl Terminal {
         shown
     }
 
-    /// Waits until these words stand on it, on whatever lines.
-    pub(crate) fn shows(&self, words: &str) -> &Self {
+    /// Waits until the terminal displays this text, on any number of lines.
+    pub(crate) fn shows(&self, text: &str) -> &Self {
         let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        until(&format!("the terminal shows `{words}`"), || {
+        until(&format!("the terminal shows `{text}`"), || {
             let shown = self.shown();
-            shown.contains(words) || flat(&shown).contains(&flat(words))
+            shown.contains(text) || flat(&shown).contains(&flat(text))
         });
         self
     }
 
-    /// Types a line.
     pub(crate) fn types(&self, line: &str) {
         writeln!(&self.keyboard, "{line}").expect("the keyboard");
     }
 
-    /// Sends the process a signal such as `INT`.
+    /// Sends a signal such as `INT` to the process.
     pub(crate) fn signal(&mut self, name: &str) {
         self.process.signal(name);
     }
 
-    /// Waits for the end of the process, and gives everything that was written, with what moves the cursor.
+    /// Waits until the process ends; returns also the complete output with cursor movements.
     pub(crate) fn finish_shown(self) -> (Finished, String) {
         let Self { process, keyboard, screen, reader } = self;
         let finished = process.finish();
-        // It ends once nobody has the other end open.
+        // The reader ends when the other end is closed.
         reader.join().expect("the reader of the screen");
         drop(keyboard);
         let bytes = screen.lock().expect("the screen").clone();
         (finished, String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Waits for its end.
+    /// Waits until the process ends.
     pub(crate) fn finish(self) -> Finished {
         self.process.finish()
     }

@@ -1,4 +1,4 @@
-//! What is said of windows before anything is sent.
+//! Findings about sending windows before anything is sent.
 
 use crate::support::{Gateway, Terminal, campaign, live, telling};
 
@@ -22,8 +22,8 @@ fn invalid_window_or_end_is_refused_at_its_place() {
     }
     let sale = campaign().through(&gateway).top("timezone: Europe/Kyiv").delivery("until: 2020-12-07 20:00").write();
     for command in ["check", "plan", "run"] {
-        let told = sale.campaign(&[command, "sale.yaml"]).exits(2);
-        told.says("`until` has passed: 2020-12-07 20:00").says("sale.yaml:");
+        let output = sale.campaign(&[command, "sale.yaml"]).exits(2);
+        output.says("`until` has passed: 2020-12-07 20:00").says("sale.yaml:");
     }
     sale.campaign(&["status"]).exits(0).says("no runs");
     for line in ["window: 09:00-20:00", "until: 2099-12-07 20:00"] {
@@ -43,14 +43,17 @@ fn recipients_beyond_the_end_time_are_announced() {
     };
     let sale = until("until: 30s");
     for command in ["check", "plan"] {
-        let told = sale.campaign(&[command, "sale.yaml"]).exits(0);
-        told.says("about 30 of 100 messages can be sent before 20").says("the other 70 are skipped").says("sale.yaml:");
+        let output = sale.campaign(&[command, "sale.yaml"]).exits(0);
+        output
+            .says("about 30 of 100 messages can be sent before 20")
+            .says("the other 70 are skipped")
+            .says("sale.yaml:");
     }
     sale.campaign(&["check", "sale.yaml", "--strict"]).exits(2);
     sale.campaign(&["explain", "until-near"]).exits(0);
     for fits in ["until: 100s", "until: 2099-12-07 20:00"] {
-        let told = until(fits).campaign(&["check", "sale.yaml"]).exits(0);
-        assert!(!told.told().contains("until-near"), "{}", told.told());
+        let output = until(fits).campaign(&["check", "sale.yaml"]).exits(0);
+        assert!(!output.told().contains("until-near"), "{}", output.told());
     }
     let sale = until("until: 2099-12-07 20:00");
     sale.replace("sale.yaml", "until: 2099", "per_day: 1\n  window: 00:00-24:00\n  until: 2099");
@@ -69,8 +72,8 @@ fn row_with_an_unknown_zone_is_counted_and_kept() {
     let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
     let checked = sale.campaign(&["check", "sale.yaml"]).exits(0);
     checked.says("the time zone is missing or not valid in 2 rows (first: row 3)").says("unknown-zone");
-    let told = sale.campaign(&["check", "sale.yaml"]);
-    assert!(!told.told().contains("no message uses the column `city`"), "{}", told.told());
+    let output = sale.campaign(&["check", "sale.yaml"]);
+    assert!(!output.told().contains("no message uses the column `city`"), "{}", output.told());
     assert_eq!(sale.run(&["--json"]).exits(0).json()["sent"], 3);
 }
 
@@ -97,15 +100,16 @@ fn zone_with_an_inverted_sign_shows_its_local_time() {
     let draft = campaign().with_list(list).through(&gateway).top("timezone: Etc/GMT+2");
     let sale = draft.delivery("window: { hours: 00:00-24:00, zone: city }").write();
     for command in ["check", "plan"] {
-        let told = sale.campaign(&[command, "sale.yaml"]).exits(0);
-        let told = told.says("`Etc/GMT+2` is UTC-02:00, where it is ").says("write `Etc/GMT-2`, which is UTC+02:00");
-        told.says("`Etc/GMT-2` in the column `city` of row 3 is UTC+02:00, where it is ");
+        let output = sale.campaign(&[command, "sale.yaml"]).exits(0);
+        let output =
+            output.says("`Etc/GMT+2` is UTC-02:00, where it is ").says("write `Etc/GMT-2`, which is UTC+02:00");
+        output.says("`Etc/GMT-2` in the column `city` of row 3 is UTC+02:00, where it is ");
     }
     let live = live();
     live.replace("sale.yaml", "recipients:\n", "timezone: Etc/GMT+2\nrecipients:\n");
-    let asked = Terminal::start_on(200, live.command(&["run", "sale.yaml", "--offline"]));
-    asked.shows("note: `Etc/GMT+2` is UTC-02:00, where it is ").types("no");
-    asked.finish().exits(2);
+    let terminal = Terminal::start_on(200, live.command(&["run", "sale.yaml", "--offline"]));
+    terminal.shows("note: `Etc/GMT+2` is UTC-02:00, where it is ").types("no");
+    terminal.finish().exits(2);
     sale.replace("sale.yaml", "Etc/GMT+2", "Europe/Kyiv");
     assert!(!sale.campaign(&["check", "sale.yaml"]).told().contains("`Etc/GMT+2` is UTC"));
     assert!(gateway.sends().is_empty());
@@ -117,7 +121,7 @@ fn windows_without_overlap_or_zone_are_refused() {
     let draft = || campaign().through(&gateway).profile("policy: { window: 09:00-12:00 }");
     let together = "the windows `12:00-20:00` and `09:00-12:00` are never open at the same time in the next year";
     let of_recipients = "window: { hours: 12:00-20:00, zone: recipient }";
-    // All recipients have numbers of Ukraine.
+    // All recipients have Ukrainian numbers.
     for (zone, window, refusal) in [
         ("Europe/Kyiv", "window: 12:00-20:00", Some(together)),
         ("Europe/Kyiv", "window: 11:59-20:00", None),
@@ -127,9 +131,9 @@ fn windows_without_overlap_or_zone_are_refused() {
     ] {
         let _case = telling(format!("case: {zone} {window}"));
         let sale = draft().top(&format!("timezone: {zone}")).delivery(window).write();
-        let told = sale.campaign(&["check", "sale.yaml"]).exits(if refusal.is_some() { 2 } else { 0 });
+        let output = sale.campaign(&["check", "sale.yaml"]).exits(if refusal.is_some() { 2 } else { 0 });
         if let Some(words) = refusal {
-            told.says(words);
+            output.says(words);
         }
     }
     draft().write().campaign(&["check", "sale.yaml"]).exits(2).says("needs the campaign's `timezone`");
@@ -138,13 +142,13 @@ fn windows_without_overlap_or_zone_are_refused() {
 #[test]
 fn number_of_needed_windows_is_forecast_and_rehearsed() {
     let draft = campaign().to(100).top("timezone: Europe/Kyiv").delivery("rate: 60/h");
-    // A hundred minutes, forty a day.
+    // One hundred minutes of messages, forty minutes a day.
     let sale = draft.delivery("window: 09:00-09:40").write();
     sale.campaign(&["check", "sale.yaml"]).exits(0).says("at 1/min, over 3 sending windows");
     sale.run(&[]).exits(0).says("at `delivery.rate: 1/min`, spread over 3 sending windows");
     sale.replace("sale.yaml", "09:00-09:40", "09:00-20:00");
-    let told = sale.campaign(&["check", "sale.yaml"]).exits(0);
-    assert!(!told.told().contains("openings"), "{}", told.told());
+    let output = sale.campaign(&["check", "sale.yaml"]).exits(0);
+    assert!(!output.told().contains("openings"), "{}", output.told());
 }
 
 #[test]
@@ -163,10 +167,11 @@ fn fallback_after_the_window_is_a_warning_with_a_lifetime() {
     ] {
         let _case = telling(format!("case: {lifetime} {window}"));
         let draft = campaign().channels(&channels(lifetime)).top("timezone: Europe/Kyiv");
-        let told = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
-        assert_eq!(told.told().contains("fallback-outside"), warns, "{}", told.told());
+        let output = draft.delivery(window).delivery("rate: 1/s").write().campaign(&["check", "sale.yaml"]).exits(0);
+        assert_eq!(output.told().contains("fallback-outside"), warns, "{}", output.told());
         if warns {
-            told.says("if `viber` fails, `sms` might be sent after the window closes")
+            output
+                .says("if `viber` fails, `sms` might be sent after the window closes")
                 .says("write `lifetime: 10h` or less");
         }
     }

@@ -1,4 +1,4 @@
-//! `delivery.window` and `delivery.until`: messages leave within them, on the clocks of whoever they are for.
+//! `delivery.window` and `delivery.until`: messages are sent within them, by the recipient's clock.
 
 mod checks;
 #[cfg(target_os = "linux")]

@@ -1,17 +1,17 @@
-//! `until`: nothing leaves after it, and who is left is skipped.
+//! `until`: no message is sent after it, and the remaining recipients are skipped.
 
 use serde_json::json;
 
 use crate::support::{Draft, Folder, Gateway, Process, campaign, telling};
 
-/// To forty people, four a second, until a second after the run began.
-fn a_second(gateway: &Gateway) -> Draft {
+/// Drafts a campaign to forty recipients, at four a second, until one second after the start.
+fn one_second_campaign(gateway: &Gateway) -> Draft {
     campaign().to(40).batches_of(2).through(gateway).delivery("rate: 4/s").delivery("until: 1s")
 }
 
-/// How many have a message and how many were skipped as expired; nobody is anything else.
+/// Returns the numbers of recipients with a message and of expired ones. Fails if a recipient is neither.
 #[track_caller]
-fn ended(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
+fn count_outcomes(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
     let results = sale.results();
     let expired = results.rows.iter().filter(|row| row["reason"] == "expired");
     let expired = expired.inspect(|row| assert_eq!(row["state"], "skipped")).count();
@@ -24,14 +24,14 @@ fn ended(sale: &Folder, gateway: &Gateway) -> (u64, usize) {
 #[test]
 fn remaining_recipients_are_skipped_after_the_end_time() {
     let gateway = Gateway::accepting();
-    let sale = a_second(&gateway).write();
-    let told = sale.run(&["--json"]).exits(3).json();
-    assert_eq!(told["stopped"], "until");
-    let (accepted, expired) = ended(&sale, &gateway);
+    let sale = one_second_campaign(&gateway).write();
+    let output = sale.run(&["--json"]).exits(3).json();
+    assert_eq!(output["stopped"], "until");
+    let (accepted, expired) = count_outcomes(&sale, &gateway);
     assert!((1..=8).contains(&accepted) && expired as u64 == 40 - accepted, "{accepted}");
-    assert_eq!(told["counts"], json!({ "accepted": accepted, "skipped": expired }));
+    assert_eq!(output["counts"], json!({ "accepted": accepted, "skipped": expired }));
     let status = sale.campaign(&["status", "sale", "--json"]).exits(3).json();
-    assert_eq!(status["counts"], told["counts"]);
+    assert_eq!(status["counts"], output["counts"]);
     sale.campaign(&["status", "sale"]).exits(3).says("`delivery.until` has passed");
 }
 
@@ -39,17 +39,17 @@ fn remaining_recipients_are_skipped_after_the_end_time() {
 fn window_that_opens_after_the_end_is_not_waited_for() {
     let gateway = Gateway::accepting();
     let draft = campaign().to(40).through(&gateway).top("timezone: Pacific/Apia").delivery("until: 1h");
-    // It opens tomorrow at the earliest.
+    // The window opens tomorrow at the earliest.
     let now = jiff::Timestamp::now().in_tz("Pacific/Apia").expect("a zone");
     let yesterday = now.yesterday().expect("a day").strftime("%a").to_string().to_lowercase();
     let sale = draft.delivery(&format!("window: {{ hours: 00:00-24:00, days: {yesterday} }}")).write();
     assert_eq!(sale.run(&["--json"]).exits(3).json()["stopped"], "until");
-    assert_eq!(ended_with_nobody(&sale), 40);
+    assert_eq!(count_expired(&sale), 40);
     assert!(gateway.sends().is_empty());
 }
 
-/// How many were skipped as expired, where nobody has a message.
-fn ended_with_nobody(sale: &Folder) -> usize {
+/// Counts the expired recipients of a run that sent nothing.
+fn count_expired(sale: &Folder) -> usize {
     sale.results().rows.iter().filter(|row| row["reason"] == "expired").count()
 }
 
@@ -58,14 +58,16 @@ fn start_after_the_end_time_sends_nothing_more() {
     for point in ["intent.kept:2", "expired.kept:1", "outcome.kept:2"] {
         let _case = telling(format!("case: {point}"));
         let gateway = Gateway::accepting();
-        let sale = a_second(&gateway).write();
+        let sale = one_second_campaign(&gateway).write();
         let mut command = sale.command(&["run", "sale.yaml", "--no-wait"]);
         command.env("CAMPAIGN_FAILPOINT", point);
-        let began = std::time::Instant::now();
+        let started_at = std::time::Instant::now();
         let died = Process::start(command).finish();
         assert!(died.stderr.contains("went off"), "{}", died.told());
         let sent = gateway.phones().len();
-        crate::support::until("its time is over", || began.elapsed() > std::time::Duration::from_millis(1_500));
+        crate::support::until("the end time has passed", || {
+            started_at.elapsed() > std::time::Duration::from_millis(1_500)
+        });
         let again = sale.run(&[]);
         assert!(matches!(again.code(), Some(3 | 4)), "{}", again.told());
         assert_eq!(gateway.phones().len(), sent);

@@ -1,32 +1,36 @@
-//! The door of a worker's metrics: it tells of the runs that it sends, and of no person.
+//! Metrics endpoint of a worker: the runs that it sends, no phone numbers.
 
 use serde_json::Value;
 
-use super::{in_small_shares, worker_with};
+use super::{small_shard_campaign, start_worker_with};
 use crate::support::{Gateway, Process, ask, phone, until};
 
 #[test]
 fn worker_serves_its_metrics_until_it_ends() {
     let gateway = Gateway::accepting();
-    let sale = in_small_shares(90).through(&gateway).write();
+    let sale = small_shard_campaign(90).through(&gateway).write();
     let mut worker = Process::start(sale.command(&["worker", "--metrics", "127.0.0.1:0", "--json"]));
     until("the worker looks for runs", || worker.stdout().ends_with('\n'));
-    let other = worker_with(&sale, &[]);
+    let other = start_worker_with(&sale, &[]);
     let line: Value = serde_json::from_str(worker.stdout().lines().next().expect("a line")).expect("an object");
     let place = line["metrics"].as_str().expect("an address");
     let address = place.trim_start_matches("http://").trim_end_matches("/metrics");
     assert!(place.ends_with("/metrics") && !address.ends_with(":0"), "{line}");
     sale.run(&["--shared"]).exits(0);
-    until("it tells of all of it", || {
-        let told = ask(address, "/metrics", &[]);
-        told.status == 200 && told.body.contains("campaign_messages{gateway=\"local\",state=\"accepted\"} 90")
+    until("all messages are counted", || {
+        let response = ask(address, "/metrics", &[]);
+        response.status == 200 && response.body.contains("campaign_messages{gateway=\"local\",state=\"accepted\"} 90")
     });
-    let told = ask(address, "/metrics", &[("Host", "prometheus.example")]);
-    assert!(told.status == 200 && told.body.contains("campaign_ledger_commit_seconds_count"), "{}", told.body);
-    assert!((2..92).all(|row| !told.body.contains(&phone(row).to_string())), "{}", told.body);
+    let response = ask(address, "/metrics", &[("Host", "prometheus.example")]);
+    assert!(
+        response.status == 200 && response.body.contains("campaign_ledger_commit_seconds_count"),
+        "{}",
+        response.body
+    );
+    assert!((2..92).all(|row| !response.body.contains(&phone(row).to_string())), "{}", response.body);
     assert_eq!(ask(address, "/", &[]).status, 404);
     worker.signal("TERM");
     worker.finish().exits(0);
-    assert!(std::net::TcpStream::connect(address).is_err(), "nobody is there any more");
+    assert!(std::net::TcpStream::connect(address).is_err(), "the endpoint is still open");
     drop(other);
 }

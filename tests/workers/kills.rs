@@ -1,54 +1,55 @@
-//! SIGKILL at random moments over three workers and whoever began the run, again and again, until it is through.
+//! SIGKILL at random moments of three workers and the starter of a shared run, until the run is complete.
 
-use super::worker;
+use super::start_worker;
 use crate::recovery::{Tally, Witness};
 use crate::support::{Chance, Folder, Process, campaign, phone, until};
 
-/// How many workers send a run besides who began it.
+/// The number of workers in addition to the starter.
 const WORKERS: usize = 3;
-/// Recipients of a campaign.
+/// The number of recipients.
 const ROWS: usize = 600;
-/// The most kills of one campaign, after which it is left to come to its end.
+/// The maximum number of kills per campaign; afterwards its run can finish.
 const KILLS_OF_ONE: usize = 12;
 
 #[test]
 fn twelve_kills_of_three_workers_lose_and_repeat_nothing() {
-    kill(KILLS_OF_ONE);
+    kill_repeatedly(KILLS_OF_ONE);
 }
 
 #[test]
 #[ignore = "takes some minutes"]
 fn five_hundred_kills_of_three_workers_lose_and_repeat_nothing() {
-    kill(500);
+    kill_repeatedly(500);
 }
 
-fn kill(kills: usize) {
+fn kill_repeatedly(kills: usize) {
     let (mut chance, mut killed) = (Chance::seeded(), 0);
     while killed < kills {
         killed += kill_one_campaign((kills - killed).min(KILLS_OF_ONE), &mut chance);
     }
 }
 
-/// Kills processes that send a campaign, at most so many, lets it end, judges it, and tells how many were killed.
+/// Kills senders of one campaign, at most `most`, lets the run finish, and checks the outcome.
+/// Returns the number of kills.
 fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
     let witness = Witness::start();
-    // Shares of two hundred rows.
+    // Shards of 200 rows.
     let sale = campaign().to(ROWS).batches_of(5).delivery("rate: 100/s").through(&witness).write();
-    let mut workers: Vec<Process> = (0..WORKERS).map(|_| worker(&sale)).collect();
+    let mut workers: Vec<Process> = (0..WORKERS).map(|_| start_worker(&sale)).collect();
     let mut run = sale.start(&["--shared"]);
     let mut killed = 0;
     while killed < most && run.is_running() {
-        let enough = witness.arrived() + 1 + chance.below(ROWS as u64 / 12) as usize;
-        until("the moment to kill", || witness.arrived() >= enough || !run.is_running());
+        let target = witness.arrived() + 1 + chance.below(ROWS as u64 / 12) as usize;
+        until("the moment to kill", || witness.arrived() >= target || !run.is_running());
         match chance.below(WORKERS as u64 + 1) as usize {
-            // Whoever comes after it goes on with the run.
+            // The next starter resumes the run.
             WORKERS => {
                 drop(run.kill());
                 run = sale.start(&[]);
             }
             at => {
-                let gone = std::mem::replace(&mut workers[at], started(&sale));
-                drop(gone.kill());
+                let old = std::mem::replace(&mut workers[at], start_worker_at_once(&sale));
+                drop(old.kill());
             }
         }
         killed += 1;
@@ -56,7 +57,7 @@ fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
     let ended = run.finish();
     assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.told());
     drop(workers);
-    // What a killed starter's successor found in doubt may have been answered meanwhile.
+    // Rows that the resumed run found in doubt might have been answered in the meantime.
     let last = sale.run(&[]);
     assert!(matches!(last.code(), Some(0 | 4)), "{}", last.told());
     assert_eq!(witness.tally(&sale, (2..ROWS + 2).map(phone)), Tally::default());
@@ -64,7 +65,7 @@ fn kill_one_campaign(most: usize, chance: &mut Chance) -> usize {
     killed
 }
 
-/// A worker that nobody waits for.
-fn started(sale: &Folder) -> Process {
+/// Starts a worker without waiting for it.
+fn start_worker_at_once(sale: &Folder) -> Process {
     Process::start(sale.command(&["worker"]))
 }

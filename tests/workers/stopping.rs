@@ -1,67 +1,67 @@
-//! A stop is the run's: whoever it comes from, all that send it begin nothing more.
+//! Stop of a shared run: a stop command, a signal or a failure stops all its senders.
 
-use super::{ended, everybody_once, in_small_shares, worker};
+use super::{check_one_message_each, small_shard_campaign, start_worker, stop_worker};
 use crate::support::{Answer, Gateway, Process, campaign, rejected, until};
 
 #[test]
 fn stop_stops_all_senders_of_a_run_and_it_resumes_later() {
     let gateway = Gateway::accepting();
-    let sale = in_small_shares(200).through(&gateway).write();
-    let worker = worker(&sale);
+    let sale = small_shard_campaign(200).through(&gateway).write();
+    let worker = start_worker(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
-    until("something went out", || gateway.phones().len() > 40);
+    until("the worker joins the run", || worker.stdout().contains("sale@1: joined the run"));
+    until("some messages are sent", || gateway.phones().len() > 40);
     sale.campaign(&["stop", "sale"]).exits(0);
     run.finish().exits(5).says("asked to stop");
     until("the worker stops", || worker.stdout().contains("stopped: asked to stop"));
     let sent = gateway.phones().len();
     assert!(sent < 200);
-    drop(ended(worker));
+    drop(stop_worker(worker));
     assert_eq!(gateway.phones().len(), sent);
     sale.run(&[]).exits(0);
-    everybody_once(&gateway, 200);
+    check_one_message_each(&gateway, 200);
 }
 
 #[test]
 fn interrupt_of_the_starter_stops_its_workers_too() {
     let gateway = Gateway::accepting();
-    let sale = in_small_shares(200).through(&gateway).write();
-    let worker = worker(&sale);
+    let sale = small_shard_campaign(200).through(&gateway).write();
+    let worker = start_worker(&sale);
     let mut run = sale.start(&["--shared"]);
-    until("the worker sends it", || worker.stdout().contains("sale@1: joined the run"));
-    until("something went out", || gateway.phones().len() > 40);
+    until("the worker joins the run", || worker.stdout().contains("sale@1: joined the run"));
+    until("some messages are sent", || gateway.phones().len() > 40);
     run.signal("INT");
     run.finish().exits(130);
     let sent = gateway.phones().len();
     until("the worker stops", || worker.stdout().contains("stopped: interrupted"));
-    drop(ended(worker));
-    assert_eq!(gateway.phones().len(), sent, "what was in flight was waited for");
+    drop(stop_worker(worker));
+    assert_eq!(gateway.phones().len(), sent, "messages sent after the stop");
     sale.run(&[]).exits(0);
-    everybody_once(&gateway, 200);
+    check_one_message_each(&gateway, 200);
 }
 
 #[test]
 fn three_doubtful_requests_in_a_row_stop_all_senders() {
-    // The first is taken; then nothing is known of any.
+    // The warm-up requests are accepted; all later ones end in doubt.
     let gateway = Gateway::answering_then([Answer::Accept, Answer::Accept], Answer::CloseRead);
-    let sale = in_small_shares(200).one_at_a_time().through(&gateway).write();
-    let worker = worker(&sale);
-    let told = sale.run(&["--shared"]).exits(5);
-    assert!(told.told().contains("requests in a row are in doubt"), "{}", told.told());
-    // The third is seen while another may be on its way.
+    let sale = small_shard_campaign(200).one_at_a_time().through(&gateway).write();
+    let worker = start_worker(&sale);
+    let finished = sale.run(&["--shared"]).exits(5);
+    assert!(finished.told().contains("requests in a row are in doubt"), "{}", finished.told());
+    // Another request might be on its way when the third one is seen.
     let doubtful = gateway.sends().len() - 2;
     assert!((3..=4).contains(&doubtful), "{doubtful}");
-    drop(ended(worker));
+    drop(stop_worker(worker));
 }
 
 #[test]
 fn rejected_first_messages_stop_a_run_before_any_worker_sends() {
     let gateway = Gateway::always(Answer::items(|operation| rejected(operation, "No route")));
-    let sale = in_small_shares(200).through(&gateway).write();
-    let worker = worker(&sale);
+    let sale = small_shard_campaign(200).through(&gateway).write();
+    let worker = start_worker(&sale);
     sale.run(&["--shared"]).exits(5).says("messages in a row were rejected");
-    assert_eq!(gateway.phones().len(), 4, "as by one process alone");
-    drop(ended(worker));
+    assert_eq!(gateway.phones().len(), 4, "the warm-up of a single process");
+    drop(stop_worker(worker));
 }
 
 #[test]
@@ -72,11 +72,11 @@ fn worker_with_another_key_leaves_a_run_to_others() {
     command.env_remove(crate::support::KEY_VARIABLE);
     let worker = Process::start(command);
     until("the worker looks for runs", || worker.stdout().contains("sends shards of runs"));
-    in_small_shares(100).through(&gateway).rewrite(&sale);
+    small_shard_campaign(100).through(&gateway).rewrite(&sale);
     let run = sale.start(&["--shared"]);
-    until("the worker is told of the run", || worker.stdout().contains("sale@1: "));
+    until("the worker finds the run", || worker.stdout().contains("sale@1: "));
     run.finish().exits(0);
-    let told = ended(worker);
-    assert!(told.contains("key"), "{told}");
-    everybody_once(&gateway, 100);
+    let output = stop_worker(worker);
+    assert!(output.contains("key"), "{output}");
+    check_one_message_each(&gateway, 100);
 }

@@ -211,13 +211,13 @@ impl OpenFolder<'_> {
     }
 
     /// Loads the campaign of a file for a day, with findings. No file outside the folder is opened.
-    fn load_campaign(&self, file: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
+    fn load_in_folder(&self, file: &Path, day: CampaignDay) -> LoadedFile<Campaign> {
         load_campaign_within(file, day, self.campaigns.reach.clone())
     }
 
     /// Reads the name of a file's campaign, which is the same on every day; `None` if the file has errors.
     fn read_name(&self, file: &Path) -> Option<String> {
-        Some(self.load_campaign(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
+        Some(self.load_in_folder(file, CampaignDay::Coming(Date::ZERO)).value?.brief.name)
     }
 
     /// Loads a campaign for the connector's profile, without its notification program: everyone who can write a

@@ -70,7 +70,7 @@ fn campaign_schema() -> Value {
 }
 
 async fn campaign_item(folder: &OpenFolder<'_>, file: &Path) -> Result<Value, ToolError> {
-    let loaded = folder.load_campaign(file, CampaignDay::Of((folder.adapters.clock)()));
+    let loaded = folder.load_in_folder(file, CampaignDay::Of((folder.adapters.clock)()));
     let errors = loaded.findings.iter().filter(|finding| Finding::is_error(finding)).count();
     let Some(campaign) = loaded.value else { return Ok(json!({ "file": file_name(file), "errors": errors })) };
     let gateway = campaign.has_gateway_key().then(|| json!(campaign.brief.gateway));

@@ -60,6 +60,7 @@ fn text_places(text: &str) -> BTreeSet<String> {
 
 /// The sources below a folder that use texts: code without tests, and templates.
 fn source_texts(folder: &Path) -> Vec<String> {
+    let tests = Regex::new(r"#\[cfg\(test\)\]\nmod \w*tests \{").unwrap();
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
         let name = entry.file_name().unwrap().to_string_lossy().into_owned();
@@ -67,7 +68,6 @@ fn source_texts(folder: &Path) -> Vec<String> {
             found.extend(source_texts(&entry));
         } else if (name.ends_with(".rs") && name != "table_tests.rs") || name.ends_with(".html") {
             let text = fs::read_to_string(&entry).unwrap();
-            let tests = Regex::new(r"#\[cfg\(test\)\]\nmod \w*tests \{").unwrap();
             found.push(tests.splitn(&text, 2).next().unwrap().to_owned());
         }
     }

@@ -1,4 +1,4 @@
-"""What a Python client has to find at a connector, whatever its generation."""
+"""Checks of a connector that both generations of the Python client share."""
 
 import json
 
@@ -6,58 +6,58 @@ READING = ["balance", "senders", "message_status", "sms_templates", "viber_templ
 SENDING = ["send_sms", "send_viber", "send_rcs", "send_chain", "create_sms_template"]
 
 
-def started(program, key):
-    """How a client starts a connector itself, which then has the key from its environment."""
+def stdio_command(program, key):
+    """Parameters with which a client starts a connector over stdio. The key is in its environment."""
     return {"command": program, "args": ["connector", "--stdio", "--state-dir", "started"], "env": {"NOBODY_HAS_IT": key}}
 
 
-async def judge(client):
-    """`client` knows the key that the connector's gateway takes."""
+async def check_reading(client):
+    """Checks a client that has a valid key."""
     listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == READING, listed
-    balance = seen(await client.call_tool("balance", {}))
+    balance = as_json(await client.call_tool("balance", {}))
     assert not balance["isError"], balance
-    # The client itself held this against the schema of results.
+    # The client itself validated this against the output schema.
     assert set(balance["structuredContent"]) == {"amount", "currency"}, balance
     assert json.loads(balance["content"][0]["text"]) == balance["structuredContent"], balance
-    failed(await client.call_tool("message_status", {"id": "x"}), "invalid_argument")
+    assert_error(await client.call_tool("message_status", {"id": "x"}), "invalid_argument")
     try:
-        sent = seen(await client.call_tool("send_sms", {"confirm": True}))
+        sent = as_json(await client.call_tool("send_sms", {"confirm": True}))
     except Exception as error:
         assert "Unknown tool" in str(error), error
     else:
         raise AssertionError(f"a tool that does not exist answered {sent}")
 
 
-async def judge_stranger(client):
-    """`client` has no key: it sees what there is, and a call is answered instead of asking somebody to log in."""
+async def check_without_key(client):
+    """Checks a client without a key: it can list the tools, and a call returns an error instead of a login request."""
     assert len((await client.list_tools()).tools) == len(READING)
-    failed(await client.call_tool("balance", {}), "no_api_key")
+    assert_error(await client.call_tool("balance", {}), "no_api_key")
 
 
-async def judge_sending(client):
-    """`client` knows the key of a connector that may send, to a gateway where nobody is real."""
+async def check_sending(client):
+    """Checks a client of a connector that can send to the sandbox."""
     listed = (await client.list_tools()).tools
     assert [tool.name for tool in listed] == READING + SENDING, listed
     sms = {"phone": "380501234567", "text": "Hello", "sender": "OlenaCo"}
     for unconfirmed in [{}, sms, {**sms, "confirm": "true"}]:
-        refused = seen(await client.call_tool("send_sms", unconfirmed))
+        refused = as_json(await client.call_tool("send_sms", unconfirmed))
         assert not refused["isError"] and refused["structuredContent"]["refused"] is True, refused
-    # Several clients come, and the same message goes once a minute.
-    sent = seen(await client.call_tool("send_sms", {**sms, "confirm": True, "repeat": True}))
+    # Several clients send the same message, which normally is sent once a minute.
+    sent = as_json(await client.call_tool("send_sms", {**sms, "confirm": True, "repeat": True}))
     assert sent["structuredContent"]["accepted"] is True, sent
-    status = seen(await client.call_tool("message_status", {"id": sent["structuredContent"]["id"]}))
+    status = as_json(await client.call_tool("message_status", {"id": sent["structuredContent"]["id"]}))
     assert status["structuredContent"]["type"] == "sms", status
-    failed(await client.call_tool("send_sms", {**sms, "confirm": True}), "repeated")
+    assert_error(await client.call_tool("send_sms", {**sms, "confirm": True}), "repeated")
 
 
-def failed(result, code):
-    """Holds a result against an error of a tool: a text alone."""
-    result = seen(result)
+def assert_error(result, code):
+    """Fails unless the result is a tool error with this code: text without structured content."""
+    result = as_json(result)
     assert result["isError"] and result.get("structuredContent") is None, result
     assert json.loads(result["content"][0]["text"])["code"] == code, result
 
 
-def seen(result):
-    """A result by its names on the wire."""
+def as_json(result):
+    """Returns a result with the member names of the protocol."""
     return result.model_dump(mode="json", by_alias=True)

@@ -1,6 +1,6 @@
-"""Makes the files of this corpus that no editor can show: run it in this folder. What each means is written here by hand.
+"""Generates the corpus files that a text editor cannot show. Run it in this folder. The expectations below are written by hand.
 
-Needs openpyxl and xlwt. A file that is not made anew stays as it is.
+Needs openpyxl and xlwt. Other files stay unchanged.
 """
 
 import datetime
@@ -30,13 +30,13 @@ def write(folder, name, data, lines):
 
 
 def sound(name, data, about, header, rows, told=None, form=None, columns=None, warnings=()):
-    """A file and what is read of it: the header, and rows by their numbers."""
+    """Writes a file and its expected content: the header, and rows by number."""
     lines = [f"about: {quoted(about)}"]
     for key, value in (form or {}).items():
         lines.append(f"{key}: {value if isinstance(value, int) else quoted(value)}")
     if columns:
         lines.append("columns: {" + ", ".join(f"{key}: {quoted(value)}" for key, value in columns.items()) + "}")
-    # Half of the world's spreadsheets write semicolons, so they are not told.
+    # Semicolons are so common in spreadsheets that the program does not report them.
     if told and told != "delimiter semicolon":
         lines.append(f"told: {quoted(told)}")
     if warnings:
@@ -49,7 +49,7 @@ def sound(name, data, about, header, rows, told=None, form=None, columns=None, w
 
 
 def spoilt(name, data, about, rule, says, form=None, columns=None):
-    """A file, the rule by which it is refused, and words that are said."""
+    """Writes a file, with the rule that rejects it and words of the finding."""
     lines = [f"about: {quoted(about)}"]
     for key, value in (form or {}).items():
         lines.append(f"{key}: {value if isinstance(value, int) else quoted(value)}")
@@ -166,7 +166,7 @@ def packed():
     sound("gzip-by-content.csv", gzip.compress(body, mtime=0), "packed, and named as if it were not", HEADER, numbered(PEOPLE), "compressed with gzip, " + semicolon, columns=columns)
     sound("gzip-of-two-parts.csv", gzip.compress(body[:30], mtime=0) + gzip.compress(body[30:], mtime=0), "two packed files behind one another", HEADER, numbered(PEOPLE), "compressed with gzip, " + semicolon, columns=columns)
     sound("gzip-windows-1251.csv.gz", gzip.compress(text_of([HEADER] + PEOPLE).encode("cp1251"), mtime=0), "packed, in another encoding", HEADER, numbered(PEOPLE), "compressed with gzip, encoding Windows-1251, " + semicolon, columns=columns)
-    # A frame of one block as it is: RFC 8878.
+    # A frame with one uncompressed block (RFC 8878).
     frame = b"\x28\xb5\x2f\xfd\x20" + bytes([len(body)]) + ((len(body) << 3) | 1).to_bytes(3, "little") + body
     sound("list.csv.zst", frame, "compressed with zstd", HEADER, numbered(PEOPLE), "compressed with zstd, " + semicolon, columns=columns)
     sound("workbook.xlsx.gz", gzip.compress(book([HEADER] + PEOPLE), mtime=0), "a workbook that was packed again", HEADER, numbered(PEOPLE), "compressed with gzip, sheet `Sheet1`", columns=columns)

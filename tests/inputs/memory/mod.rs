@@ -1,4 +1,4 @@
-//! Small lists that would fill the memory are refused with a finding, or harmless.
+//! Memory limits for hostile lists: a small file that expands is rejected or harmless.
 
 mod ods;
 mod text;
@@ -10,13 +10,13 @@ use std::fs;
 
 use crate::support::{Folder, Process, campaign, in_files};
 
-/// The most memory that the program may take for any list, in KiB.
+/// The memory limit of the program for any list, in KiB.
 const MOST_MEMORY: u64 = 256 << 10;
-/// The most bytes of a hostile file.
+/// The largest size of a hostile file in bytes.
 const SMALL: usize = 3 << 20;
 
-/// A campaign with that file as its list.
-fn with_list(name: &str, bytes: &[u8]) -> Folder {
+/// A campaign with this file as its list.
+fn campaign_with_list(name: &str, bytes: &[u8]) -> Folder {
     assert!(bytes.len() < SMALL, "{name} has {} bytes", bytes.len());
     let folder = campaign().write();
     fs::write(folder.path(name), bytes).expect("a list");
@@ -24,21 +24,21 @@ fn with_list(name: &str, bytes: &[u8]) -> Folder {
     folder
 }
 
-/// Checks a campaign with that list, which is refused with these words, and in bounded memory.
+/// Checks that the list is rejected with these words, in bounded memory.
 #[track_caller]
-fn is_refused(name: &str, bytes: &[u8], words: &[&str]) {
+fn assert_refused(name: &str, bytes: &[u8], words: &[&str]) {
     let _files = in_files();
-    let folder = with_list(name, bytes);
+    let folder = campaign_with_list(name, bytes);
     let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
     let ended = words.iter().fold(ended.exits(2), |ended, word| ended.says(word));
     assert!(memory < MOST_MEMORY, "{memory} KiB\n{}", ended.told());
 }
 
-/// The same of a list that is read.
+/// Checks that the list is read, in bounded memory.
 #[track_caller]
-fn is_read(name: &str, bytes: &[u8], words: &[&str]) {
+fn assert_read(name: &str, bytes: &[u8], words: &[&str]) {
     let _files = in_files();
-    let folder = with_list(name, bytes);
+    let folder = campaign_with_list(name, bytes);
     let (ended, memory) = Process::start(folder.command(&["check", "sale.yaml"])).finish_measured();
     let ended = words.iter().fold(ended.exits(0), |ended, word| ended.says(word));
     assert!(memory < MOST_MEMORY, "{memory} KiB\n{}", ended.told());

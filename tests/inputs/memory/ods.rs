@@ -1,6 +1,6 @@
-//! Workbooks as LibreOffice saves them.
+//! Memory limits for LibreOffice workbooks (ODS).
 
-use super::is_refused;
+use super::assert_refused;
 use super::zip::{Content, zip};
 use crate::support::telling;
 
@@ -21,7 +21,7 @@ fn workbook_with_one_endless_piece_is_refused() {
     {
         let _case = telling(format!("case: {before}{piece}"));
         let hostile = sheet(before, piece, 400, after);
-        is_refused(
+        assert_refused(
             "list.ods",
             &hostile,
             &["`content.xml` contains a text value, tag or comment that is larger than 1 MiB", "as CSV"],
@@ -48,6 +48,6 @@ fn workbook_with_too_many_things_is_refused() {
         (sheet(&format!("{ROW}<table:table-cell {far}</table:table-cell>"), " ", 1, END_OF_ROW), "outside the sheet"),
     ] {
         let _case = telling(format!("case: {words}"));
-        is_refused("list.ods", &hostile, &[words]);
+        assert_refused("list.ods", &hostile, &[words]);
     }
 }

@@ -1,6 +1,6 @@
-//! Workbooks of Excel 97.
+//! Memory limits for Excel 97 workbooks (XLS).
 
-use super::{is_read, is_refused};
+use super::{assert_read, assert_refused};
 use crate::support::phone;
 
 const SECTOR: usize = 512;
@@ -19,12 +19,12 @@ fn begin() -> Vec<u8> {
     record(0x0809, &words(&[0x0600, 0x10, 0, 0]))
 }
 
-/// A cell that refers to a shared text.
+/// A cell with a reference to a shared string.
 fn shared(row: u16, column: u16, text: u32) -> Vec<u8> {
     record(0x00fd, &[words(&[row, column, 0]), text.to_le_bytes().to_vec()].concat())
 }
 
-/// A workbook with these shared texts, and one sheet with these records.
+/// A workbook with these shared strings, and one sheet with these records.
 fn workbook(texts: &[&str], cells: &[u8]) -> Vec<u8> {
     let text =
         |text: &&str| [&u16::try_from(text.len()).expect("short").to_le_bytes()[..], &[0], text.as_bytes()].concat();
@@ -74,17 +74,17 @@ fn file(stream: &[u8]) -> Vec<u8> {
 fn workbook_of_the_test_is_read() {
     let number = phone(2).to_string();
     let cells = [shared(0, 0, 0), shared(0, 1, 1), shared(1, 0, 2), shared(1, 1, 3)].concat();
-    is_read("list.xls", &workbook(&["phone", "name", &number, "Ann"], &cells), &["sheet `s`"]);
+    assert_read("list.xls", &workbook(&["phone", "name", &number, "Ann"], &cells), &["sheet `s`"]);
 }
 
 #[test]
 fn workbook_that_fills_the_memory_is_refused() {
     let long = "x".repeat(8000);
     let cells: Vec<u8> = (0..60_000).flat_map(|row| shared(row, 0, 0)).collect();
-    is_refused("list.xls", &workbook(&[&long], &cells), &["its sheets need too much memory", "as CSV"]);
+    assert_refused("list.xls", &workbook(&[&long], &cells), &["its sheets need too much memory", "as CSV"]);
     let label = |row: u16| record(0x0204, &[words(&[row, 0, 0, u16::MAX]), vec![0]].concat());
     let labels: Vec<u8> = (0..60_000).flat_map(label).collect();
-    is_refused("list.xls", &workbook(&[], &labels), &["its sheets need too much memory"]);
+    assert_refused("list.xls", &workbook(&[], &labels), &["its sheets need too much memory"]);
     let corners = [shared(0, 0, 0), shared(u16::MAX, 255, 0)].concat();
-    is_refused("list.xls", &workbook(&["x"], &corners), &["its sheets need too much memory"]);
+    assert_refused("list.xls", &workbook(&["x"], &corners), &["its sheets need too much memory"]);
 }

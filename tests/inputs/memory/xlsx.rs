@@ -1,7 +1,7 @@
-//! Workbooks as Excel saves them.
+//! Memory limits for Excel workbooks (XLSX).
 
 use super::zip::{Content, zip};
-use super::{is_read, is_refused};
+use super::{assert_read, assert_refused};
 use crate::support::phone;
 
 const TYPES: &str = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
@@ -10,7 +10,7 @@ fn relation(id: &str, kind: &str, target: &str) -> String {
     format!("<Relationship Id=\"{id}\" Type=\"{TYPES}/{kind}\" Target=\"{target}\"/>")
 }
 
-/// A workbook with one recipient, in which these parts are others.
+/// A workbook with one recipient, in which these parts are replaced.
 fn workbook(other: &[(&str, Content)]) -> Vec<u8> {
     let text = |cell: &str, text: u8| format!("<c r=\"{cell}\" t=\"s\"><v>{text}</v></c>");
     let header = format!("<row r=\"1\">{}{}</row>", text("A1", 0), text("B1", 1));
@@ -43,19 +43,19 @@ fn sheet_of(rows: &str) -> String {
     format!("<worksheet><sheetData>{rows}</sheetData></worksheet>")
 }
 
-/// What stands before and behind a place in a part.
-fn around(whole: &str) -> (&str, &str) {
-    whole.split_once('|').expect("a place")
+/// The text before and after the marker `|` in a part.
+fn split_at_marker(template: &str) -> (&str, &str) {
+    template.split_once('|').expect("a place")
 }
 
 #[test]
 fn workbook_of_the_test_is_read() {
-    is_read("list.xlsx", &workbook(&[]), &["sheet `Clients`"]);
+    assert_read("list.xlsx", &workbook(&[]), &["sheet `Clients`"]);
 }
 
 #[test]
 fn workbook_with_one_endless_piece_is_refused() {
-    for (part, whole, piece) in [
+    for (part, template, piece) in [
         ("xl/sharedStrings.xml", "<sst><si><t>|</t></si></sst>", " "),
         ("xl/sharedStrings.xml", "<sst><!--|--><si><t>x</t></si></sst>", "<b>'"),
         ("xl/sharedStrings.xml", "<sst><si><t><![CDATA[|]]></t></si></sst>", "<x>"),
@@ -82,10 +82,10 @@ fn workbook_with_one_endless_piece_is_refused() {
         ("xl/_rels/workbook.xml.rels", "<Relationships><Relationship Id=\"r\" Target=\"|\"/></Relationships>", "x"),
         ("_rels/.rels", "<Relationships>|</Relationships>", "\n"),
     ] {
-        let _case = crate::support::telling(format!("case: {piece:?} in {whole}"));
-        let (before, after) = around(whole);
+        let _case = crate::support::telling(format!("case: {piece:?} in {template}"));
+        let (before, after) = split_at_marker(template);
         let hostile = workbook(&[(part, Content::repeated(before, piece, 400, after))]);
-        is_refused(
+        assert_refused(
             "list.xlsx",
             &hostile,
             &[&format!("`{part}` contains a text value, tag or comment that is larger than 1 MiB"), "as CSV"],
@@ -132,7 +132,7 @@ fn workbook_with_too_many_things_is_refused() {
         ),
     ] {
         let _case = crate::support::telling(format!("case: {words}"));
-        is_refused("list.xlsx", &workbook(&parts), &[&format!("{words} need too much memory"), "as CSV"]);
+        assert_refused("list.xlsx", &workbook(&parts), &[&format!("{words} need too much memory"), "as CSV"]);
     }
 }
 
@@ -149,13 +149,13 @@ fn workbook_that_hides_its_parts_is_refused_as_well() {
         ("Else/_rels/book.xml.rels", Content::of(&relations)),
         ("ELSE/sharedstrings.XML", bomb.clone()),
     ]);
-    is_refused(
+    assert_refused(
         "list.xlsx",
         &hostile,
         &["`Else/sharedStrings.xml` contains a text value, tag or comment that is larger than 1 MiB"],
     );
-    let small = bomb.told_as(10);
-    is_refused("list.xlsx", &workbook(&[("xl/sharedStrings.xml", small)]), &[]);
+    let small = bomb.with_declared_size(10);
+    assert_refused("list.xlsx", &workbook(&[("xl/sharedStrings.xml", small)]), &[]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn workbook_with_cells_in_odd_places_is_refused() {
     ] {
         let _case = crate::support::telling(format!("case: {words}"));
         let parts = [("xl/worksheets/sheet1.xml", Content::of(&rows)), ("xl/sharedStrings.xml", long.clone())];
-        is_refused("list.xlsx", &workbook(&parts), &[words]);
+        assert_refused("list.xlsx", &workbook(&parts), &[words]);
     }
 }
 
@@ -190,15 +190,15 @@ fn parts_that_are_not_read_do_no_harm() {
         "docProps/core.xml",
     ];
     let parts: Vec<_> = parts.iter().map(|part| (*part, bomb.clone())).collect();
-    is_read("list.xlsx", &workbook(&parts[..5]), &["sheet `Clients`"]);
-    is_read("list.xlsx", &workbook(&parts[4..]), &["sheet `Clients`"]);
+    assert_read("list.xlsx", &workbook(&parts[..5]), &["sheet `Clients`"]);
+    assert_read("list.xlsx", &workbook(&parts[4..]), &["sheet `Clients`"]);
 }
 
 #[test]
 fn archive_with_too_many_parts_is_refused() {
     let names: Vec<String> = (0..33_000).map(|number| format!("{number:x}")).collect();
     let parts: Vec<_> = names.iter().map(|name| (name.as_str(), Content::of(""))).collect();
-    is_refused("list.xlsx", &zip(&parts)[..], &["it has too many parts"]);
+    assert_refused("list.xlsx", &zip(&parts)[..], &["it has too many parts"]);
 }
 
 #[test]
@@ -210,5 +210,5 @@ fn honest_workbook_of_many_texts_is_read() {
         let texts = [phone(row).to_string(), format!("Олена {row}"), "Київ".to_owned(), format!("code {row}")];
         sheet.write_row(u32::try_from(row).expect("few"), 0, texts).expect("a row");
     }
-    is_read("list.xlsx", &book.save_to_buffer().expect("a workbook"), &["999  rows"]);
+    assert_read("list.xlsx", &book.save_to_buffer().expect("a workbook"), &["999  rows"]);
 }

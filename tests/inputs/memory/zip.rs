@@ -1,11 +1,11 @@
-//! ZIP archives with parts of any length, which are written without their content ever being there.
+//! ZIP archives with parts of any length, written without holding their content in memory.
 
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
-/// How much of a part is packed; the rest repeats it.
+/// The size of the compressed block that a part repeats.
 const BLOCK: usize = 1 << 20;
 
-/// The content of a part as it is packed.
+/// The compressed content of a part.
 #[derive(Clone)]
 pub(super) struct Content {
     packed: Vec<u8>,
@@ -18,35 +18,35 @@ impl Content {
     /// A short text.
     pub(super) fn of(text: &str) -> Self {
         let size = u32::try_from(text.len()).expect("short");
-        let crc = sum(text).sum();
+        let crc = checksum(text).sum();
         Self { packed: text.as_bytes().to_vec(), method: 0, size, crc }
     }
 
-    /// A text with a piece in its middle that comes again until that has about so many MiB.
+    /// A text whose middle repeats a piece for about this many MiB.
     pub(super) fn repeated(before: &str, piece: &str, mib: usize, after: &str) -> Self {
         let block = piece.repeat(BLOCK / piece.len());
         let all = before.len() + mib * block.len() + after.len();
-        // Each block begins without anything before it, so that the packed ones repeat as well.
-        let packed = [packed(before), packed(&block).repeat(mib), packed(after), vec![3, 0]].concat();
-        let (mut crc, block) = (sum(before), sum(&block));
+        // Each block is compressed without a dictionary, so that its bytes can be repeated.
+        let packed = [compress(before), compress(&block).repeat(mib), compress(after), vec![3, 0]].concat();
+        let (mut crc, block) = (checksum(before), checksum(&block));
         (0..mib).for_each(|_| crc.combine(&block));
-        crc.combine(&sum(after));
+        crc.combine(&checksum(after));
         Self { packed, method: 8, size: u32::try_from(all).expect("less than 4 GiB"), crc: crc.sum() }
     }
 
-    /// The same under another size.
-    pub(super) fn told_as(self, size: u32) -> Self {
+    /// The same content with another declared size.
+    pub(super) fn with_declared_size(self, size: u32) -> Self {
         Self { size, ..self }
     }
 }
 
-fn sum(text: &str) -> Crc {
+fn checksum(text: &str) -> Crc {
     let mut crc = Crc::new();
     crc.update(text.as_bytes());
     crc
 }
 
-fn packed(text: &str) -> Vec<u8> {
+fn compress(text: &str) -> Vec<u8> {
     let mut packed = Vec::with_capacity(text.len() + 1024);
     let mut packing = Compress::new(Compression::best(), false);
     packing.compress_vec(text.as_bytes(), &mut packed, FlushCompress::Full).expect("packed");

@@ -1,29 +1,29 @@
-// A folder with campaigns, the sandbox as their gateway, and a server with pages.
+// Test setup: a folder with campaigns, the sandbox as their gateway, and a dashboard server.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const PROGRAM = process.env.PROGRAM;
-/** How many people the campaigns go to; one more cannot be reached. */
+/** Number of valid recipients per list. Each list has one more, invalid row. */
 export const PEOPLE = 160;
 const NAMES = ["Olia", "Taras", "Iryna", "Bohdan", "Daryna", "Ostap", "Solomiia", "Marko"];
 
-/** Runs a command to its end, and returns what it printed. */
+/** Runs a command and returns its exit code and output. */
 export function campaign(...args) {
   const ended = spawnSync(PROGRAM, args, { encoding: "utf8" });
-  return { code: ended.status, out: ended.stdout, told: ended.stdout + ended.stderr };
+  return { code: ended.status, out: ended.stdout, all: ended.stdout + ended.stderr };
 }
 
-/** The same with JSON, which has to end with one of these codes. */
-export function told(codes, ...args) {
+/** Runs a command with `--json`, which must exit with one of these codes. Returns the object. */
+export function runJson(codes, ...args) {
   const ended = campaign(...args, "--json");
-  if (!codes.includes(ended.code)) throw new Error(`${args.join(" ")}: ${ended.told}`);
+  if (!codes.includes(ended.code)) throw new Error(`${args.join(" ")}: ${ended.all}`);
   return JSON.parse(ended.out);
 }
 
 const running = [];
 
-/** Starts a server, and returns what it says of itself. */
+/** Starts a server and returns the object that it prints. */
 async function serve(...args) {
   const server = spawn(PROGRAM, [...args, "--listen", "127.0.0.1:0", "--json"], { stdio: ["ignore", "pipe", "inherit"] });
   running.push(server);
@@ -39,12 +39,12 @@ export function begin(file) {
   return new Promise((ended) => run.on("exit", ended));
 }
 
-/** Ends what was started here. */
+/** Kills all processes that were started here. */
 export function end() {
   for (const process of running) process.kill("SIGKILL");
 }
 
-/** A campaign of so many messages a second: Viber, and SMS for whoever has none. */
+/** Writes a campaign with `rate` messages a second: Viber, with SMS as the fallback. */
 function write(name, rate) {
   const rows = Array.from({ length: PEOPLE }, (_, n) => {
     const last = String(n).padStart(4, "0");
@@ -73,7 +73,7 @@ delivery: { batch: 10, rate: ${rate}/s, in_flight: 2 }
   );
 }
 
-/** Sets everything up; returns the address that lets somebody in, and who decides. */
+/** Sets everything up. Returns the sign-in link and the origin of the dashboard. */
 export async function setUp() {
   mkdirSync("state", { recursive: true });
   const sandbox = await serve("sandbox");
@@ -93,7 +93,7 @@ export async function setUp() {
   return { url: server.url, origin: new URL(server.url).origin };
 }
 
-/** The results of a run, by state. */
+/** Returns the row counts of a run by state. */
 export function resultsOf(run) {
   const [head, ...rows] = campaign("results", run, "--out", "-").out.trim().split(/\r?\n/);
   const state = head.split(",").indexOf("state");

@@ -1,20 +1,20 @@
-// Walks through all pages in headless Chromium, and says what is wrong with them.
+// Visits all pages in headless Chromium and prints what is wrong with them.
 import puppeteer from "puppeteer-core";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
-import { PEOPLE, begin, campaign, end, resultsOf, setUp, told } from "./scene.mjs";
+import { PEOPLE, begin, campaign, end, resultsOf, runJson, setUp } from "./scene.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PICTURES = process.env.PICTURES;
-/** The policy of every page: what the server gives, and nothing that stands in the page. */
+/** Sources that no content security policy may allow: inline content and other servers. */
 const UNSAFE = /unsafe-|data:|https?:|\*/;
 
-/** What a run ends with that is through; one row of each list is invalid. */
-const WELL = [0, 3];
+/** Exit codes of a finished run; one row of each list is invalid. */
+const FINISHED = [0, 3];
 
-/** Whether refusals are expected, which a browser tells as errors. */
+/** Whether refused requests are expected. Browsers log them as errors. */
 let refusals = false;
 
 let wrong = 0;
@@ -24,7 +24,7 @@ function check(holds, what) {
   console.error(`✗ ${what}`);
 }
 
-/** Has everything noted that a page should not do. */
+/** Reports errors, warnings and requests to other origins on a page. */
 function watch(page, origin) {
   page.on("console", (message) => {
     const expected = refusals && message.text().includes("403");
@@ -32,13 +32,13 @@ function watch(page, origin) {
   });
   page.on("pageerror", (error) => check(false, `${page.url()}: ${error}`));
   page.on("requestfailed", (request) => {
-    // A stream of what happens is cut by leaving its page.
+    // Leaving a page cuts its event stream.
     if (!request.url().endsWith("/live")) check(false, `${request.url()} failed: ${request.failure()?.errorText}`);
   });
   page.on("request", (request) => check(request.url().startsWith(origin), `${page.url()} loads ${request.url()}`));
 }
 
-/** What axe-core finds serious. */
+/** Reports serious and critical findings of axe-core. */
 async function accessible(page, name) {
   await page.evaluate(AXE);
   const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
@@ -47,8 +47,8 @@ async function accessible(page, name) {
   }
 }
 
-/** Looks at a page in four ways. */
-async function look(page, name) {
+/** Checks a page wide and narrow, light and dark. */
+async function inspect(page, name) {
   for (const scheme of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     for (const width of [1280, 390]) {
@@ -62,7 +62,7 @@ async function look(page, name) {
   }
 }
 
-/** Opens a page of the server, which has to keep its policy. */
+/** Opens a page of the server and checks its content security policy. */
 async function open(page, url) {
   const response = await page.goto(url, { waitUntil: "load" });
   const policy = response.headers()["content-security-policy"] ?? "";
@@ -70,7 +70,7 @@ async function open(page, url) {
   return response;
 }
 
-/** The rows by state, as a run's page shows them. */
+/** Returns the row counts by state that a run's page shows. */
 const shown = (page) =>
   page.$$eval("#counts .count", (counts) =>
     Object.fromEntries(
@@ -82,71 +82,71 @@ const shown = (page) =>
 
 const sentence = (page) => page.$eval("[data-sentence]", (element) => element.textContent.trim());
 
-/** Waits until something holds, for a minute at most. */
+/** Waits until a condition holds, for at most one minute. */
 async function until(what, holds) {
   const since = Date.now();
   while (!(await holds())) {
-    if (Date.now() - since > 60_000) throw new Error(`not within a minute: ${what}`);
+    if (Date.now() - since > 60_000) throw new Error(`timed out after one minute: ${what}`);
     await new Promise((later) => setTimeout(later, 100));
   }
 }
 
-/** A run's page while it is sent: its numbers move by themselves, and end as the results say. */
+/** The page of a live run updates without a reload and ends with the numbers of the results. */
 async function followsARun(page, origin) {
   const ended = begin("slow.yaml");
-  await until("the run is there", () => campaign("status", "slow").told.includes("slow@1"));
+  await until("the run is there", () => campaign("status", "slow").all.includes("slow@1"));
   await open(page, `${origin}/runs/slow@1`);
   await page.evaluate(() => (window.stayed = true));
   const seen = new Set();
   await until("three sentences", async () => seen.add(await sentence(page)).size >= 3);
-  await look(page, "run-live");
-  check(WELL.includes(await ended), "the run ends well");
+  await inspect(page, "run-live");
+  check(FINISHED.includes(await ended), "the run ends well");
   const results = resultsOf("slow@1");
   await until("the page is at the end", async () => JSON.stringify(await shown(page)) === JSON.stringify(inOrder(await shown(page), results)));
-  check(await page.evaluate(() => window.stayed), "the page was never loaded again");
-  const told = await shown(page);
-  check(Object.values(told).reduce((sum, rows) => sum + rows, 0) === PEOPLE + 1, `all rows are told: ${JSON.stringify(told)}`);
+  check(await page.evaluate(() => window.stayed), "the page was not reloaded");
+  const counts = await shown(page);
+  check(Object.values(counts).reduce((sum, rows) => sum + rows, 0) === PEOPLE + 1, `the page shows all rows: ${JSON.stringify(counts)}`);
 }
 
-/** These counts in the order of others. */
+/** Returns these counts in the order of others. */
 function inOrder(order, counts) {
   return Object.fromEntries(Object.keys({ ...order, ...counts }).map((state) => [state, counts[state] ?? 0]));
 }
 
-/** Stop is for who decides, and is asked about. */
+/** Stop is available only to visitors who can decide, and asks for confirmation. */
 async function stopsARun(page, other, origin) {
   const ended = begin("stopped.yaml");
   await until("the run is sent", () => campaign("status", "stopped@1", "--json").out.includes('"state":"sending"'));
   await open(other, `${origin}/runs/stopped@1`);
-  check((await other.$("form[action$='/stop']")) === null, "who may look has no Stop");
+  check((await other.$("form[action$='/stop']")) === null, "a viewer has no Stop button");
   await open(page, `${origin}/runs/stopped@1`);
-  let asked = "";
+  let question = "";
   page.once("dialog", (dialog) => {
-    asked = dialog.message();
+    question = dialog.message();
     return dialog.accept();
   });
-  // At once: the part that it stands in is replaced while one looks for its place on the screen.
+  // Click without scrolling: live updates replace the button's part of the page meanwhile.
   await Promise.all([page.waitForNavigation(), page.$eval("form[action$='/stop'] button", (button) => button.click())]);
-  check(asked.length > 0, "Stop is asked about");
-  check(!WELL.includes(await ended), "the run stops");
+  check(question.length > 0, "Stop asks for confirmation");
+  check(!FINISHED.includes(await ended), "the run stops");
 }
 
-/** What comes from elsewhere, or without the mark of a page, is refused. */
+/** Forms from another origin or without a CSRF token are refused. */
 async function refusesOthers(page, origin) {
   await open(page, `${origin}/`);
-  const mark = await page.$eval("form[action='/opt-outs'] input[name=form]", (field) => field.value);
+  const token = await page.$eval("form[action='/opt-outs'] input[name=form]", (field) => field.value);
   refusals = true;
   for (const form of ["", "guessed"]) {
     const status = await page.evaluate(
       async (form) => (await fetch("/opt-outs", { method: "POST", body: new URLSearchParams({ form, phone: "+380501230001" }) })).status,
       form,
     );
-    check(status === 403, `a form with the mark \`${form}\` is refused: ${status}`);
+    check(status === 403, `a form with the token \`${form}\` is refused: ${status}`);
   }
-  // A page of another door of this machine, which the browser takes for the same site.
+  // A page on another port of this machine, which browsers treat as the same site.
   const elsewhere = createServer((_, answer) => {
     answer.setHeader("Content-Type", "text/html");
-    answer.end(`<form method="post" action="${origin}/opt-outs"><input name="form" value="${mark}"><input name="phone" value="+380501230001"></form>`);
+    answer.end(`<form method="post" action="${origin}/opt-outs"><input name="form" value="${token}"><input name="phone" value="+380501230001"></form>`);
   });
   await new Promise((listens) => elsewhere.listen(0, "127.0.0.1", listens));
   const foreign = await page.browserContext().newPage();
@@ -157,17 +157,17 @@ async function refusesOthers(page, origin) {
   elsewhere.closeAllConnections();
   await foreign.close();
   refusals = false;
-  check(!campaign("suppress", "list").out.includes("380501230001"), "nothing was done");
+  check(!campaign("suppress", "list").out.includes("380501230001"), "no opt-out was added");
 }
 
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"], headless: true });
 try {
   const { url, origin } = await setUp();
-  check(WELL.includes(await begin("autumn.yaml")), "a run ends well");
+  check(FINISHED.includes(await begin("autumn.yaml")), "a run ends well");
 
   const page = await browser.newPage();
   watch(page, origin);
-  const link = told([0], "serve", "link", "--for", "Olena", "--decide").url;
+  const link = runJson([0], "serve", "link", "--for", "Olena", "--decide").url;
   await open(page, link);
   await page.waitForFunction(() => location.pathname === "/");
   const aside = await browser.createBrowserContext();
@@ -186,12 +186,12 @@ try {
   ]) {
     const response = await open(page, origin + path);
     check(response.status() === 200, `${path} is answered with ${response.status()}`);
-    await look(page, name);
+    await inspect(page, name);
   }
   await page.setExtraHTTPHeaders({ "Accept-Language": "uk" });
   await open(page, `${origin}/runs/autumn@1`);
   check((await page.$eval("html", (html) => html.lang)) === "uk", "the page is in Ukrainian");
-  await look(page, "run-uk");
+  await inspect(page, "run-uk");
   await page.setExtraHTTPHeaders({});
 
   await followsARun(page, origin);
@@ -206,9 +206,9 @@ try {
     ["report-file", "report", "autumn@1", "--out", "report-file.html"],
   ]) {
     const made = campaign(...command);
-    check(made.code === 0, `${command.join(" ")}: ${made.told}`);
+    check(made.code === 0, `${command.join(" ")}: ${made.all}`);
     await files.goto(pathToFileURL(`${name}.html`).href);
-    await look(files, name);
+    await inspect(files, name);
   }
 } catch (error) {
   check(false, error.stack);
@@ -217,6 +217,6 @@ try {
   end();
 }
 if (wrong > 0) {
-  console.error(`${wrong} wrong`);
+  console.error(`${wrong} failed checks`);
   process.exit(1);
 }

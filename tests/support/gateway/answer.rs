@@ -1,4 +1,4 @@
-//! What a scripted gateway does with a request.
+//! Scripted answers of the test gateway.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,48 +6,48 @@ use serde_json::{Value, json};
 
 use super::Request;
 
-/// Makes the whole body of an answer from the request.
+/// Creates the body of an answer from the request.
 type Body = dyn Fn(&Request) -> Value + Send + Sync;
 
-/// What becomes of one request.
+/// The answer to one request.
 pub(crate) enum Answer {
-    /// Every operation is taken, as the contract says.
+    /// Accepts every operation, as the contract says.
     Accept,
-    /// The same, once the story lets go of it.
+    /// The same, but only after the story releases it.
     Held,
-    /// A 200 with a body made from the request.
+    /// A 200 with a body created from the request.
     Json(Box<Body>),
-    /// Any status, further header lines and body.
+    /// Any status, additional header lines and body.
     Http { status: u16, headers: Vec<String>, body: Vec<u8> },
-    /// The connection is closed before a byte of the request was read.
+    /// Closes the connection before reading the request.
     CloseUnread,
-    /// The request is read and the connection closed.
+    /// Reads the request and closes the connection.
     CloseRead,
-    /// The request is read and nothing ever answered.
+    /// Reads the request and never answers.
     Silence,
-    /// The connection is closed within the head of the answer.
+    /// Closes the connection within the head of the answer.
     CutHead,
-    /// The messages are taken, and the connection is closed within the body that says so.
+    /// Accepts the messages and closes the connection within the body of the answer.
     CutBody,
 }
 
 impl Answer {
-    /// A 200 with this body, whatever the request.
+    /// A 200 with a fixed body.
     pub(crate) fn json(body: Value) -> Self {
         Answer::Json(Box::new(move |_| body.clone()))
     }
 
-    /// A 200 with a body made from the request.
+    /// A 200 with a body created from the request.
     pub(crate) fn with(body: impl Fn(&Request) -> Value + Send + Sync + 'static) -> Self {
         Answer::Json(Box::new(body))
     }
 
-    /// A 200 with one item per operation, made from the operation.
+    /// A 200 with one item per operation, created from the operation.
     pub(crate) fn items(item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
         Self::with(move |request| envelope(request.operations().iter().map(&item).collect()))
     }
 
-    /// Requests with one of these keys are taken, and all others are denied.
+    /// Accepts requests with one of these keys and denies all others.
     pub(crate) fn for_keys(keys: &'static [&'static str]) -> Self {
         Self::with(move |request| match keys.iter().any(|key| request.json()["auth"] == *key) {
             true => taken(request),
@@ -55,23 +55,23 @@ impl Answer {
         })
     }
 
-    /// The envelope is refused with this error (contract 7).
+    /// Rejects the envelope with this error (contract 7).
     pub(crate) fn refused(error: &str) -> Self {
         Self::json(json!({ "success": false, "error": error }))
     }
 
-    /// An HTTP status with a body that is no JSON.
+    /// An HTTP status with an HTML body.
     pub(crate) fn status(status: u16) -> Self {
         Self::status_with(status, &[])
     }
 
-    /// An HTTP status with further header lines.
+    /// The same with additional header lines.
     pub(crate) fn status_with(status: u16, headers: &[&str]) -> Self {
         let headers = headers.iter().map(|&line| line.to_owned()).collect();
         Answer::Http { status, headers, body: b"<html>a page</html>".to_vec() }
     }
 
-    /// The head and the body, as they go over the wire; nothing where nothing is answered.
+    /// The head and body as bytes; `None` for answers that send nothing.
     pub(super) fn bytes(&self, request: &Request) -> Option<Vec<u8>> {
         match self {
             Answer::Accept | Answer::Held => Some(ok(&taken(request))),
@@ -79,21 +79,21 @@ impl Answer {
             Answer::Http { status, headers, body } => Some(http(*status, headers, body)),
             Answer::CutHead => Some(b"HTTP/1.1 200 OK\r\nContent-Ty".to_vec()),
             Answer::CutBody => {
-                let mut whole = ok(&taken(request));
-                whole.truncate(whole.len() - 12);
-                Some(whole)
+                let mut answer = ok(&taken(request));
+                answer.truncate(answer.len() - 12);
+                Some(answer)
             }
             Answer::CloseUnread | Answer::CloseRead | Answer::Silence => None,
         }
     }
 
-    /// Whether the connection ends with it.
+    /// Whether the connection is closed afterwards.
     pub(super) fn closes(&self) -> bool {
         matches!(self, Answer::CloseUnread | Answer::CloseRead | Answer::CutHead | Answer::CutBody)
     }
 }
 
-/// The item of an operation that was taken (contract 2.2 and 4.3).
+/// The item of an accepted operation (contract 2.2 and 4.3).
 pub(crate) fn accepted(operation: &Value) -> Value {
     static MSG_ID: AtomicU64 = AtomicU64::new(70_000_000);
     let msg_id = MSG_ID.fetch_add(1, Ordering::Relaxed);
@@ -107,7 +107,7 @@ pub(crate) fn accepted(operation: &Value) -> Value {
     json!({ "success": true, "data": data })
 }
 
-/// The item of an operation that was refused (contract 7).
+/// The item of a rejected operation (contract 7).
 pub(crate) fn rejected(operation: &Value, error: &str) -> Value {
     json!({ "success": false, "error": error, "data": { "id": operation["id"] } })
 }
@@ -116,12 +116,12 @@ fn envelope(items: Vec<Value>) -> Value {
     json!({ "success": true, "data": items })
 }
 
-/// The answer to an envelope whose key is not known (contract 7).
+/// The answer to an envelope with an unknown key (contract 7).
 pub(crate) fn denied() -> Value {
     json!({ "success": false, "error": "Access denied" })
 }
 
-/// The answer to an envelope that was taken, by endpoint (contract 4.1 and 4.2).
+/// The answer to an accepted envelope, by endpoint (contract 4.1 and 4.2).
 pub(crate) fn taken(request: &Request) -> Value {
     match request.path() {
         "/v1/json" => json!({ "success": true, "request_id": "cf-ray-8d5e2f-KBP" }),

@@ -1,4 +1,4 @@
-//! One connection to a scripted gateway: request after request, until somebody closes it.
+//! One connection to the test gateway: answers request after request until one side closes it.
 
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::super::wait::PATIENCE;
-use super::Desk;
+use super::GatewayState;
 use super::answer::Answer;
 use super::request::Request;
 
-/// Answers until one side closes the connection.
-pub(super) fn serve(stream: &TcpStream, desk: &Desk) {
-    // The client going away in the middle is part of many stories.
-    let _ = converse(stream, desk);
+/// Answers requests until one side closes the connection.
+pub(super) fn serve(stream: &TcpStream, state: &GatewayState) {
+    // Many stories have a client that disconnects.
+    let _ = answer_requests(stream, state);
 }
 
-fn converse(mut stream: &TcpStream, desk: &Desk) -> io::Result<()> {
+fn answer_requests(mut stream: &TcpStream, state: &GatewayState) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_nodelay(true)?;
     let mut reader = BufReader::with_capacity(1 << 16, stream);
@@ -24,18 +24,18 @@ fn converse(mut stream: &TcpStream, desk: &Desk) -> io::Result<()> {
         if reader.fill_buf()?.is_empty() {
             return Ok(());
         }
-        if desk.drops_the_next_unread() {
+        if state.take_close_unread() {
             return Ok(());
         }
         let Some(request) = Request::read(&mut reader)? else { return Ok(()) };
-        let answer = desk.answer(&request);
+        let answer = state.answer(&request);
         if matches!(*answer, Answer::Held) {
-            desk.wait_for_release();
+            state.wait_for_release();
         }
         if let Some(bytes) = answer.bytes(&request) {
             stream.write_all(&bytes)?;
         } else if matches!(*answer, Answer::Silence) {
-            // Until the client gives up.
+            // Wait until the client gives up.
             reader.read_to_end(&mut Vec::new())?;
         }
         if answer.closes() {
@@ -44,18 +44,18 @@ fn converse(mut stream: &TcpStream, desk: &Desk) -> io::Result<()> {
     }
 }
 
-impl Desk {
-    /// Takes the next answer out of the script if it is to close the connection without reading.
-    fn drops_the_next_unread(&self) -> bool {
+impl GatewayState {
+    /// Consumes the next answer of the script if it closes the connection without reading.
+    fn take_close_unread(&self) -> bool {
         let mut script = self.script.lock().expect("the script");
         if script.front().is_some_and(|answer| matches!(**answer, Answer::CloseUnread)) {
             script.pop_front();
             return true;
         }
-        script.is_empty() && matches!(*self.afterwards, Answer::CloseUnread)
+        script.is_empty() && matches!(*self.default_answer, Answer::CloseUnread)
     }
 
-    /// Records a request and finds its answer; questions about messages are never part of a script.
+    /// Records a request and selects its answer. Status inquiries do not use up the script.
     fn answer(&self, request: &Request) -> Arc<Answer> {
         self.requests.lock().expect("the requests").push(request.clone());
         if request.asks() {
@@ -65,6 +65,6 @@ impl Desk {
             return Arc::new(Answer::Accept);
         }
         let next = self.script.lock().expect("the script").pop_front();
-        next.unwrap_or_else(|| Arc::clone(&self.afterwards))
+        next.unwrap_or_else(|| Arc::clone(&self.default_answer))
     }
 }

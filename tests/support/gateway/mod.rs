@@ -1,6 +1,6 @@
-//! A gateway written from the contract alone, which answers as a story tells it to.
+//! Test gateway with scripted answers, written from the contract alone.
 //!
-//! It shares nothing with the crate: what both sides misunderstood in the same way would otherwise pass.
+//! It shares no code with the crate. Otherwise the same misunderstanding on both sides would pass.
 
 mod answer;
 mod connection;
@@ -20,103 +20,103 @@ pub(crate) use request::Request;
 use super::draft::Reachable;
 use super::wait::PATIENCE;
 
-/// A scripted gateway on loopback; dropped, it listens no more.
+/// A scripted gateway on loopback; it stops listening when it is dropped.
 pub(crate) struct Gateway {
     address: SocketAddr,
-    desk: Arc<Desk>,
+    state: Arc<GatewayState>,
     listening: Option<JoinHandle<()>>,
 }
 
-/// What the connections of a gateway share.
-struct Desk {
+/// The state that all connections of a gateway share.
+struct GatewayState {
     script: Mutex<VecDeque<Arc<Answer>>>,
-    /// The answer once the script is through.
-    afterwards: Arc<Answer>,
-    /// Whether checks of a key are answered apart from the script.
+    /// The answer after the end of the script.
+    default_answer: Arc<Answer>,
+    /// Whether key checks are answered without using up the script.
     checks_keys: AtomicBool,
-    /// The answer to questions about the status of messages.
+    /// The answer to status inquiries.
     statuses: Mutex<Arc<Answer>>,
     requests: Mutex<Vec<Request>>,
     closed: AtomicBool,
-    /// Whether answers that are held may go.
+    /// Whether held answers can be sent.
     released: (Mutex<bool>, Condvar),
 }
 
 impl Gateway {
-    /// One that takes every message.
+    /// Accepts every message.
     pub(crate) fn accepting() -> Self {
         Self::answering([])
     }
 
-    /// One that answers the first requests like this, and takes every message afterwards.
+    /// Answers the first requests from the script and accepts every later message.
     pub(crate) fn answering(script: impl IntoIterator<Item = Answer>) -> Self {
         Self::answering_then(script, Answer::Accept)
     }
 
-    /// One that answers every request like this.
+    /// Gives the same answer to every request.
     pub(crate) fn always(answer: Answer) -> Self {
         Self::answering_then([], answer)
     }
 
-    /// One that answers the first requests like this, and every other one like that.
-    pub(crate) fn answering_then(script: impl IntoIterator<Item = Answer>, afterwards: Answer) -> Self {
+    /// Answers the first requests from the script and all later ones with `default_answer`.
+    pub(crate) fn answering_then(script: impl IntoIterator<Item = Answer>, default_answer: Answer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let desk = Arc::new(Desk {
+        let state = Arc::new(GatewayState {
             script: Mutex::new(script.into_iter().map(Arc::new).collect()),
-            afterwards: Arc::new(afterwards),
+            default_answer: Arc::new(default_answer),
             checks_keys: AtomicBool::new(false),
             statuses: Mutex::new(Arc::new(Answer::items(accepted))),
             requests: Mutex::default(),
             closed: AtomicBool::new(false),
             released: <_>::default(),
         });
-        let shared = Arc::clone(&desk);
+        let shared = Arc::clone(&state);
         let listening = std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if shared.closed.load(Ordering::SeqCst) {
                     return;
                 }
-                let desk = Arc::clone(&shared);
-                std::thread::spawn(move || connection::serve(&stream.expect("a connection"), &desk));
+                let state = Arc::clone(&shared);
+                std::thread::spawn(move || connection::serve(&stream.expect("a connection"), &state));
             }
         });
-        Self { address, desk, listening: Some(listening) }
+        Self { address, state, listening: Some(listening) }
     }
 
-    /// The same one, which tells this of each message that it is asked about.
+    /// Sets the item that answers a status inquiry about a message.
     pub(crate) fn with_statuses(self, item: impl Fn(&Value) -> Value + Send + Sync + 'static) -> Self {
         self.with_status_answer(Answer::items(item))
     }
 
-    /// The same, with this whole answer to every request about statuses.
+    /// Sets the complete answer to every status inquiry.
     pub(crate) fn with_status_answer(self, answer: Answer) -> Self {
-        *self.desk.statuses.lock().expect("the answer") = Arc::new(answer);
+        *self.state.statuses.lock().expect("the answer") = Arc::new(answer);
         self
     }
 
-    /// The same, which accepts every key that is checked by a question, and uses up no answer of its script by that.
+    /// Accepts every key check without using up the script.
     pub(crate) fn with_key_checks(self) -> Self {
-        self.desk.checks_keys.store(true, Ordering::SeqCst);
+        self.state.checks_keys.store(true, Ordering::SeqCst);
         self
     }
 
-    /// Every request that was read, whole, in the order in which they came.
+    /// Every request that was read completely, in order of arrival.
     pub(crate) fn requests(&self) -> Vec<Request> {
-        self.desk.requests.lock().expect("the requests").clone()
+        self.state.requests.lock().expect("the requests").clone()
     }
 
-    /// Lets go of every answer that is held.
+    /// Releases all held answers.
     pub(crate) fn release(&self) {
-        self.desk.release();
+        self.state.release();
     }
 
-    /// The requests that carry messages: all but questions about their status and about the balance.
+    /// The requests with messages: all except status inquiries and balance checks.
     pub(crate) fn sends(&self) -> Vec<Request> {
         self.requests().into_iter().filter(|request| !request.asks() && !request.asks_balance()).collect()
     }
 
-    /// The numbers that were sent to, in the order in which they came.
+    /// The phone numbers of all messages, in order of arrival.
     pub(crate) fn phones(&self) -> Vec<u64> {
         self.sends().iter().flat_map(Request::phones).collect()
     }
@@ -132,7 +132,7 @@ impl Reachable for Gateway {
     }
 }
 
-impl Desk {
+impl GatewayState {
     fn release(&self) {
         *self.released.0.lock().expect("the lock") = true;
         self.released.1.notify_all();
@@ -146,9 +146,9 @@ impl Desk {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.desk.release();
-        self.desk.closed.store(true, Ordering::SeqCst);
-        // Wakes the listener, which then sees that it is over.
+        self.state.release();
+        self.state.closed.store(true, Ordering::SeqCst);
+        // Wake up the listener, so that it sees `closed`.
         let _ = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take() {
             let _ = listening.join();

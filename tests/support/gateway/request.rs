@@ -1,24 +1,24 @@
-//! A request as it came over the wire.
+//! HTTP requests received by the test gateway.
 
 use std::io::{self, BufRead};
 use std::time::Instant;
 
 use serde_json::Value;
 
-/// A whole request.
+/// A complete request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     /// The first line, such as `POST /api/json.php HTTP/1.1`.
     pub(crate) line: String,
-    /// Names in small letters, with their values.
+    /// Names in lower case, with their values.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// When it was read.
+    /// The time of arrival.
     pub(crate) at: Instant,
 }
 
 impl Request {
-    /// Reads one; nothing when the other side closed the connection first.
+    /// Reads a request; `None` if the client closed the connection first.
     pub(crate) fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut line = String::new();
         if from.read_line(&mut line)? == 0 {
@@ -43,7 +43,7 @@ impl Request {
         self.headers.iter().filter(|(header, _)| header == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The path that it was posted to.
+    /// The request path.
     pub(crate) fn path(&self) -> &str {
         self.line.split(' ').nth(1).unwrap_or_default()
     }
@@ -58,18 +58,18 @@ impl Request {
         self.json()["data"].as_array().cloned().unwrap_or_default()
     }
 
-    /// The numbers of its operations.
+    /// The phone numbers of its operations.
     pub(crate) fn phones(&self) -> Vec<u64> {
         self.operations().iter().filter_map(|operation| operation["phone"].as_u64()).collect()
     }
 
-    /// Whether it only asks for the balance, as for a check of its key.
+    /// Whether it only asks for the balance, which is how a key is checked.
     pub(crate) fn asks_balance(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "balance")
     }
 
-    /// Whether it only asks about the status of messages.
+    /// Whether it is a status inquiry.
     pub(crate) fn asks(&self) -> bool {
         let operations = self.operations();
         !operations.is_empty() && operations.iter().all(|operation| operation["type"] == "status")
