@@ -59,7 +59,8 @@ pub struct PrepareError {
 /// All problems of the header, the columns and the texts.
 pub fn prepare_campaign<R: Read>(
     brief: &CampaignBrief,
-    (list, path): (R, &Path),
+    list: R,
+    path: &Path,
     texts: TextInputs<'_>,
     today: &str,
 ) -> Result<CompiledCampaign<R>, PrepareError> {
@@ -208,7 +209,7 @@ pub fn reader_settings(brief: &CampaignBrief) -> ListSettings {
 /// A finding about a text problem, at its place.
 pub(super) fn to_finding(problem: TextProblem, places: Option<&SourceMap>) -> Finding {
     let place =
-        places.and_then(|places| places.locate_text(&problem.text, (problem.line, problem.column), problem.length));
+        places.and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
     let message = match &place {
         Some(_) => problem.message,
         None => {
@@ -287,7 +288,7 @@ impl Recipe {
         let place = self
             .places
             .as_ref()
-            .and_then(|places| places.locate_text(&problem.text, (problem.line, problem.column), problem.length));
+            .and_then(|places| places.locate_text(&problem.text, problem.line, problem.column, problem.length));
         let reason = match place {
             Some(place) => {
                 // Others can read the stored reason, so it must not contain folders of this machine.

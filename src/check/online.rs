@@ -130,7 +130,7 @@ pub fn find_signatures(brief: &CampaignBrief, places: &SourceMap, today: &str) -
         let texts = stage.texts().filter(|_| stage.channel().facts().senders_listed);
         let (_, text) = texts.into_iter().find(|(field, _)| field.key == "signature")?;
         let name = render_constant(text, &names).ok()?;
-        let place = places.locate_text(&text.name, (1, 1), text.source.chars().count());
+        let place = places.locate_text(&text.name, 1, 1, text.source.chars().count());
         Some(Signature { channel: stage.channel(), name, place })
     };
     brief.all_contents().flat_map(|content| &content.stages).filter_map(constant).collect()

@@ -206,7 +206,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     let inputs = context.fetch_list(inputs, args.list.fetch, ledger.as_deref()).await?;
     let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
     let files = ProtectedFiles { state: &state, profiles: &profiles };
-    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now)).await?;
+    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
     context.output.add_hint(&mut checked);
     let CheckedCampaign { mut findings, list, cost, currency, .. } = checked;
     let online =
@@ -215,7 +215,7 @@ async fn check_file(context: &Context, args: &CheckArgs, file: &Path) -> Result<
     let variants = describe_variants(&inputs.campaign.brief, &list.survey, &rows);
     let samples = if context.output.json { Vec::new() } else { list.pick_samples(&inputs, &rows).unwrap_or_default() };
     let due = inputs.campaign.next_due_after(now);
-    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), (&list.survey, &rows), due);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &rows, due);
     Ok(FileCheck { findings, list, cost, currency, variants, forecast, samples, inputs, online })
 }
 
@@ -244,7 +244,7 @@ async fn fetch_online_costs(
     };
     let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, &survey.planned_rows());
     let adapters = context.adapters(context.open_ledger_to_ask().await?)?;
-    let answer = ask_online(&adapters, (inputs, profile), cost).await?;
+    let answer = ask_online(&adapters, inputs, profile, cost).await?;
     let online = OnlineCost::from_answer(&answer);
     findings.extend(answer.findings);
     Ok(online)

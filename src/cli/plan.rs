@@ -177,7 +177,7 @@ pub(super) async fn approve_plan(context: &Context, args: &ApproveArgs) -> Resul
     // Without a terminal, the key approves. At a terminal, its owner sees the plan and confirms.
     let agreed = key.is_some() && !context.output.can_ask();
     let consent = consent::consent_for(&context.output, agreed);
-    let approval = runs::approve_plan(&adapters, &approving, (key.as_ref(), standing), consent.as_ref()).await?;
+    let approval = runs::approve_plan(&adapters, &approving, key.as_ref(), standing, consent.as_ref()).await?;
     report_approval(context, &approving, &approval, key.is_some());
     Ok(exit::SUCCESS)
 }
@@ -262,7 +262,7 @@ async fn approve_single_request(
     let gone = || Error::Plan(PlanRefusal::Gone { digest: digest.to_owned() });
     let shown = view_pending_call(pending, digest).await.ok_or_else(gone)?;
     let consent = consent::consent_for(&context.output, false);
-    let approval = approve_pending(adapters, (digest, pending, &shown), consent.as_ref()).await?;
+    let approval = approve_pending(adapters, digest, pending, &shown, consent.as_ref()).await?;
     if context.output.json {
         context.output.print_object(&approval_json(&approval.digest, &approval, false));
         return Ok(exit::SUCCESS);

@@ -60,7 +60,7 @@ async fn write_preview_page(context: &Context, args: PreviewArgs, path: PathBuf)
     let (state, profiles, now) = (context.state_folder()?, context.profiles(), Timestamp::now());
     let files = ProtectedFiles { state: &state, profiles: &profiles };
     let waiting = context.output.show_spinner("Reading the list…");
-    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, (&context.observer, now)).await?;
+    let mut checked = check_campaign(&inputs, ledger.as_deref(), files, &context.observer, now).await?;
     drop(waiting);
     context.output.add_hint(&mut checked);
     let rows = named_rows(&args.which, &checked.list)?;

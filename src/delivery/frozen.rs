@@ -177,7 +177,7 @@ pub fn compile_without_condition<R: Read>(
 fn compile_brief<R: Read>(
     brief: &CampaignBrief,
     frozen: &FrozenInputs,
-    list: (R, &Path),
+    (reader, path): (R, &Path),
 ) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     let mut load = |name: &str| {
         let found = frozen.includes.iter().find(|(include, _)| include == name);
@@ -186,7 +186,7 @@ fn compile_brief<R: Read>(
             .ok_or_else(|| format!("the stored inputs do not contain the template `{name}`"))
     };
     let texts = TextInputs { places: None, trims_cells: frozen.trims_cells, load: &mut load };
-    prepare_campaign(brief, list, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
+    prepare_campaign(brief, reader, path, texts, &frozen.today).map_err(|unprepared| unprepared.findings)
 }
 
 /// Passes the phone number of each row to `take`, in order, with the hash of its text if it has a message.

@@ -81,7 +81,8 @@ impl<S: ShareSender> Participant<'_, S> {
     /// The work cannot continue.
     pub async fn lead_run(
         &self,
-        (run, lease): (&Run, Lease),
+        run: &Run,
+        lease: Lease,
         terms: &str,
         proven: bool,
         longest: Duration,
@@ -429,7 +430,7 @@ mod participant_tests {
         let lease = ledger.claim_run(&hold, run.key).await.unwrap().lease;
         let sender = OvertakenSender(ledger.as_ref(), &hold);
         let participant = Participant { ledger: &ledger, by: "one".into(), size: 2, sender: &sender };
-        let led = participant.lead_run((&run, lease), "", true, Duration::from_secs(1));
+        let led = participant.lead_run(&run, lease, "", true, Duration::from_secs(1));
         let ending = timeout(Duration::from_secs(3_600), led).await.expect("it ends").unwrap().expect("it had the run");
         assert_eq!(ending.stopped.map(|stop| stop.kind), Some(StopKind::LeaseLost));
     }

@@ -76,7 +76,7 @@ impl Language {
 
     /// A date in words: `5 грудня 2026`.
     #[must_use]
-    pub fn format_date(self, (day, month, year): (i8, i8, i16)) -> String {
+    pub fn format_date(self, day: i8, month: i8, year: i16) -> String {
         let months = match self {
             Self::En => [
                 "January",
@@ -225,9 +225,9 @@ mod tests {
             (Language::De, "5. Dezember 2026"),
             (Language::Pl, "5 grudnia 2026"),
         ] {
-            assert_eq!(language.format_date((5, 12, 2026)), date);
+            assert_eq!(language.format_date(5, 12, 2026), date);
         }
-        assert_eq!(Language::Fr.format_date((1, 8, 2026)), "1er août 2026");
+        assert_eq!(Language::Fr.format_date(1, 8, 2026), "1er août 2026");
     }
 }
 

@@ -84,12 +84,6 @@ pub use suppression::{
     SuppressionList, SuppressionPolicy, import_source,
 };
 
-// Earlier names of these modules, until the adapters use the new ones.
-use self::{
-    earlier_versions as earlier_chains, earlier_versions as earlier_words, encoding as checksum, encoding as pack,
-    guards as repeat_guard, high_water_mark as mark, rate_limit as question_pace, run as hold,
-};
-
 use std::future::Future;
 use std::ops::RangeInclusive;
 use std::pin::Pin;

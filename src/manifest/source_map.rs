@@ -60,7 +60,7 @@ impl SourceMap {
     ///
     /// `name` is the name of the text. If the part cannot be located, the location is the whole text.
     #[must_use]
-    pub fn locate_text(&self, name: &str, (line, column): (usize, usize), length: usize) -> Option<SourceLocation> {
+    pub fn locate_text(&self, name: &str, line: usize, column: usize, length: usize) -> Option<SourceLocation> {
         if let Some(file) = self.files.get(name) {
             let start = count_chars_before(file.text(), line, column);
             let bytes = |chars: usize| file.text().char_indices().nth(chars).map_or(file.text().len(), |(at, _)| at);
@@ -237,11 +237,11 @@ mod tests {
 
     #[test]
     fn part_of_a_text_is_found_in_its_file() {
-        let at = |line, column| source_map().locate_text("channels[0].sms.message", (line, column), 3);
+        let at = |line, column| source_map().locate_text("channels[0].sms.message", line, column, 3);
         assert_eq!(excerpt(at(2, 10)), Some(("nme".into(), 6, 18)));
-        assert_eq!(excerpt(source_map().locate_text("a.txt", (2, 4), 3)), Some(("nme".into(), 2, 4)));
+        assert_eq!(excerpt(source_map().locate_text("a.txt", 2, 4, 3)), Some(("nme".into(), 2, 4)));
         assert_eq!(excerpt(at(9, 9)).map(|(_, line, _)| line), Some(5), "a place outside is the whole text");
-        assert_eq!(excerpt(source_map().locate_text("b.txt", (1, 1), 1)), None);
+        assert_eq!(excerpt(source_map().locate_text("b.txt", 1, 1, 1)), None);
     }
 }
 

@@ -388,7 +388,7 @@ pub(super) fn format_date(value: &Value, kwargs: Kwargs, state: &State) -> TeraR
     let format: Option<&str> = kwargs.get("format")?;
     match format {
         Some(format) => strtime::format(format, date).map_err(|_| refuse("format")),
-        None => Ok(language.format_date((date.day(), date.month(), date.year()))),
+        None => Ok(language.format_date(date.day(), date.month(), date.year())),
     }
 }
 

@@ -80,7 +80,8 @@ impl Forecast {
     pub fn for_rows(
         campaign: &Campaign,
         profile: Option<&Profile>,
-        (survey, rows): (&Survey, &RoaringBitmap),
+        survey: &Survey,
+        rows: &RoaringBitmap,
         due: Option<Timestamp>,
     ) -> Self {
         let mut left_out: Vec<LeftOutRows> = survey

@@ -480,7 +480,7 @@ mod tests {
     #[tokio::test]
     async fn row_kind_is_that_of_its_last_attempt() {
         let ledger = MemoryLedger::new(LedgerContents::default(), || Timestamp::UNIX_EPOCH);
-        let new = new_run(OperationKind::Sms, (2, Row::new(3)));
+        let new = new_run(OperationKind::Sms, 2, Row::new(3));
         let run = ledger.create_run(&new).await.unwrap();
         ledger.open_run(run.key, None).await.unwrap();
         let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();

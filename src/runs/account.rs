@@ -152,9 +152,10 @@ impl GatewayAccount {
     /// If the ledger cannot be read.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
-        both: (&A, &B),
+        first: &A,
+        second: &B,
     ) -> Result<BothAnswers<A::Answer, B::Answer>, Error> {
-        self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(both)).await
+        self.ask_at_rate((2, A::READS_ONLY && B::READS_ONLY), || self.api.ask_both(first, second)).await
     }
 
     /// Sends a query when the account's rate permits it. A read is repeated once if no connection was made.
@@ -276,7 +277,7 @@ pub async fn add_gateway(adapters: &Adapters, draft: &ProfileDraft, ask: bool) -
 
 async fn ask_account(adapters: &Adapters, ProfileDraft { profile, .. }: &ProfileDraft) -> Result<NewAccount, Error> {
     let account = GatewayAccount::open_new(adapters, profile, ANSWER_TIMEOUT)?;
-    let answer = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let answer = account.ask_both(&AskBalance, &AskSenders).await?;
     let (balance, senders) = answer.map_err(|failure| Error::Unanswered {
         gateway: profile.name.clone(),
         key: profile.api_key.to_string(),

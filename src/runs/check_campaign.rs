@@ -45,7 +45,8 @@ pub async fn check_campaign(
     inputs: &Arc<Inputs>,
     ledger: Option<&dyn Ledger>,
     files: ProtectedFiles<'_>,
-    (observer, now): (&RunObserver, Timestamp),
+    observer: &RunObserver,
+    now: Timestamp,
 ) -> Result<CheckedCampaign, Error> {
     let start = RunStart::for_campaign(&inputs.campaign, now);
     let (list, mut findings) = match survey_list(inputs, ledger, observer).await {
@@ -195,11 +196,12 @@ pub struct OnlineAnswer {
 /// If the gateway cannot be asked. Problems in its answer are not errors.
 pub async fn ask_online(
     adapters: &Adapters,
-    (inputs, profile): (&Inputs, &Profile),
+    inputs: &Inputs,
+    profile: &Profile,
     cost: Cost,
 ) -> Result<OnlineAnswer, Error> {
     let account = GatewayAccount::open(adapters, profile, ANSWER_TIMEOUT).await?;
-    let answer: AccountAnswer = account.ask_both((&AskBalance, &AskSenders)).await?;
+    let answer: AccountAnswer = account.ask_both(&AskBalance, &AskSenders).await?;
     let campaign = &inputs.campaign;
     let signatures = find_signatures(&campaign.brief, &campaign.places, &inputs.today);
     let view = |view| (adapters.name_view)(view, &profile.name);
@@ -218,11 +220,12 @@ pub async fn ask_online(
 /// unless a prompt shows it.
 pub(super) async fn refuse_online(
     adapters: &Adapters,
-    of: (&Inputs, &Profile),
+    inputs: &Inputs,
+    profile: &Profile,
     cost: Cost,
     is_shown: bool,
 ) -> Result<Option<Balance>, Error> {
-    let answer = ask_online(adapters, of, cost).await?;
+    let answer = ask_online(adapters, inputs, profile, cost).await?;
     let balance = answer.balance.clone();
     let is_allowed = !answer.findings.iter().any(Finding::is_error);
     if let Some(balance) = balance.clone().filter(|_| !is_shown || !is_allowed) {

@@ -24,7 +24,7 @@ use crate::report::{NextStep, RunView, find_unknown_results_quickly};
 /// If there is none, or the ledger cannot be read.
 pub async fn find_run(ledger: &dyn Ledger, name: &str) -> Result<Run, Error> {
     if let Some((campaign, _)) = name.rsplit_once('@')
-        && let Some(run) = find_stored_run(ledger, (campaign, name)).await?
+        && let Some(run) = find_stored_run(ledger, campaign, name).await?
     {
         return Ok(run);
     }
@@ -59,7 +59,7 @@ pub async fn find_latest_of_file(ledger: &dyn Ledger, campaign: &str, file: &Pat
 ///
 /// # Errors
 /// If its own record is damaged, or the ledger cannot be read.
-pub async fn find_stored_run(ledger: &dyn Ledger, (campaign, name): (&str, &str)) -> Result<Option<Run>, LedgerError> {
+pub async fn find_stored_run(ledger: &dyn Ledger, campaign: &str, name: &str) -> Result<Option<Run>, LedgerError> {
     for stored in ledger.list_stored_runs(RunFilter::for_campaign(campaign)).await? {
         match stored {
             Ok(run) if run.name() == name => return Ok(Some(run)),

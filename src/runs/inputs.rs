@@ -103,7 +103,7 @@ impl Inputs {
     /// # Errors
     /// If there are errors, with all of them.
     pub fn load(file: &Path, gateway: Option<&str>, profiles: &Profiles, day: CampaignDay) -> Result<Self, Error> {
-        Self::load_with_reach(file, gateway, profiles, (day, PathScope::Anywhere))
+        Self::load_with_reach(file, gateway, profiles, day, PathScope::Anywhere)
     }
 
     /// Loads a file whose paths, like its own, have this reach.
@@ -114,7 +114,8 @@ impl Inputs {
         file: &Path,
         gateway: Option<&str>,
         profiles: &Profiles,
-        (day, reach): (CampaignDay, PathScope),
+        day: CampaignDay,
+        reach: PathScope,
     ) -> Result<Self, Error> {
         let LoadedFile { value, draft, mut findings } = load_with_tables(file, day, reach);
         // The readable parts of a file with errors are checked too, so that all mistakes are reported at once.
@@ -308,8 +309,7 @@ impl Inputs {
         brief: &CampaignBrief,
         input: R,
     ) -> Result<CompiledCampaign<R>, PrepareError> {
-        let list = (input, self.list.place());
-        self.with_texts(|texts| prepare_campaign(brief, list, texts, &self.today))
+        self.with_texts(|texts| prepare_campaign(brief, input, self.list.place(), texts, &self.today))
     }
 
     /// Opens the list, without checking the texts.

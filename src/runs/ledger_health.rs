@@ -236,7 +236,7 @@ pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> R
     let place = ledger.describe_location();
     Ok(counting.last().map(|latest| {
         let latest = format!("{} of {}", latest.name(), latest.began_at.strftime("%Y-%m-%d %H:%M UTC"));
-        unfamiliar_ledger_finding(&place, (counting.len() as u64, &latest))
+        unfamiliar_ledger_finding(&place, counting.len() as u64, &latest)
     }))
 }
 

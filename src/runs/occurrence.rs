@@ -99,7 +99,8 @@ pub async fn check_schedule(adapters: &Adapters, armed: &ActiveSchedule) -> Resu
 /// If the schedule has errors, with all of them.
 pub fn load_occurrence(
     profiles: &Profiles,
-    (file, gateway): (&Path, Option<&str>),
+    file: &Path,
+    gateway: Option<&str>,
     occurrence: &Occurrence,
 ) -> Result<Inputs, Error> {
     let inputs = Inputs::load(file, gateway, profiles, CampaignDay::Is(occurrence.nominal.date()))?;
@@ -130,7 +131,7 @@ pub async fn fire_occurrence(
     occurrence: &Occurrence,
     interrupt: watch::Receiver<Interrupt>,
 ) -> Result<RunOutcome, Error> {
-    let inputs = load_occurrence(&adapters.profiles, (Path::new(&armed.file), None), occurrence)?;
+    let inputs = load_occurrence(&adapters.profiles, Path::new(&armed.file), None, occurrence)?;
     // The texts were read before, so later changes of the files are not sent.
     if let Some(change) = find_schedule_change(armed, &inputs) {
         return Err(Error::Schedule(ScheduleRefusal::Changed(change)));

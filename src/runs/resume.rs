@@ -74,7 +74,7 @@ impl Session {
             };
             let balance = match cost.clone().filter(|_| self.asks_first(consent)) {
                 Some(cost) => {
-                    refuse_online(&self.adapters, (self.inputs(), profile), cost, consent.shows_proposals()).await?
+                    refuse_online(&self.adapters, self.inputs(), profile, cost, consent.shows_proposals()).await?
                 }
                 None => None,
             };
@@ -147,7 +147,7 @@ impl Session {
     ) -> Result<Option<Balance>, Error> {
         let inputs = self.inputs();
         let cost = Cost::estimate(profile, &inputs.campaign.brief, &survey.by_size, rows);
-        refuse_online(&self.adapters, (inputs, profile), cost, is_shown).await
+        refuse_online(&self.adapters, inputs, profile, cost, is_shown).await
     }
 
     /// The cost of the unsettled rows that this call chooses.

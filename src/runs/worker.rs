@@ -342,7 +342,7 @@ impl Session {
         let for_workers = terms.to_worker_terms(self.inputs().destination.profile());
         let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
         let longest = terms.delivery.timeout + STOP_GRACE;
-        let led = hand.participant().lead_run((run, lease), &terms_told, retry, longest).await?;
+        let led = hand.participant().lead_run(run, lease, &terms_told, retry, longest).await?;
         let ending = led.ok_or_else(|| Error::Taken { run: run.name() })?;
         let run = reload_run(ledger, run.key).await?;
         let now = Snapshot::load(ledger, &run, false).await?;

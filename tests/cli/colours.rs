@@ -91,8 +91,9 @@ fn findings_are_wrapped_at_words() {
     sale.replace("sale.yaml", "channels:", "chanels:");
     let output = sale.campaign(&["check", "sale.yaml"]).exits(2).stderr;
     let narrow = Terminal::start_on(60, sale.command(&["check", "sale.yaml"]));
-    let (ended, shown) = narrow.finish_shown();
-    ended.exits(2);
+    narrow.shows("cannot be sent: 1 error");
+    let shown = narrow.shown();
+    narrow.finish().exits(2);
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let missing: Vec<_> = words(&output).into_iter().filter(|word| !words(&shown).contains(word)).collect();
     assert!(missing.is_empty(), "{missing:?} in\n{shown}");

@@ -158,7 +158,7 @@ pub(super) static UNFAMILIAR_LEDGER: Rule = Rule::warning(
 
 /// A warning about a ledger with this many live runs, and the latest of them.
 #[must_use]
-pub fn unfamiliar_ledger_finding(place: &str, (runs, latest): (u64, &str)) -> Finding {
+pub fn unfamiliar_ledger_finding(place: &str, runs: u64, latest: &str) -> Finding {
     let runs = if runs == 1 {
         "a live run from another machine".to_owned()
     } else {

@@ -163,7 +163,7 @@ fn load_inputs(
 ) -> Result<Arc<Inputs>, CommandFailure> {
     let (state, profiles) = (context.state_folder()?, context.profiles());
     let inputs = match occurrence {
-        Some(occurrence) => Arc::new(load_occurrence(&profiles, (file, gateway), occurrence)?),
+        Some(occurrence) => Arc::new(load_occurrence(&profiles, file, gateway, occurrence)?),
         None => context.load_campaign(file, gateway)?,
     };
     match (ProtectedFiles { state: &state, profiles: &profiles }).check_results_target(&inputs) {

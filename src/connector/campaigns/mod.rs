@@ -227,7 +227,7 @@ impl OpenFolder<'_> {
             (self.adapters.profiles.clone(), self.gateway.to_owned(), self.campaigns.reach.clone());
         let day = CampaignDay::Of((self.adapters.clock)());
         run_blocking(move || {
-            let inputs = Inputs::load_with_reach(&file, Some(&gateway), &profiles, (day, reach))?;
+            let inputs = Inputs::load_with_reach(&file, Some(&gateway), &profiles, day, reach)?;
             let Campaign { brief, .. } = &inputs.campaign;
             if inputs.campaign.has_gateway_key() && inputs.own_gateway != gateway {
                 return Err(Error::Input(format!(

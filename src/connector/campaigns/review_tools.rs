@@ -170,7 +170,7 @@ async fn run_check(folder: &OpenFolder<'_>, file: PathBuf) -> Result<CheckedCamp
     let adapters = folder.adapters;
     let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
     let mut checked =
-        runs::check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, (&adapters.observer, (adapters.clock)()))
+        runs::check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, &adapters.observer, (adapters.clock)())
             .await?;
     let place = inputs.campaign.places.locate_key(NOTIFY_COMMAND);
     let note = super::notify_command_note(&inputs).map(|note| Finding::new(&rules::NOTIFY_COMMAND, note).at(place));

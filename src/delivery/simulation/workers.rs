@@ -196,7 +196,7 @@ impl SimulatedWorld {
         let (_interrupt, interrupts) = watch::channel(Interrupt::None);
         let hand = self.worker_sender((process, life), (ledger.clone(), line), interrupts);
         let participant = hand.participant(process, &self.plan.sharing);
-        let led = participant.lead_run((run, lease), "", false, self.plan.timeout + GRACE).await;
+        let led = participant.lead_run(run, lease, "", false, self.plan.timeout + GRACE).await;
         let Ok(Some(ending)) = led else { return };
         let kind = ending.stopped.as_ref().map(|stop| stop.kind);
         if matches!(kind, Some(StopKind::LeaseLost | StopKind::Ledger)) {

@@ -18,8 +18,8 @@ use super::sql::statement::{read_ledger, scalar};
 use super::sql::{CommitCallback, EnvelopeNumbers, Now, StatementError, Writer};
 use super::transaction::{self, WriteTurn, retry_if_reached, retry_while_away};
 use super::write_connection::{self, DatabaseInfo, FurthestMark, WriteConnection, WriterCommits};
-use crate::ledger::mark::{HighWaterMark, MarkFile, MarkReading};
-use crate::ledger::{LedgerError, mark};
+use crate::ledger::high_water_mark::{HighWaterMark, MarkFile, MarkReading};
+use crate::ledger::{LedgerError, high_water_mark};
 
 /// A ledger in a PostgreSQL database.
 pub struct PostgresLedger {
@@ -80,7 +80,7 @@ impl PostgresLedger {
         let place: Arc<str> = address.display_name().into();
         let mark = marks.join(opening::mark_file_name(&place));
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let known = mark::read_mark(&mark);
+        let known = high_water_mark::read_mark(&mark);
         let (pool, version) = opening::prepare_pool(address).await?;
         let state = retry_if_reached(address, || opening::load_state(&pool)).await;
         let state = state.map_err(|error| storage_error(&place, &error))?;
@@ -167,7 +167,7 @@ impl PostgresLedger {
     ) -> Result<(Self, Option<LedgerError>), LedgerError> {
         let refused = Self::open(address, marks).await?;
         let Some(reason) = refused.stale.clone() else { return Ok((refused, None)) };
-        let known = mark::read_mark(&refused.mark);
+        let known = high_water_mark::read_mark(&refused.mark);
         adopt_ledger(&refused.pool, &refused.place, &refused.mark, &known).await?;
         refused.close().await;
         Ok((Self::open(address, marks).await?, Some(reason)))
@@ -246,7 +246,7 @@ impl PostgresLedger {
     pub(super) async fn ensure_sendable(&self) -> Result<(), LedgerError> {
         self.ensure_newest()?;
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let (known, seen) = (mark::read_mark(&self.mark), self.seen.current_mark());
+        let (known, seen) = (high_water_mark::read_mark(&self.mark), self.seen.current_mark());
         let asked = self.retry_while_away(|| opening::load_state(&self.pool)).await;
         let state = self.to_ledger_result(asked.map_err(StatementError::Sql))?;
         opening::check_state(&state, &known, &self.place, &self.mark).map_or(Ok(()), Err)?;

@@ -21,7 +21,7 @@ use super::ledger::PostgresLedger;
 use super::sql::statement::{query, read_ledger};
 use super::sql::{LockProof, Now, StatementError};
 use super::transaction;
-use crate::ledger::{Epoch, LedgerError, hold};
+use crate::ledger::{Epoch, LedgerError, run};
 use crate::private::{self, ExistingFile};
 
 /// Pause between attempts to take a lock, and their number.
@@ -150,7 +150,7 @@ impl PostgresLedger {
     ///
     /// The same transaction removes the claims on its runs from a process that has ended.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
-        let name = hold::lock_name(campaign, account);
+        let name = run::lock_name(campaign, account);
         let runs = (campaign.to_owned(), account.to_owned());
         for _ in 0..MAX_ATTEMPTS {
             if let Some(lock) = self.take_lock(&name, Some(runs.clone())).await? {

@@ -20,8 +20,8 @@ use super::sql::{self, StatementError};
 use super::transaction::{self, retry_if_reached};
 use super::write_connection::{self, ServerSuccession};
 use crate::ledger::LedgerError;
-use crate::ledger::earlier_chains::EarlierChains;
-use crate::ledger::mark::{HighWaterMark, MarkReading};
+use crate::ledger::earlier_versions::EarlierChains;
+use crate::ledger::high_water_mark::{HighWaterMark, MarkReading};
 
 /// Connections that read or write single records; one of them might be busy with a list for a long time.
 const MAX_CONNECTIONS: u32 = 3;

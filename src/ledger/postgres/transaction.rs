@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, PgPool, Row as _, raw_sql};
 use super::address::PostgresAddress;
 use super::dialect::Reader;
 use super::write_connection::{self, ServerSuccession, WriterCommits};
-use crate::ledger::mark::HighWaterMark;
+use crate::ledger::high_water_mark::HighWaterMark;
 
 /// Begins a read transaction with a snapshot of the ledger.
 const READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO campaign";

@@ -20,7 +20,7 @@ use super::ledger::PostgresLedger;
 use super::sql::statement::{query, scalar};
 use super::{opening, transaction};
 use crate::failpoint;
-use crate::ledger::mark::{HighWaterMark, MarkFile};
+use crate::ledger::high_water_mark::{HighWaterMark, MarkFile};
 use crate::ledger::sqlite::{Handover, NewBackup, ReadyBackup, create_ledger};
 use crate::ledger::{CopiedLedger, Copies, Ledger as _, LedgerError, Run, RunFilter, SqliteLedger};
 

@@ -21,7 +21,7 @@ use super::sql::Now;
 use super::transaction::{self, DatabaseWait, WriteTurn, is_transient};
 use crate::failpoint;
 use crate::ledger::LedgerError;
-use crate::ledger::mark::{HighWaterMark, MarkFile, MarkReading};
+use crate::ledger::high_water_mark::{HighWaterMark, MarkFile, MarkReading};
 
 /// The write connection of the writer task.
 pub(super) struct WriteConnection {

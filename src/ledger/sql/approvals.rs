@@ -5,7 +5,7 @@ use sqlx::Row as _;
 use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::{Now, SqlStatement, StatementError, capture_damage, query, read_ledger, read_lossy};
-use crate::ledger::checksum::Checksum;
+use crate::ledger::encoding::Checksum;
 use crate::ledger::rules::oldest_kept_plan_time;
 use crate::ledger::{
     Approval, ApprovalRuleStore, ApprovalUse, DamagedPlan, KeptApproval, KeptApprovalRule, LedgerError, LedgerFuture,

@@ -7,10 +7,10 @@ use super::envelopes;
 use super::runs::{self, InitialRunState, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_row_number, read_u32, scalar, to_u32};
 use crate::domain::{IdRange, Row};
-use crate::ledger::checksum::Checksum;
+use crate::ledger::encoding::Checksum;
 use crate::ledger::rules::{HOUR, next_draw_time, next_rows, owns_rows};
 use crate::ledger::{
-    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun, hold,
+    BlockIds, BlockRequest, DrawRefusal, Epoch, Lease, LedgerError, RowSpan, Run, RunId, SharedRun, run,
 };
 
 /// A request for a block.
@@ -352,7 +352,7 @@ pub(super) async fn lock_first_vacant_place(
     let mut number = 0;
     loop {
         // A place that was never used is vacant.
-        if let Some(lock) = ledger.try_lock(&hold::place_name(campaign, account, number)).await? {
+        if let Some(lock) = ledger.try_lock(&run::place_name(campaign, account, number)).await? {
             return Ok((number, lock));
         }
         number += 1;
@@ -360,5 +360,5 @@ pub(super) async fn lock_first_vacant_place(
 }
 
 fn place_lock_name(run: &Run, place: &DrawPlace) -> String {
-    hold::place_name(&run.campaign, &run.account, place.number)
+    run::place_name(&run.campaign, &run.account, place.number)
 }

@@ -7,9 +7,9 @@ use super::dialect::{self, Connection, Record};
 use super::envelopes;
 use super::statement::{Now, StatementError, query, read_row_number, read_u32, serialize_name};
 use crate::domain::{OperationKind, OperationOutcome, Row};
-use crate::ledger::checksum::Checksum;
-use crate::ledger::earlier_chains::EarlierChains;
-use crate::ledger::pack::{format_chains, pack_costs, pack_list, pack_outcomes};
+use crate::ledger::earlier_versions::EarlierChains;
+use crate::ledger::encoding::Checksum;
+use crate::ledger::encoding::{format_chains, pack_costs, pack_list, pack_outcomes};
 use crate::ledger::{Intent, Lease, LedgerError, RowSpan, RunId, SentRow};
 
 /// An envelope, packed for storage.

@@ -18,7 +18,7 @@ use super::runs::{self, timestamp_from_micros};
 use super::statement::{self, Now, StatementError, parse_name, query, read_u32, scalar, to_u32};
 use super::{blocks, contacts, events, limits, receipts, suppression};
 use crate::domain::{Addressee, OperationOutcome, Purpose, Row};
-use crate::ledger::pack::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
+use crate::ledger::encoding::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
 use crate::ledger::rules::{
     check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, owns_rows, takes_slot,
 };

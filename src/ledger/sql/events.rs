@@ -8,8 +8,8 @@ use super::runs::{self, timestamp_from_micros};
 use super::statement::{self, Now, StatementError, query, read_u32, scalar, to_u32};
 use super::{blocks, limits};
 use crate::domain::{IdRange, Row};
-use crate::ledger::checksum::Checksum;
-use crate::ledger::pack::{pack_set, unpack_set};
+use crate::ledger::encoding::Checksum;
+use crate::ledger::encoding::{pack_set, unpack_set};
 use crate::ledger::rules::{NumberErasure, forget_in_change};
 use crate::ledger::{
     AskedRow, ExcludedRows, Lease, LedgerError, NewRowEvent, Ownership, RetryOrder, RowChange, RowEvent, RowSpan,

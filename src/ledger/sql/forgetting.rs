@@ -13,8 +13,8 @@ use super::runs::{self, timestamp_from_micros};
 use super::statement::{Now, StatementError, query, read_ledger, read_u32, scalar};
 use super::{blocks, contacts, events, guard, limits, receipts, suppression};
 use crate::domain::{Addressee, Phone, Row};
-use crate::ledger::checksum::Checksum;
-use crate::ledger::pack::{pack_list, unpack_list};
+use crate::ledger::encoding::Checksum;
+use crate::ledger::encoding::{pack_list, unpack_list};
 use crate::ledger::rules::NumberErasure;
 use crate::ledger::{
     ExcludedRows, ForgetOrder, Forgetting, LedgerError, LedgerFuture, NewCopies, NumberKey, NumberSet, OPTED_OUT,

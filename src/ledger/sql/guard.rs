@@ -9,7 +9,7 @@ use super::dialect::{Adapter, Connection};
 use super::envelopes::{SELECT_ENVELOPES, envelope_from_row};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting, receipts};
-use crate::ledger::repeat_guard::{RepeatHash, RepeatKey, entry_age, is_expired, latest_expiry};
+use crate::ledger::guards::{RepeatHash, RepeatKey, entry_age, is_expired, latest_expiry};
 use crate::ledger::rules::Guard;
 use crate::ledger::{LedgerError, LedgerFuture, NumberSet, RepeatCheck, RepeatGuard, RepeatPlace, RunId};
 

@@ -17,8 +17,8 @@ use super::statement::{Now, StatementError, query};
 use super::{contacts, envelopes, events};
 use crate::calendar::DailyLimits;
 use crate::domain::{Budget, OperationOutcome, Spending};
-use crate::ledger::pack::{parse_amount, unpack_costs};
-use crate::ledger::question_pace::{QuestionRateLimit, is_question_account, question_account_name};
+use crate::ledger::encoding::{parse_amount, unpack_costs};
+use crate::ledger::rate_limit::{QuestionRateLimit, is_question_account, question_account_name};
 use crate::ledger::rules::{
     self, BudgetScope, envelope_spending, find_exceeded_day, intended_spending, may_have_been_sent, refunded_spending,
     tighter_bound,

@@ -14,13 +14,13 @@ use super::statement::{StatementError, read_ledger};
 use super::writer::ChangeWork;
 use super::{envelopes, events, guard, limits};
 use crate::domain::{Chain, LOOPBACK, MessageId};
-use crate::ledger::earlier_words::rewrite_event;
+use crate::ledger::earlier_versions::rewrite_event;
 use crate::ledger::rules::check_lock;
 use crate::ledger::{
     Allowance, AskedRow, BlockRequest, CampaignLock, Claim, Copies, DamagedRun, DrawOutcome, DrawRefusal,
     EnvelopeRecord, EnvelopeSummary, Epoch, ExcludedRows, Intent, Lease, Ledger, LedgerError, LedgerFuture,
     MessageOrigin, NewCopies, NewRowEvent, NewRun, NumberSet, Ownership, Permit, QuestionPermit, RetryOrder, RowBlock,
-    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, hold,
+    RowEvent, RowSpan, Run, RunEnd, RunFilter, RunId, Settlement, SharedRun, SlotWait, StrayCopies, run,
 };
 
 impl Ledger for Adapter {
@@ -63,11 +63,11 @@ impl Ledger for Adapter {
     }
 
     fn is_campaign_locked<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, bool> {
-        Box::pin(async move { self.is_locked(&hold::lock_name(campaign, account)).await })
+        Box::pin(async move { self.is_locked(&run::lock_name(campaign, account)).await })
     }
 
     fn find_lock_time<'a>(&'a self, campaign: &'a str, account: &'a str) -> LedgerFuture<'a, Option<Timestamp>> {
-        Box::pin(async move { self.locked_since(&hold::lock_name(campaign, account)).await })
+        Box::pin(async move { self.locked_since(&run::lock_name(campaign, account)).await })
     }
 
     fn prepare_copies<'a>(&'a self, hold: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
@@ -108,7 +108,7 @@ impl Ledger for Adapter {
             let drawn =
                 self.write(move |connection, now| Box::pin(blocks::draw_block(connection, now, draw.clone()))).await?;
             Ok(drawn.map_or_else(DrawOutcome::Refused, |(run, lease)| {
-                self.bind_lease(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+                self.bind_lease(lease.epoch, &run::place_name(&run.campaign, &run.account, place));
                 DrawOutcome::Block(RowBlock::new(run, lease, lock))
             }))
         })
@@ -298,7 +298,7 @@ impl Adapter {
         vacant: Vec<u32>,
     ) -> Result<Claim, LedgerError> {
         let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
-        self.bind_lease(lease.epoch, &hold::lock_name(&run.campaign, &run.account));
+        self.bind_lease(lease.epoch, &run::lock_name(&run.campaign, &run.account));
         let numbers = self.numbers.clone();
         self.write(move |connection, now| {
             Box::pin(envelopes::claim_run(connection, now, numbers.clone(), lease, vacant.clone()))

@@ -16,9 +16,9 @@ use super::{envelopes, runs, suppression};
 use crate::domain::{
     Addressee, Channel, GatewayMessageId, Media, Receipt, ReceiptSource, RecipientReply, ReportedChannel, Row, Status,
 };
-use crate::ledger::checksum::Checksum;
-use crate::ledger::earlier_words::rewrite_receipt;
-use crate::ledger::pack::{pack_list, unpack_list};
+use crate::ledger::earlier_versions::rewrite_receipt;
+use crate::ledger::encoding::Checksum;
+use crate::ledger::encoding::{pack_list, unpack_list};
 use crate::ledger::receipts::add_receipt;
 use crate::ledger::rules::forget_in_receipt;
 use crate::ledger::{

@@ -13,7 +13,7 @@ use super::statement::{
 };
 use super::{blocks, events, notifications};
 use crate::domain::{IdRange, LOOPBACK, MessageId, Purpose};
-use crate::ledger::checksum::Checksum;
+use crate::ledger::encoding::Checksum;
 use crate::ledger::rules::id_candidates;
 use crate::ledger::{
     DamagedRun, Epoch, Lease, LedgerError, MessageOrigin, NewRun, Run, RunEnd, RunFilter, RunId, RunProgress, Sharding,

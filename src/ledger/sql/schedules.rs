@@ -6,7 +6,7 @@ use sqlx::Row as _;
 use super::dialect::{Adapter, Connection, Record};
 use super::runs::{self, InitialRunState, PREPARING, timestamp_from_micros};
 use super::statement::{StatementError, capture_damage, query, read_ledger, read_lossy, scalar};
-use crate::ledger::checksum::Checksum;
+use crate::ledger::encoding::Checksum;
 use crate::ledger::rules::may_fire;
 use crate::ledger::{
     ActiveSchedule, DamagedOccurrence, DamagedSchedule, LedgerError, LedgerFuture, NewRun, OccurrenceKey,

@@ -13,7 +13,7 @@ use crate::domain::Row;
 use crate::ledger::rules::{DrawReadiness, check_draw, next_rows, owns_rows};
 use crate::ledger::{
     BlockIds, Epoch, Lease, LedgerError, LedgerFuture, Ownership, RowSpan, Run, RunId, ShardDraw, ShardHolder,
-    ShardStore, ShardWorker, Sharding, StopKind, hold,
+    ShardStore, ShardWorker, Sharding, StopKind, run,
 };
 
 /// A worker's request for rows.
@@ -43,7 +43,7 @@ impl ShardStore for Adapter {
             self.ensure_sendable().await?;
             let (place, lock) = blocks::lock_first_vacant_place(self, &run.campaign, &run.account).await?;
             let lease = Lease { run: run.key, rows: run.row_span(), epoch: Epoch(rand::random()) };
-            self.bind_lease(lease.epoch, &hold::place_name(&run.campaign, &run.account, place));
+            self.bind_lease(lease.epoch, &run::place_name(&run.campaign, &run.account, place));
             Ok(Some(ShardWorker::new(lease, sharding, place, by, lock)))
         })
     }
@@ -96,7 +96,7 @@ impl ShardStore for Adapter {
             let holders = read_ledger!(self, list_holders, run.key)?;
             let mut there = Vec::new();
             for (place, holder) in holders {
-                if self.is_locked(&hold::place_name(&run.campaign, &run.account, place)).await? {
+                if self.is_locked(&run::place_name(&run.campaign, &run.account, place)).await? {
                     there.push(holder);
                 }
             }
@@ -112,7 +112,7 @@ impl Adapter {
         let (mut vacant, mut locks) = (Vec::new(), Vec::new());
         for place in places.iter().filter(|place| place.number != worker.place) {
             // Looking is cheap; only vacant places are locked.
-            let name = hold::place_name(&run.campaign, &run.account, place.number);
+            let name = run::place_name(&run.campaign, &run.account, place.number);
             if !self.is_locked(&name).await?
                 && let Some(lock) = self.try_lock(&name).await?
             {

@@ -14,7 +14,7 @@ use super::runs::{self, timestamp_from_micros, to_signed, to_unsigned};
 use super::statement::{Now, StatementError, query, read_ledger, scalar};
 use super::{events, forgetting};
 use crate::domain::{Addressee, ForgottenNumber, Phone, Row};
-use crate::ledger::checksum::Checksum;
+use crate::ledger::encoding::Checksum;
 use crate::ledger::rules::NumberErasure;
 use crate::ledger::{
     Additions, EntryRemoval, ExcludedRows, Lease, LedgerError, LedgerFuture, NumberKey, NumberSet, OptOut, OptOutPage,

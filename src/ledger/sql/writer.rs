@@ -10,7 +10,7 @@ use super::dialect::{self, Adapter, Connection, WriteConnection, to_ledger_error
 use super::envelopes::{self, EnvelopeNumbers};
 use super::statement::{Now, StatementError};
 use crate::failpoint;
-use crate::ledger::mark::HighWaterMark;
+use crate::ledger::high_water_mark::HighWaterMark;
 use crate::ledger::{Intent, LedgerError, Permit, Settlement};
 
 const MAX_CHANGES_PER_COMMIT: usize = 64;

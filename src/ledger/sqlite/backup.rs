@@ -14,7 +14,7 @@ use super::ledger::{SqliteLedger, TimeSource};
 use super::write_connection::{Patience, WriteConnection};
 use super::{copies, locks, opening};
 use crate::failpoint;
-use crate::ledger::mark::{self, HighWaterMark, MarkFile};
+use crate::ledger::high_water_mark::{self, HighWaterMark, MarkFile};
 use crate::ledger::{CopiedLedger, Copies, Ledger, LedgerError, LedgerMaintenance as _, Run, RunFilter};
 use crate::private::{self, ExistingFile};
 
@@ -93,7 +93,7 @@ impl NewBackup {
             Ok((runs, mark))
         };
         let (runs, mark) = marked.await.map_err(|error: sqlx::Error| self.backup_error(&error))?;
-        MarkFile::open(&mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
+        MarkFile::open(&high_water_mark::mark_path(&file), mark).map_err(|error| self.backup_error(&error))?;
         let known: HashSet<String> = runs.into_iter().collect();
         let mut summary = CopiedLedger::default();
         for run in from.list_runs(RunFilter::all()).await?.iter().filter(|run| known.contains(&run.name())) {
@@ -185,7 +185,7 @@ impl SqliteLedger {
         fs::rename(ready.ledger_file(), path).and_then(|()| private::sync_entry(path)).map_err(failed)?;
         failpoint::pass("restore.placed");
         // Processes with the previous ledger open are refused at their next commit.
-        let place = mark::mark_path(path);
+        let place = high_water_mark::mark_path(path);
         MarkFile::open(&place, moved).and_then(|mut mark| mark.accept_mark(moved)).map_err(failed)
     }
 }
@@ -218,7 +218,8 @@ impl ReadyBackup {
             Ok(mark)
         };
         let mark = marked.await.map_err(|error: sqlx::Error| ready.restore_error(&error))?;
-        MarkFile::open(&mark::mark_path(&ready.ledger_file()), mark).map_err(|error| ready.restore_error(&error))?;
+        MarkFile::open(&high_water_mark::mark_path(&ready.ledger_file()), mark)
+            .map_err(|error| ready.restore_error(&error))?;
         let ledger = ready.open_ledger(jiff::Timestamp::now).await?;
         let (sound, is_backup) = (ledger.check_integrity().await, ledger.load_backup().await);
         ledger.close().await;

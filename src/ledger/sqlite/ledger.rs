@@ -16,7 +16,7 @@ use super::dialect::{Reader, storage_error};
 use super::opening::{self, load_mark};
 use super::sql::{CommitCallback, EnvelopeNumbers, Now, Writer};
 use super::write_connection::{self, Patience, WriteConnection};
-use crate::ledger::mark::{self, HighWaterMark, MarkReading};
+use crate::ledger::high_water_mark::{self, HighWaterMark, MarkReading};
 use crate::ledger::{LedgerError, StrayCopies};
 use crate::private::{self, ExistingFile};
 
@@ -44,7 +44,7 @@ impl SqliteLedger {
     /// Reports a deleted ledger at `path`: its high-water mark exists, so opening would create a new one.
     #[must_use]
     pub fn find_deletion(path: &Path) -> Option<LedgerError> {
-        let place = mark::mark_path(path);
+        let place = high_water_mark::mark_path(path);
         (!path.exists() && place.exists()).then(|| not_newest_error(path, "the ledger was deleted".to_owned()))
     }
 
@@ -68,7 +68,7 @@ impl SqliteLedger {
     /// When the file cannot be created, read or written, or belongs to a newer version.
     pub async fn open(path: &Path, clock: TimeSource) -> Result<Self, LedgerError> {
         // Read before the ledger, so that a concurrent commit does not make the ledger look older than its mark.
-        let known = mark::read_mark(&mark::mark_path(path));
+        let known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
         opening::ensure_newest_schema(path, Patience::default()).await?;
         let readers = opening::open_readers(path).await?;
         let stale = check_mark(&readers, path, known).await?;
@@ -118,7 +118,8 @@ impl SqliteLedger {
     /// # Errors
     /// As for [`SqliteLedger::open`], and when it is damaged.
     pub async fn open_accepted(path: &Path, clock: TimeSource) -> Result<(Self, Option<LedgerError>), LedgerError> {
-        let (known, deleted) = (mark::read_mark(&mark::mark_path(path)), Self::find_deletion(path));
+        let (known, deleted) =
+            (high_water_mark::read_mark(&high_water_mark::mark_path(path)), Self::find_deletion(path));
         let refused = Self::open(path, clock).await?;
         let Some(reason) = deleted.or_else(|| refused.stale.clone()) else { return Ok((refused, None)) };
         check_integrity(&refused.readers, path).await?;
@@ -202,14 +203,14 @@ async fn check_mark(
     let mut now = current().await.map_err(|error| storage_error(path, &error))?;
     if known == MarkReading::Missing && now.find_mismatch(&known).is_some() {
         // Another process might have created the ledger meanwhile; then its mark exists by now.
-        known = mark::read_mark(&mark::mark_path(path));
+        known = high_water_mark::read_mark(&high_water_mark::mark_path(path));
         now = current().await.map_err(|error| storage_error(path, &error))?;
     }
     Ok(now.find_mismatch(&known).map(|reason| not_newest_error(path, reason)))
 }
 
 fn not_newest_error(path: &Path, reason: String) -> LedgerError {
-    let mark = mark::mark_path(path).display().to_string();
+    let mark = high_water_mark::mark_path(path).display().to_string();
     LedgerError::Outdated { path: path.display().to_string(), reason, mark }
 }
 

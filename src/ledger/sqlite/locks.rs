@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::dialect::Lock;
 use super::ledger::SqliteLedger;
 use super::sql::LockProof;
-use crate::ledger::{Epoch, LedgerError, hold};
+use crate::ledger::{Epoch, LedgerError, run};
 use crate::private::{self, ExistingFile};
 
 /// Pause between attempts to take a lock, and their number.
@@ -20,7 +20,7 @@ const MAX_ATTEMPTS: u32 = 10;
 impl SqliteLedger {
     /// Locks a campaign on an account; `None` if another process holds it.
     pub(super) async fn try_lock_campaign(&self, campaign: &str, account: &str) -> Result<Option<Lock>, LedgerError> {
-        let place = lock_path(&self.path, &hold::lock_name(campaign, account));
+        let place = lock_path(&self.path, &run::lock_name(campaign, account));
         take_lock(&place).await.map_err(|error| lock_error(&place, &error))
     }
 

@@ -20,8 +20,8 @@ use super::sql::{self, StatementError};
 use super::write_connection::{self, Patience, TurnWait, WriteConnection, is_busy, is_read_only};
 use super::{copies, locks};
 use crate::ledger::LedgerError;
-use crate::ledger::earlier_chains::EarlierChains;
-use crate::ledger::mark::{self, HighWaterMark, MarkFile};
+use crate::ledger::earlier_versions::EarlierChains;
+use crate::ledger::high_water_mark::{self, HighWaterMark, MarkFile};
 use crate::private::{self, ExistingFile};
 
 /// Number of pages in the log after which a commit moves them to the file.
@@ -127,7 +127,7 @@ pub(super) async fn open_write_connection(
     patience: Patience,
 ) -> Result<WriteConnection, LedgerError> {
     let mut connection = connect_for_writing(path, patience).await?;
-    let place = mark::mark_path(path);
+    let place = high_water_mark::mark_path(path);
     let unmarked = |error: std::io::Error| LedgerError::Storage {
         path: path.display().to_string(),
         reason: format!("its high-water mark `{}` cannot be opened: {error}", place.display()),

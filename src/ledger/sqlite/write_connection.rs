@@ -15,7 +15,7 @@ use super::ledger::TimeSource;
 use super::sql::Now;
 use crate::failpoint;
 use crate::ledger::LedgerError;
-use crate::ledger::mark::{HighWaterMark, MarkFile};
+use crate::ledger::high_water_mark::{HighWaterMark, MarkFile};
 
 /// The write connection of the writer task.
 pub(super) struct WriteConnection {

@@ -45,7 +45,7 @@ pub(crate) fn row_case(words: impl Strategy<Value = String> + Clone + 'static) -
 }
 
 /// A new run with this many rows and this last row.
-pub(crate) fn new_run(kind: OperationKind, (recipients, last_row): (u64, Row)) -> NewRun {
+pub(crate) fn new_run(kind: OperationKind, recipients: u64, last_row: Row) -> NewRun {
     NewRun {
         campaign: "sale".into(),
         edition: String::new(),
@@ -76,7 +76,7 @@ pub(crate) async fn build_run(fates: &[RowCase]) -> (MemoryLedger, Run) {
         }
     }
     let last = rows().last().map_or(Row::FIRST, |(row, _)| row);
-    let new = NewRun { excluded: left_out, ..new_run(OperationKind::ViberSms, (fates.len() as u64, last)) };
+    let new = NewRun { excluded: left_out, ..new_run(OperationKind::ViberSms, fates.len() as u64, last) };
     let run = ledger.create_run(&new).await.unwrap();
     ledger.open_run(run.key, None).await.unwrap();
     let hold = ledger.acquire_campaign_lock("sale", "main").await.unwrap().unwrap();

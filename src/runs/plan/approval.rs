@@ -72,7 +72,8 @@ pub struct StandingApproval {
 pub async fn approve_plan(
     adapters: &Adapters,
     approving: &PlanReview,
-    (key, standing): (Option<&PrivateKey>, Option<StandingApproval>),
+    key: Option<&PrivateKey>,
+    standing: Option<StandingApproval>,
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let profile = approving.profile()?;
@@ -190,7 +191,7 @@ fn load_planned_inputs(adapters: &Adapters, planned: &PlannedCampaign) -> Result
     let key = OccurrenceKey { schedule, nominal, zone };
     let unreadable = || Error::Input(format!("the date of the plan cannot be read: {}", key.nominal));
     let occurrence = crate::runs::occurrence::parse_occurrence(&key).ok_or_else(unreadable)?;
-    crate::runs::load_occurrence(&adapters.profiles, (file, gateway), &occurrence)
+    crate::runs::load_occurrence(&adapters.profiles, file, gateway, &occurrence)
 }
 
 /// The planned request, as far as it selects rows.
@@ -253,7 +254,9 @@ pub async fn find_pending(ledger: &dyn Ledger, prefix: &str) -> Result<Option<(S
 /// If it was not approved.
 pub async fn approve_pending(
     adapters: &Adapters,
-    (digest, pending, shown): (&str, &PendingRequest, &str),
+    digest: &str,
+    pending: &PendingRequest,
+    shown: &str,
     consent: &dyn Consent,
 ) -> Result<Approval, Error> {
     let now = (adapters.clock)();

@@ -480,7 +480,7 @@ pub async fn create_plan(
     let digest = store_plan(adapters, planned.clone(), &inputs.destination).await?;
     let findings = check_inputs(inputs, Some(&list), start);
     let due = inputs.campaign.next_due_after(now);
-    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), (&list.survey, &chosen), due);
+    let forecast = Forecast::for_rows(&inputs.campaign, inputs.destination.profile(), &list.survey, &chosen, due);
     let resources = inputs.campaign.list_resources(inputs.destination.profile());
     Ok(CreatedPlan { digest, planned, list, forecast, cost, findings, resources })
 }

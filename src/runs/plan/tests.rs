@@ -95,7 +95,7 @@ impl ApprovalWorld {
         let Adapters { profiles, clock, .. } = &self.world.adapters;
         let (file, gateway) = (self.world.folder.path().join("sale.yaml"), Some("production"));
         Arc::new(match occurrence {
-            Some(occurrence) => load_occurrence(profiles, (&file, gateway), occurrence).unwrap(),
+            Some(occurrence) => load_occurrence(profiles, &file, gateway, occurrence).unwrap(),
             None => Inputs::load(&file, gateway, profiles, CampaignDay::Of(clock())).unwrap(),
         })
     }
@@ -122,7 +122,7 @@ impl ApprovalWorld {
     async fn approve(&self, digest: &str) -> Result<(), Error> {
         let adapters = &self.world.adapters;
         let approving = review_plan(adapters, digest).await?;
-        approve_plan(adapters, &approving, (Some(&self.key), None), FixedConsent::yes().as_ref()).await.map(drop)
+        approve_plan(adapters, &approving, Some(&self.key), None, FixedConsent::yes().as_ref()).await.map(drop)
     }
 
     async fn retry(&self, run: RunId) -> Result<RunOutcome, Error> {
@@ -144,7 +144,7 @@ impl ApprovalWorld {
             Inputs::load(&file, Some("production"), &adapters.profiles, CampaignDay::Of((adapters.clock)())).unwrap();
         let digest = create_plan(adapters, &Arc::new(inputs), request).await.unwrap().digest;
         let approving = review_plan(adapters, &digest).await.unwrap();
-        approve_plan(adapters, &approving, (Some(&self.key), None), FixedConsent::yes().as_ref()).await.unwrap();
+        approve_plan(adapters, &approving, Some(&self.key), None, FixedConsent::yes().as_ref()).await.unwrap();
         digest
     }
 }

@@ -172,7 +172,7 @@ fn attach_findings(phones: &mut [PhoneView], arm: &MessageArm<'_>, untold: &mut 
 /// Whether a place lies in a text of this stage.
 fn is_within_stage(place: &SourceLocation, stage: &Stage<NamedTemplate>, places: &SourceMap) -> bool {
     stage.texts().any(|(_, text)| {
-        let whole = places.locate_text(&text.name, (1, 1), text.source.chars().count());
+        let whole = places.locate_text(&text.name, 1, 1, text.source.chars().count());
         whole.is_some_and(|whole| {
             let within = place.span.start >= whole.span.start && place.span.start <= whole.span.end;
             whole.source.path() == place.source.path() && within

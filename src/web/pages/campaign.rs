@@ -122,8 +122,8 @@ pub(super) async fn check_campaign_file(
         };
         let inputs = Arc::new(run_blocking(load).await??);
         let files = ProtectedFiles { state: &adapters.state, profiles: &adapters.profiles };
-        let heard = (&adapters.observer, now);
-        let checked = check_campaign(&inputs, Some(adapters.ledger.as_ref()), files, heard).await?;
+        let ledger = Some(adapters.ledger.as_ref());
+        let checked = check_campaign(&inputs, ledger, files, &adapters.observer, now).await?;
         Ok((inputs, checked))
     };
     tokio::time::timeout(CHECK_TIMEOUT, looking).await.ok()

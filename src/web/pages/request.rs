@@ -204,7 +204,7 @@ impl PageRequest {
     /// Finds a run by a name such as `autumn-sale@3`, and switches to its time zone.
     pub(super) async fn find_run(&mut self, name: &str) -> Result<Run, PageError> {
         let (campaign, _) = name.rsplit_once('@').ok_or(PageError::Unknown)?;
-        let run = find_stored_run(self.ledger(), (campaign, name)).await?.ok_or(PageError::Unknown)?;
+        let run = find_stored_run(self.ledger(), campaign, name).await?.ok_or(PageError::Unknown)?;
         self.zone = self.pages.zones.zone_of_run(self.ledger(), &run).await;
         Ok(run)
     }

@@ -120,7 +120,8 @@ impl JsonApi {
     /// Why the envelope as a whole has no good answer.
     pub async fn ask_both<A: Inquiry, B: Inquiry>(
         &self,
-        (first, second): (&A, &B),
+        first: &A,
+        second: &B,
     ) -> Result<(Result<A::Answer, InquiryFailure>, Result<B::Answer, InquiryFailure>), InquiryFailure> {
         let items = self.ask_items(vec![first.to_operation(), second.to_operation()]).await?;
         let Ok([one, other]) = <[_; 2]>::try_from(items) else {

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::*;
 use crate::domain::{Chain, ReportedChannel};
-use crate::ledger::pack::{pack_list, pack_outcomes, unpack_list, unpack_outcomes};
+use crate::ledger::encoding::{pack_list, pack_outcomes, unpack_list, unpack_outcomes};
 use crate::ledger::{Author, RowChange};
 
 /// More zero bytes than the default value of any variant needs.
