@@ -9,7 +9,7 @@
 //! | modules | purpose |
 //! |---|---|
 //! | [`cli`] | commands, output, exit codes; the only place that names SQLite, HTTP and the clock together |
-//! | [`schedule`] | the daemon that fires active schedules |
+//! | [`scheduler`] | the daemon that fires active schedules |
 //! | [`webhook`] [`web`] [`connector`] | the endpoints of `campaign serve`: delivery receipts, dashboard and metrics, tools of AI assistants |
 //! | [`runs`] | runs for every surface: a request goes in, events and an outcome come out |
 //! | [`notify`] | notifications about runs |
@@ -46,6 +46,6 @@ mod regular_file;
 pub mod report;
 pub mod runs;
 pub mod sandbox;
-pub mod schedule;
+pub mod scheduler;
 pub mod web;
 pub mod webhook;

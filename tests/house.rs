@@ -13,7 +13,7 @@ use regex::Regex;
 /// The layers from the top. A module uses modules of the layers below it, and none beside it.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
-    &["webhook", "schedule", "connector", "web"],
+    &["webhook", "scheduler", "connector", "web"],
     &["runs"],
     &["notify"],
     &["report"],

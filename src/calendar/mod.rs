@@ -2,18 +2,18 @@
 //!
 //! Pure: no clock, no file, no ledger. The scheduler decides what fires and what is skipped.
 
-mod occurrences;
+mod expression;
 mod outlook;
+mod schedule;
 #[cfg(test)]
 mod tests;
-mod timing;
 mod window;
 mod zones;
 
-pub use occurrences::{Occurrence, Occurrences, Schedule};
+pub use expression::{Timing, TimingError, suggest_date_order};
 pub use outlook::{
     Capacity, DailyLimits, MessageGroup, OccurrenceOutlook, Outlook, RunDeadline, RunLimits, ScheduledRun,
 };
-pub use timing::{Timing, TimingError, suggest_date_order};
+pub use schedule::{Occurrence, Occurrences, Schedule};
 pub use window::{DailyHours, Days, Window, Windows};
 pub use zones::{InvertedZone, zone_of_country};

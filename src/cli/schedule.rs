@@ -24,7 +24,7 @@ use crate::runs::{
     Error, ScheduleActivation, ScheduleOrder, ScheduleRefusal, ScheduleStatus, ScheduleView, SkippedOccurrence,
     apply_schedule_order, load_schedule_views, short_digest,
 };
-use crate::schedule::{ScheduleEvent, ScheduleObserver, SkipReason};
+use crate::scheduler::{ScheduleEvent, ScheduleObserver, SkipReason};
 
 pub(super) async fn run_schedule_command(context: &Context, command: ScheduleCommand) -> Result<u8, CommandFailure> {
     match command {

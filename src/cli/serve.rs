@@ -38,7 +38,7 @@ use crate::runs::{
     Adapters, Error, ProfileHooks, RunEvent, WebhookReceiver, Worker, WorkerEvent, create_collector, current_person,
     load_all_hooks, store_hook_secrets,
 };
-use crate::schedule::{Daemon, RunStarter};
+use crate::scheduler::{Daemon, RunStarter};
 use crate::web::{Health, LINK_LIFETIME, MetricsSource, Pages, RunListCache, SignInEntry, TokenFile, Visitors};
 use crate::webhook::{Hints, TrustedProxies};
 use crate::{notify, web, webhook};

@@ -27,7 +27,7 @@ use crate::runs::{
     Error, Inputs, Launch, ProtectedFiles, RetryScope, Round, RunPhase, RunRequest, ScheduleRefusal, find_occurrence,
     find_unfinished_run, load_occurrence,
 };
-use crate::schedule::{find_due, lateness};
+use crate::scheduler::{find_due, lateness};
 use crate::{notify, runs};
 use outcome::{OutcomePrinter, run_arguments};
 use summary::{RunSummary, Tone, print_run_summary};

@@ -5,7 +5,7 @@
 
 mod daemon;
 mod due;
-mod occurrences;
+mod firing;
 #[cfg(test)]
 mod tests;
 

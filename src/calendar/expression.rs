@@ -244,7 +244,7 @@ pub fn suggest_date_order(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::calendar::timing::*;
+    use crate::calendar::expression::*;
 
     #[test]
     fn misordered_date_is_shown_in_the_order_that_is_read() {

@@ -1,9 +1,9 @@
 //! Occurrences that fire once, are skipped, or wait, under failures.
 
-use super::*;
 use crate::domain::NotificationEvent;
 use crate::ledger::{Approval, OccurrenceOutcome, RunFilter};
 use crate::runs::PlanRefusal;
+use crate::scheduler::tests::*;
 
 #[tokio::test(start_paused = true)]
 async fn occurrence_fires_once_with_two_daemons() {

@@ -5,8 +5,8 @@ use std::fs;
 use jiff::SignedDuration;
 
 use super::firing::GuardedStarter;
-use super::*;
 use crate::ledger::Approval;
+use crate::scheduler::tests::*;
 
 /// The time after the clock is set back, ten seconds after 10:00.
 const BACK_TO: [&str; 2] = ["2026-12-01T10:00:03Z", "2026-12-01T09:59:50Z"];

@@ -198,8 +198,8 @@ mod tests {
     use jiff::tz::TimeZone;
     use proptest::prelude::*;
 
-    use super::*;
     use crate::calendar::Timing;
+    use crate::scheduler::due::*;
 
     fn hourly() -> Schedule {
         let (timing, zone) = (Timing::parse_cron("0 * * * *").unwrap(), TimeZone::get("Europe/Kyiv").unwrap());
@@ -254,7 +254,7 @@ mod tests {
 
 #[cfg(test)]
 mod list_watch_tests {
-    use super::*;
+    use crate::scheduler::due::*;
 
     #[test]
     fn list_is_complete_after_five_unchanged_seconds() {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use super::*;
+use crate::scheduler::tests::*;
 
 /// The occurrences computed by `tests/schedules/judge.py`.
 const GOLDEN: &str = include_str!("../../../tests/schedules/golden.txt");

@@ -14,7 +14,6 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::*;
 use crate::calendar::Occurrence;
 use crate::delivery::Interrupt;
 use crate::domain::{Endpoint, OperationKind, Row};
@@ -25,6 +24,7 @@ use crate::runs::{
     Adapters, Consent, ConsentRefusal, Error, Profiles, Proposal, RunOutcome, RunPhase, ScheduleActivation,
     ScheduleRefusal, occurrence_key,
 };
+use crate::scheduler::*;
 
 thread_local! {
     /// The time that the clock was set to, and when. Each test has its own thread.
