@@ -162,19 +162,19 @@ impl Metrics {
 /// The result of a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiptResult {
-    /// It was new, and is now in the ledger.
+    /// The receipt was new, and is now in the ledger.
     Kept,
-    /// It was already known.
+    /// The receipt was already known.
     Repeated,
     /// Its address is not signed by this program.
     Forged,
-    /// It names another message than its address does.
+    /// The receipt names another message than its address does.
     Contradicting,
-    /// It arrived at the account's own address and will be verified.
+    /// The receipt arrived at the account's own address and will be verified.
     Notice,
-    /// It is about an unknown message.
+    /// The receipt is about an unknown message.
     Unknown,
-    /// It cannot be read.
+    /// The receipt cannot be read.
     Unreadable,
     /// Its sender was too fast.
     Slowed,
@@ -203,7 +203,7 @@ impl ReceiptResult {
 pub enum OccurrenceResult {
     /// Its run began.
     Fired,
-    /// It was missed by more than the grace period.
+    /// The occurrence was missed by more than the grace period.
     Missed,
     /// The previous run was still active.
     StillRunning,

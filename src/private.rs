@@ -22,7 +22,7 @@ pub(crate) enum ExistingFile {
     Keep,
     /// Its content is removed.
     Truncate,
-    /// It is appended to.
+    /// New content is appended to the file.
     Append,
     /// An existing file or symbolic link is an error.
     CreateNew,
@@ -107,7 +107,7 @@ pub(crate) struct FileAccess {
     pub(crate) is_shared_temporary: bool,
 }
 
-/// Reads who can access a file or folder. `None` if it does not exist or the system has no such modes.
+/// Reads the permissions of a file or folder. `None` if it does not exist or the platform has no Unix permission bits.
 pub(crate) fn read_access(path: &Path) -> Option<FileAccess> {
     #[cfg(unix)]
     {

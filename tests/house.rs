@@ -370,7 +370,7 @@ fn every_operation_has_a_pair_of_request_and_answer() {
 }
 
 #[test]
-fn command_is_suggested_once_with_its_options() {
+fn suggested_commands_are_built_only_with_output_command() {
     // `init`, `schema` and `sandbox` have neither ledger nor gateways.
     const COMMANDS: [&str; 11] =
         ["check", "preview", "run", "stop", "status", "results", "reconcile", "resolve", "retry", "show", "gateway"];

@@ -347,7 +347,7 @@ pub fn read_rows<R: Read>(
 /// `open` opens the list from its beginning each time.
 ///
 /// # Errors
-/// The list cannot be read or written, or does not have the columns of these settings.
+/// If the list cannot be read or written, or does not have the columns of these settings.
 pub fn write_without_rows<R: Read>(
     open: impl Fn() -> io::Result<R>,
     file: &Path,

@@ -275,8 +275,10 @@ pub fn find_list<S: Read + Seek + Send + 'static>(
     })
 }
 
-/// The row that seems to hold the headers: the first one with a phone header above numbers, or else the row above the first
-/// number. The header of its phone column comes first.
+/// Finds the likely header rows. Returns the phone column's header and the range of rows.
+///
+/// The headers are in the first row with a phone header above numbers, or else in the row above the first number. The
+/// range also covers the blank rows above the headers.
 fn find_header_rows(text: DecodedText, file: &Path, form: &ListFormat) -> Option<(String, RangeInclusive<u32>)> {
     let mut sample = Vec::new();
     text.take(SAMPLE).read_to_end(&mut sample).ok()?;

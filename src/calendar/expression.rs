@@ -70,7 +70,7 @@ impl Timing {
     /// Parses a cron expression with five fields.
     ///
     /// # Errors
-    /// If the number of fields differs, or if no date ever matches.
+    /// If there are not exactly five fields, or no date ever matches.
     pub fn parse_cron(text: &str) -> Result<Self, TimingError> {
         let no = |why: String| TimingError { why, help: CRON_HELP.into() };
         match text.split_whitespace().count() {

@@ -152,7 +152,8 @@ fn next_minute(local: DateTime) -> Option<DateTime> {
     local.checked_add(minute).ok()
 }
 
-/// The moment of a local time, and whether that local time exists.
+/// The moment of a local time, and whether that local time exists. If a clock change skips the time, the moment is
+/// that of the change.
 fn resolve_local_time(local: DateTime, zone: &TimeZone) -> Option<(Timestamp, bool)> {
     let ambiguous = zone.to_ambiguous_timestamp(local);
     match ambiguous.offset() {

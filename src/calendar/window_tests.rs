@@ -139,7 +139,7 @@ fn long_run_needs_several_window_openings() {
 }
 
 #[test]
-fn two_windows_are_open_only_if_both_are() {
+fn combined_windows_are_open_only_when_all_are() {
     let kyiv = TimeZone::get("Europe/Kyiv").unwrap();
     let both = Windows::new(vec![
         (window("09:00-20:00", "mon-sun", &[]), kyiv.clone()),

@@ -182,7 +182,9 @@ fn compile_arms(
     Err(told)
 }
 
-/// The edition of a campaign on a day, if it depends only on the campaign file. Its mistakes are reported elsewhere.
+/// The edition of a campaign on a day, if it depends only on the campaign file.
+///
+/// Errors in the edition template are reported elsewhere.
 #[must_use]
 pub fn render_edition(brief: &CampaignBrief, today: &str) -> Option<String> {
     let (vars, campaign) = (brief.vars.clone(), brief.name.clone());

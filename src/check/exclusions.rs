@@ -26,17 +26,17 @@ pub const HOLDOUT: &str = "holdout";
 /// The recipients that a survey skips, by number.
 #[derive(Clone, Debug, Default)]
 pub struct SurveyExclusions {
-    /// They already have a message of this campaign and edition.
+    /// Recipients who already have a message of this campaign and edition.
     pub already_sent: NumberSet,
     /// Those of their rows that have it or were cancelled, with `duplicates: allow`. `None` if all of them do.
     pub rows: Option<SentRows>,
-    /// They opted out of its messages.
+    /// Recipients who opted out of the campaign's messages.
     pub opted_out: NumberSet,
-    /// `stop --for-good` cancelled them in an earlier run of this edition.
+    /// Recipients whom `stop --for-good` cancelled in an earlier run of this edition.
     pub cancelled: NumberSet,
-    /// They reached the cap of recent messages.
+    /// Recipients who reached the cap of recent messages.
     pub capped: NumberSet,
-    /// An earlier message excludes them.
+    /// Recipients whom an earlier message excludes.
     pub excluded: RoaringTreemap,
 }
 

@@ -34,7 +34,7 @@ impl MessageShapes {
         }
     }
 
-    /// The index of a row's variant.
+    /// The index of a row's variant. `None` if the shape of the row's message was not recorded.
     #[must_use]
     pub fn find_arm(&self, row: Row) -> Option<usize> {
         self.0.iter().find(|(_, rows)| rows.contains(row.get())).map(|(shape, _)| shape.arm)

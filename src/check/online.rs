@@ -1,6 +1,6 @@
-//! Checks against the gateway account: API key, sender names and balance. Pure.
+//! Checks against the gateway account: API key, sender names and balance.
 //!
-//! It only judges answers; other modules request them. Missing answers never forbid a run.
+//! Judges answers that other modules request. Pure. A missing answer never blocks a run.
 
 use roaring::RoaringBitmap;
 

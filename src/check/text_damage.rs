@@ -15,11 +15,11 @@ use encoding_rs::{Encoding, WINDOWS_1251, WINDOWS_1252};
 pub enum TextDamage {
     /// Letters were replaced by `?` or by U+FFFD.
     LostLetters,
-    /// It contains a control character.
+    /// The text contains a control character.
     ControlCharacter,
-    /// It is UTF-8 that was read in another encoding.
+    /// The text is UTF-8 that was read in another encoding.
     MisreadEncoding,
-    /// It contains an HTML entity, such as `&#039;`.
+    /// The text contains an HTML entity, such as `&#039;`.
     HtmlEntity,
 }
 

@@ -55,7 +55,7 @@ pub struct RecipientZones {
     pub unknown: RoaringBitmap,
     /// Examples of their cells.
     pub examples: BTreeSet<String>,
-    /// The rows of each zone whose name has the inverted sign.
+    /// The rows of each zone whose name has an inverted sign, such as `Etc/GMT-2` for UTC+2.
     pub inverted: BTreeMap<InvertedZone, RoaringBitmap>,
     /// The zones of known cells.
     known: BTreeMap<String, KnownZone>,

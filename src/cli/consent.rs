@@ -317,7 +317,7 @@ impl SendingFacts<'_> {
         vec![strong(format_thousands(number)), plain(text)]
     }
 
-    /// Estimates the minimum duration.
+    /// Estimates the minimum duration. `None` if no rate applies and one day suffices.
     fn estimate_duration(&self) -> Option<String> {
         let (campaign, number) = (&self.inputs.campaign, self.rows.len());
         let rate = campaign.delivery.limited_by_profile(self.profile).rate;

@@ -131,7 +131,7 @@ fn accept_duplicates_hint(number: u64) -> String {
     format!("to accept possible duplicates, add `--i-accept-duplicates {number}`")
 }
 
-/// The remedy for an inquiry that failed.
+/// The remedy for an inquiry that failed. `None` if the gateway refused it.
 fn unanswered_hint(gateway: &str, cause: FailureCause, reason: &str) -> Option<String> {
     Some(match cause {
         FailureCause::KeyRefused => format!("check the API key of `{gateway}` with the provider"),

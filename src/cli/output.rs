@@ -102,7 +102,7 @@ impl Output {
         // Objects contain only text keys and finite numbers, so serialization cannot fail.
         let json = match self.distrusted.get() {
             None => serde_json::to_string(object).unwrap_or_default(),
-            Some(reason) => with_distrust(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
+            Some(reason) => mark_untrusted(serde_json::to_value(object).unwrap_or_default(), reason).to_string(),
         };
         self.print_text(&format!("{}\n", escape_json_controls(&json)));
     }
@@ -291,8 +291,10 @@ fn has_colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Adds the reason why the ledger cannot be trusted. An object without an exit code is part of another one.
-fn with_distrust(mut object: Value, reason: &str) -> Value {
+/// Sets the storage exit code and appends `reason` to the error.
+///
+/// Objects without an exit code are nested in another object and stay unchanged.
+fn mark_untrusted(mut object: Value, reason: &str) -> Value {
     if object.get("exit").is_some() {
         object["exit"] = exit::STORAGE.into();
         let own = object["error"].as_str().map(|own| format!("{own}; ")).unwrap_or_default();

@@ -158,13 +158,13 @@ pub(super) fn add_heading(text: &mut StyledText, title: &str) {
     text.add_line(2, [strong(title)]);
 }
 
-/// Adds a line about messages with its label.
+/// Adds an indented line: a label and its value.
 pub(super) fn add_labelled(text: &mut StyledText, label: &str, value: impl IntoIterator<Item = Span>) {
     let label = dim(format!("{label:<LABEL_WIDTH$}"));
     text.push(StyledLine::new([label].into_iter().chain(value)).with_indent(4).with_hang(LABEL_WIDTH));
 }
 
-/// Adds the number of recipients and of skipped rows, which add up to the rows of the list.
+/// Adds how many recipients get a message and how many rows are skipped. Together these are all rows in the list.
 pub(super) fn add_recipients(text: &mut StyledText, forecast: &Forecast, inputs: &Inputs) {
     add_heading(text, "Recipients");
     let form = inputs.list_form().and_then(|form| describe_list_form(&form)).map(|form| format!(", {form}"));

@@ -133,7 +133,7 @@ fn is_due(last: &Mutex<Instant>, every: Duration) -> bool {
     due
 }
 
-/// Describes an event without counts.
+/// Describes an event, leaving out any counts; empty for a settled one.
 fn describe_event(event: &DeliveryEvent) -> String {
     match event {
         DeliveryEvent::Settled { .. } => String::new(),

@@ -195,7 +195,7 @@ impl<'a> SingleReport<'a> {
     }
 }
 
-/// The gateway's identifier of an accepted message.
+/// The gateway's identifier for an accepted or queued message, with its key in JSON.
 fn accepted_identifier(outcome: Option<&OperationOutcome>) -> Option<(&'static str, String)> {
     match outcome? {
         OperationOutcome::Accepted { msg_id, answer: None, .. } => Some(("msg_id", msg_id.as_ref()?.to_string())),

@@ -137,7 +137,7 @@ fn describe_scope(scope: &OptOutScope) -> String {
     scope.campaign().map_or_else(|| "any campaign".to_owned(), |name| format!("the campaign {name}"))
 }
 
-/// Ignores a closed pipe, for example of `head`.
+/// Turns a closed pipe, for example of `head`, into `None`.
 fn ignore_closed_pipe<T>(result: Result<T, OptOutExportError>) -> Result<Option<T>, CommandFailure> {
     match result {
         Ok(told) => Ok(Some(told)),

@@ -162,11 +162,11 @@ const MAX_KEYS: usize = 4_096;
 /// The gateway's latest answer about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyStatus {
-    /// It accepted the key.
+    /// The gateway accepted the key.
     Accepted,
-    /// It refused the key.
+    /// The gateway refused the key.
     Refused,
-    /// Nothing.
+    /// The gateway has not answered about the key.
     Unknown,
 }
 

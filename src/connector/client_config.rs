@@ -24,7 +24,7 @@ pub enum AssistantClient {
 /// How a client connects.
 #[derive(Clone, Debug)]
 pub enum ClientEntry {
-    /// It listens here.
+    /// The connector listens at this URL; the client connects to it.
     Http(String),
     /// The client starts it.
     Stdio {
@@ -41,7 +41,7 @@ impl AssistantClient {
     /// Every client.
     pub const ALL: [Self; 4] = [Self::Claude, Self::Cursor, Self::VsCode, Self::Generic];
 
-    /// Its name on the command line.
+    /// The client's name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -160,7 +160,7 @@ pub(super) fn argument_name(key: &'static str) -> &'static str {
     }
 }
 
-/// The content of a stage in an operation of this kind, by argument names, with the number of parts of its text.
+/// The content of a stage by argument name, as an operation of this kind carries it, with the part count of its text.
 fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArguments {
     let mut carried = ChannelArguments::new();
     for (field, value) in stage.values().filter(|(field, _)| field.place_in(kind).property().is_some()) {
@@ -311,7 +311,7 @@ pub(super) fn unconfirmed_result(CallPreview { shown, problems, warnings, .. }: 
     })
 }
 
-/// The properties of results that did nothing, in addition to the tool's own.
+/// The extra result properties of a call that did nothing.
 pub(super) fn property_schemas() -> Value {
     json!({
         "refused": { "const": true, "description": "Nothing was done: the call was not confirmed." },

@@ -62,7 +62,7 @@ impl ToolError {
         self.error.clone()
     }
 
-    /// Whether it only reports an exhausted limit per hour.
+    /// Whether the error only reports an exhausted limit per hour.
     pub(super) fn is_rate_limit(&self) -> bool {
         self.code == "rate_limited"
     }

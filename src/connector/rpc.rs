@@ -209,7 +209,7 @@ impl RpcError {
         Self::new(400, -32700, "Parse error")
     }
 
-    /// It is JSON, but no request.
+    /// The message is JSON, but not a valid request.
     pub(in crate::connector) fn invalid_request(why: &str) -> Self {
         Self::new(400, -32600, format!("Invalid Request: {why}"))
     }

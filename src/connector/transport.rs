@@ -148,7 +148,7 @@ fn is_json(headers: &HeaderMap) -> bool {
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// The key of a call (contract 5.3).
+/// The key in the `Authorization` header of a call (contract 5.3). `None` without a bearer key.
 fn bearer_key(headers: &HeaderMap) -> Option<SecretString> {
     let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let key = key.trim();

@@ -76,6 +76,8 @@ impl Breaker {
     }
 
     /// Records that `rejected` of `asked` messages were rejected after being queued.
+    ///
+    /// Returns a stop if a limit is reached.
     pub(super) fn observe_late(&mut self, rejected: usize, asked: usize) -> Option<Stop> {
         const ERROR: &str = "REJECTED after being queued";
         for _ in 0..rejected {

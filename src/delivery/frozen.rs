@@ -48,7 +48,7 @@ impl FrozenInputs {
     /// The frozen inputs in the copies of a run.
     ///
     /// # Errors
-    /// They are damaged.
+    /// If the frozen inputs are damaged.
     pub fn from_copies(copies: &Copies) -> Result<Self, LedgerError> {
         Self::from_bytes(copies.inputs()).map_err(|error| copies.unreadable_error(error))
     }
@@ -56,7 +56,7 @@ impl FrozenInputs {
     /// The frozen inputs of a run.
     ///
     /// # Errors
-    /// They are missing or damaged.
+    /// If the frozen inputs are missing or damaged, or the ledger cannot be read.
     pub async fn load_for_run(ledger: &dyn Ledger, run: &Run) -> Result<Self, LedgerError> {
         Self::from_copies(&ledger.load_copies(run).await?)
     }
@@ -64,7 +64,7 @@ impl FrozenInputs {
     /// Frozen inputs from their stored form.
     ///
     /// # Errors
-    /// The bytes are not frozen inputs.
+    /// If the bytes are not frozen inputs.
     pub fn from_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(bytes)
     }
@@ -72,7 +72,7 @@ impl FrozenInputs {
     /// The stored form of the frozen inputs.
     ///
     /// # Errors
-    /// A path is not valid text.
+    /// If a path is not valid text.
     pub fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec_pretty(self)
     }
@@ -158,7 +158,7 @@ fn filter_includes(includes: &[(String, String)], tables: bool) -> Vec<&(String,
 /// Compiles the frozen texts of a run for a list.
 ///
 /// # Errors
-/// The texts do not fit the list, or the list has problems.
+/// If the texts do not fit the list, or the list has problems.
 pub fn compile_frozen<R: Read>(frozen: &FrozenInputs, list: (R, &Path)) -> Result<CompiledCampaign<R>, Vec<Finding>> {
     compile_brief(&frozen.brief, frozen, list)
 }
@@ -192,7 +192,7 @@ fn compile_brief<R: Read>(
 /// Passes the phone number of each row to `take`, in order, with the hash of its text if it has a message.
 ///
 /// # Errors
-/// The list cannot be read to its end.
+/// If the list cannot be read to its end.
 pub fn for_each_text<R: Read + Send>(
     prepared: CompiledCampaign<R>,
     mut take: impl FnMut(Row, Phone, Option<TextHash>),

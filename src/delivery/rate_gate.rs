@@ -48,7 +48,7 @@ struct RateCredit {
 /// The clock of the runtime, which tests pause, from an instant on.
 struct RuntimeClock(Instant);
 
-/// The share of the rate that was left when the gateway last asked to slow down.
+/// The share of the rate to which the gate last slowed down, and when.
 #[derive(Clone, Copy)]
 struct Slowdown {
     share: f64,

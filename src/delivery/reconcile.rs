@@ -69,7 +69,7 @@ impl MessagesInDoubt {
     /// The rows of a run in one of these states, and the latest message that the gateway certainly accepted.
     ///
     /// # Errors
-    /// The ledger cannot be read.
+    /// If the ledger cannot be read.
     pub async fn load(
         ledger: &dyn Ledger,
         run: &Run,
@@ -123,7 +123,7 @@ impl Reconciler<'_> {
     /// Rows that cannot be asked about before `deadline` are left.
     ///
     /// # Errors
-    /// The ledger cannot be read or written.
+    /// If the ledger cannot be read or written.
     pub async fn ask_rows(
         &self,
         doubts: &mut MessagesInDoubt,
@@ -284,11 +284,11 @@ pub struct MessageInDoubt {
 /// certainly accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatusTrust {
-    /// It knows accepted messages and denies unsent ones: all its answers count.
+    /// The gateway knows accepted messages and denies unsent ones: all its answers count.
     Full,
-    /// It denies unsent messages, but there is no accepted message to compare: only known messages count.
+    /// The gateway denies unsent messages, but there is no accepted message to compare: only known messages count.
     KnownOnly,
-    /// Its answers prove nothing.
+    /// The gateway's answers prove nothing.
     Blind,
 }
 

@@ -107,9 +107,10 @@ pub(super) enum NextCheck {
 /// Whether a single message may leave now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Departure {
-    /// It may leave, before this time if there is one.
+    /// The message may leave, before this time if there is one.
     Open(Option<Timestamp>),
-    /// It may not leave. The window opens at this time in the recipient's zone; `None` if it stays closed for a year.
+    /// The message may not leave. The window opens at this time in the recipient's zone; `None` if the window stays
+    /// closed for a year.
     Closed(Option<Zoned>),
 }
 

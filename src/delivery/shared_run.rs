@@ -22,7 +22,7 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
 pub enum DrawEnd {
     /// Everything is drawn, and no worker holds any of it.
     Finished,
-    /// It stopped.
+    /// The worker stopped.
     Stopped,
     /// The run is over, or was shared out again.
     RunOver,
@@ -65,7 +65,7 @@ impl<S: ShareSender> Participant<'_, S> {
     /// do harm.
     ///
     /// # Errors
-    /// The work cannot continue.
+    /// If the work cannot continue.
     pub async fn take_part(&self, run: &Run) -> Result<(SendEnding, DrawEnd), S::Error> {
         let (ending, drawn) = self.send_shares(run, None).await?;
         if let Some(stop) = ending.stopped.as_ref().filter(|stop| is_stop_for_all(stop.kind)) {
@@ -78,7 +78,7 @@ impl<S: ShareSender> Participant<'_, S> {
     /// `longest`. `None` if another process has the run. `proven` means that a first rejection says nothing.
     ///
     /// # Errors
-    /// The work cannot continue.
+    /// If the work cannot continue.
     pub async fn lead_run(
         &self,
         run: &Run,
@@ -276,7 +276,7 @@ impl ShareDraw {
     /// The next rows. `None` if there are none now.
     ///
     /// # Errors
-    /// The ledger cannot be written.
+    /// If the ledger cannot be written.
     pub async fn next_rows(&self) -> Result<Option<RowSpan>, LedgerError> {
         if let Some(rows) = self.take_waiting() {
             return Ok(Some(rows));

@@ -262,7 +262,7 @@ impl Snapshot {
     /// Reads the state of `run`. `owned` means that a process is sending it.
     ///
     /// # Errors
-    /// The ledger cannot be read, or the run was purged.
+    /// If the ledger cannot be read, or the run was purged.
     pub async fn load(ledger: &dyn Ledger, run: &Run, owned: bool) -> Result<Self, LedgerError> {
         LedgerError::refuse_purged(run)?;
         let left_out = ledger.load_excluded_rows(run.key).await?;

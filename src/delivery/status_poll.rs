@@ -69,7 +69,7 @@ pub struct StatusPoller<'a> {
 /// The accepted messages of a run without a final status, in the order of sending.
 ///
 /// # Errors
-/// The ledger cannot be read.
+/// If the ledger cannot be read.
 pub async fn load_pending(
     ledger: &dyn Ledger,
     run: &Run,
@@ -131,7 +131,7 @@ impl StatusPoller<'_> {
     /// The whole result is `None` if there was no time.
     ///
     /// # Errors
-    /// The ledger cannot be read or written.
+    /// If the ledger cannot be read or written.
     pub async fn ask_group(
         &self,
         group: &[PendingMessage],
@@ -214,7 +214,7 @@ pub(super) struct StatusQuery<'a> {
 impl StatusQuery<'_> {
     /// The answers about messages, in order, and their trust. `None` if there was no time.
     ///
-    /// The query includes the probe, which was never sent, and the reference, which certainly was, if there is one.
+    /// The query also includes a probe, which was never sent, and, if given, a reference, which certainly was.
     pub(super) async fn ask_trusted(
         &self,
         messages: impl Iterator<Item = MessageId>,
@@ -246,9 +246,9 @@ impl StatusQuery<'_> {
 /// The status of a message that seemed to have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfirmedFate {
-    /// It failed on all of its channels.
+    /// The message failed on all of its channels.
     Failed,
-    /// It was delivered.
+    /// The message was delivered.
     Delivered,
     /// One of its channels may still deliver it.
     InProgress,
@@ -279,7 +279,7 @@ impl StatusPoller<'_> {
     /// message, in order; messages that the deadline leaves unasked are [`ConfirmedFate::Unknown`].
     ///
     /// # Errors
-    /// The ledger cannot be read or written.
+    /// If the ledger cannot be read or written.
     pub async fn ask_before_retry(
         &self,
         messages: &[PendingMessage],
@@ -319,7 +319,7 @@ pub(super) struct LateRejections {
 /// Asks until each message has left the queue or `deadline` has passed.
 ///
 /// # Errors
-/// The ledger cannot reserve room for the questions.
+/// If the ledger cannot reserve room for the questions.
 pub(super) async fn ask_until_known(
     submitter: &Submitter,
     queued: &[QueuedMessage],

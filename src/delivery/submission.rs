@@ -54,7 +54,7 @@ pub(super) struct Submitter {
 
 /// The result of submitting an envelope.
 pub(super) enum SubmissionEnd {
-    /// It was sent under this number, with this reply.
+    /// The envelope was sent under this number, with this reply.
     Replied(u32, GatewayReply),
     /// Withdrawn before its first byte left; the reply says so for each operation.
     HeldBack(u32, GatewayReply),
@@ -81,7 +81,7 @@ impl Submitter {
     /// A change of `recalls` withdraws the envelope while it waits.
     ///
     /// # Errors
-    /// The intent cannot be recorded; then nothing was sent.
+    /// If the intent cannot be recorded; then nothing was sent.
     pub(super) async fn send_envelope(
         &self,
         envelope: &Envelope,
@@ -191,7 +191,7 @@ impl Submitter {
     /// Records the outcome of the envelope.
     ///
     /// # Errors
-    /// It cannot be recorded; then the intent stays, and the messages are in doubt.
+    /// If the outcome cannot be recorded; then the intent stays, and the messages are in doubt.
     pub(super) async fn record_outcome(&self, number: u32, reply: &GatewayReply) -> Result<(), LedgerError> {
         self.watchdog.enter_step(WatchedEnvelope::Envelope(number), WaitStep::Outcome);
         let outcomes = reply.outcomes.clone();
@@ -205,7 +205,7 @@ impl Submitter {
     /// Records that queued messages of an envelope were rejected later.
     ///
     /// # Errors
-    /// It cannot be recorded; then they stay queued.
+    /// If the rejections cannot be recorded; then the messages stay queued.
     pub(super) async fn record_late_rejections(
         &self,
         number: u32,
@@ -298,13 +298,13 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A step of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitStep {
-    /// Its intent is being recorded.
+    /// The envelope's intent is being recorded.
     Intent,
-    /// It waits for its slot of the account's rate, which can take any time.
+    /// The envelope waits for its slot in the account's rate, which can take any time.
     Slot,
-    /// It is on its way, without an answer.
+    /// The envelope was sent and has no answer yet.
     Answer,
-    /// Its outcome is being recorded.
+    /// The envelope's outcome is being recorded.
     Outcome,
 }
 

@@ -248,7 +248,7 @@ impl FrequencyCap {
 }
 
 impl fmt::Display for FrequencyCap {
-    /// Writes the form of campaign files: `2/7d`.
+    /// Formats the cap as campaign files write it: `2/7d`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.period.as_secs();
         let (unit, of) = [("d", 86_400), ("h", 3_600), ("m", 60)]

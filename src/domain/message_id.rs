@@ -59,14 +59,14 @@ impl IdRange {
         Self { first: (days % Self::DAYS) * Self::SPAN + start, len }
     }
 
-    /// The identifier of a row of the run; nothing for a row outside the range.
+    /// The identifier of a row of the run. `None` for a row outside the range.
     #[must_use]
     pub fn id_for_row(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get());
         (offset < self.len).then(|| MessageId::new(self.first + offset)).flatten()
     }
 
-    /// The row that an identifier of this range belongs to.
+    /// The row to which an identifier belongs. `None` for an identifier outside the range.
     #[must_use]
     pub fn row_for_id(self, id: MessageId) -> Option<Row> {
         let offset = id.get().checked_sub(self.first)?;

@@ -68,7 +68,7 @@ impl Phone {
     }
 }
 
-/// Where these digits end at the beginning of a text, which can have separators between them.
+/// Where these digits end if the text begins with them. Separators between them are skipped.
 fn find_number_end(digits: &str, text: &[u8]) -> Option<usize> {
     let mut end = 0;
     for digit in digits.bytes() {
@@ -151,7 +151,7 @@ impl Region {
     }
 }
 
-/// The ISO 3166 code of the country or territory that assigned a number.
+/// The ISO 3166 code of the country or territory that assigned a number. `None` if it is unknown.
 #[must_use]
 pub fn find_country(phone: Phone) -> Option<String> {
     let number = PHONE_NUMBER_UTIL.parse(format!("+{phone}"), None).ok()?;

@@ -100,6 +100,7 @@ fn count_gsm_units(text: &str) -> Option<usize> {
 }
 
 /// [`count_gsm_units`] for ASCII bytes, the common case of the hot path: comparisons that the compiler can vectorize.
+/// `None` if a character is not in the GSM alphabet.
 fn count_ascii_units(text: &[u8]) -> Option<usize> {
     let mut units = text.len();
     for chunk in text.chunks(128) {
@@ -118,7 +119,7 @@ fn count_ascii_units(text: &[u8]) -> Option<usize> {
     Some(units)
 }
 
-/// The number of parts of a text of `units`; `widths` are those of its characters, none of which is split.
+/// How many parts a text of `units` needs. `widths` are the units of each character; no character is split.
 fn count_parts<W: Iterator<Item = usize>>(
     units: usize,
     alone: usize,

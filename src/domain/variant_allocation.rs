@@ -24,8 +24,9 @@ struct HoldoutDraw {
 const WHOLE: u64 = 10_000;
 
 impl VariantAllocation {
-    /// The allocation of a campaign, with the share of each variant in hundredths of a percent; one share for a
-    /// campaign without variants.
+    /// The allocation of a campaign.
+    ///
+    /// `shares` has each variant's share in hundredths of a percent, or one share for a campaign without variants.
     #[must_use]
     pub fn new(campaign: &str, shares: &[u64]) -> Self {
         let ends = shares.iter().scan(0, |end, share| {

@@ -94,7 +94,7 @@ pub fn mask_numbers(text: &str) -> String {
     shown + rest + cut
 }
 
-/// The end of the digits, or of the date, at the beginning of a text.
+/// Where the digits or the date at the beginning of a text end.
 fn find_number_end(text: &str) -> usize {
     if let Some(date) = find_date_end(text) {
         return date;

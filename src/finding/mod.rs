@@ -32,7 +32,7 @@ pub enum Severity {
     Note,
     /// Probably a mistake; it does not stop a run.
     Warning,
-    /// It stops a run.
+    /// The finding stops a run.
     Error,
 }
 
@@ -84,7 +84,7 @@ impl Finding {
         self
     }
 
-    /// Whether it stops a run.
+    /// Whether the finding stops a run.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -266,7 +266,7 @@ impl GatewayReply {
             .any(|outcome| !matches!(outcome, OperationOutcome::InDoubt { .. } | OperationOutcome::NotSent { .. }))
     }
 
-    /// Whether it is proven that no operation was executed.
+    /// Whether the reply proves that no operation was executed.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
         self.outcomes.iter().all(|outcome| matches!(outcome, OperationOutcome::NotSent { .. }))

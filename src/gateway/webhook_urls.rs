@@ -47,7 +47,7 @@ impl WebhookSecrets {
     /// Webhook secrets.
     ///
     /// # Errors
-    /// There are no secrets, or one is too short.
+    /// If there are no secrets, or one is too short.
     pub fn new(secrets: &[SecretString]) -> Result<Self, WebhookSecretError> {
         let keyed = |secret: &SecretString| {
             let bytes = secret.expose_secret().as_bytes();
@@ -124,7 +124,7 @@ fn message_text(run: &str, id: MessageId) -> Vec<u8> {
     format!("h/{run}/{id}").into_bytes()
 }
 
-/// The bytes of a MAC, which has exactly one spelling.
+/// The bytes of a MAC. `None` for any spelling but the only valid one: lower-case hexadecimal digits.
 fn decode_mac(mac: &str) -> Option<[u8; MAC_LENGTH]> {
     let digits = mac.as_bytes();
     let lower = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
@@ -152,7 +152,7 @@ impl WebhookUrls {
         Self { public_url, secrets }
     }
 
-    /// The address of the webhook of one message of a run.
+    /// The webhook URL for one message of a run.
     #[must_use]
     pub fn message_url(&self, run: &str, id: MessageId) -> String {
         format!("{}/h/{run}/{id}/{}", self.public_url, self.secrets.sign(&message_text(run, id)))

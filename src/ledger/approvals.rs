@@ -58,7 +58,7 @@ pub struct KeptApproval {
 }
 
 impl KeptApproval {
-    /// Whether it can be used now.
+    /// Whether the approval can be used now.
     #[must_use]
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.approval.until && (self.approval.standing || self.used.is_none())

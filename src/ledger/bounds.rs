@@ -130,7 +130,7 @@ pub(in crate::ledger) fn envelope_spending(envelope: &EnvelopeRecord, events: &R
 }
 
 impl EnvelopeRecord {
-    /// Its spending, as far as its outcomes are known. `events` are the events of the run.
+    /// The envelope's spending, as far as its outcomes are known. `events` are the events of the run.
     #[must_use]
     pub fn spending(&self, events: &RowEvents) -> Spending {
         envelope_spending(self, events)

@@ -82,7 +82,7 @@ pub enum Permit {
 /// Whether the writer still has the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// It does, and the write is recorded.
+    /// The writer still has the lease, and the write is recorded.
     Held,
     /// Another process claimed the rows, and nothing was recorded.
     Lost,
@@ -209,7 +209,7 @@ pub(in crate::ledger) fn departure_time(intent: &Intent, pace: AccountRateLimit,
     Timestamp::from_microsecond(at).unwrap_or(Timestamp::MAX)
 }
 
-/// Refuses an envelope that would leave after its deadline.
+/// Refuses an envelope that would leave at or after its deadline. `None` if it may leave.
 pub(in crate::ledger) fn check_deadline(intent: &Intent, leaves: Timestamp) -> Option<Permit> {
     (leaves >= intent.leave_by?).then_some(Permit::TooLate(leaves))
 }

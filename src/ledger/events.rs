@@ -48,7 +48,8 @@ pub enum RowChange {
         /// The channel in the answer, if there is one.
         channel: Option<ReportedChannel>,
     },
-    /// The gateway was asked often and long enough, and does not know the message. The message stays in doubt.
+    /// The gateway was asked enough times over a long enough period, and does not know the message. The message stays
+    /// in doubt.
     NotFound {
         /// The number of inquiries.
         asked: u32,
@@ -58,28 +59,28 @@ pub enum RowChange {
         /// The number of inquiries.
         asked: u32,
     },
-    /// It counts as sent.
+    /// A decision: the message counts as sent.
     AssumedSent {
         /// The author of the decision.
         by: Author,
         /// The author's reason.
         why: Option<String>,
     },
-    /// It counts as not sent, and is not sent again automatically.
+    /// A decision: the message counts as not sent, and is not sent again automatically.
     NotSent {
         /// The author of the decision.
         by: Author,
         /// The author's reason.
         why: Option<String>,
     },
-    /// It is sent again with the same identifier.
+    /// A decision: the message is sent again with the same identifier.
     SendAgain {
         /// The author of the decision.
         by: Author,
         /// The author's reason.
         why: Option<String>,
     },
-    /// It is sent as a new message, with an identifier of this order.
+    /// A decision: the row is sent as a new message, with an identifier of this order.
     Retry {
         /// The author of the decision.
         by: Author,

@@ -182,14 +182,14 @@ impl NumberSet {
         Self { members, key: key.filter(|_| any) }
     }
 
-    /// Whether it contains a number, forgotten or not.
+    /// Whether the set contains a number, forgotten or not.
     #[must_use]
     pub fn contains(&self, phone: Phone) -> bool {
         let stays = |key: &NumberKey| Addressee::Forgotten(key.hash_number(phone)).to_u64();
         self.members.contains(phone.to_u64()) || self.key.as_ref().is_some_and(|key| self.members.contains(stays(key)))
     }
 
-    /// Whether it contains an addressee.
+    /// Whether the set contains an addressee.
     #[must_use]
     pub fn contains_addressee(&self, addressee: Addressee) -> bool {
         match addressee {
@@ -204,7 +204,7 @@ impl NumberSet {
         self.members.len()
     }
 
-    /// Whether it is empty.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()

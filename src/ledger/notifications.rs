@@ -38,9 +38,9 @@ pub struct Notification {
 pub enum NotificationOutcome {
     /// The target accepted it.
     Sent,
-    /// It failed. Retry after this time.
+    /// The attempt failed. Retry after this time.
     RetryAfter(Duration),
-    /// It failed and is not retried.
+    /// The attempt failed and is not retried.
     GivenUp,
 }
 

@@ -171,7 +171,7 @@ const QUESTIONS_SUFFIX: &str = " (questions)";
 /// The answer to a question's request for a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuestionPermit {
-    /// It has a slot.
+    /// The question has a slot.
     Granted {
         /// The wait for the account's rate limit.
         wait: SlotWait,

@@ -39,9 +39,10 @@ pub type RowReceipts = (Row, Vec<KeptReceipt>);
 /// The result of storing a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReceiptOutcome {
-    /// It is stored.
+    /// The receipt is stored.
     Stored,
-    /// It repeats a stored receipt, or its message has the maximum number of receipts. Only its opt-out is recorded.
+    /// The receipt repeats a stored one, or its message has the maximum number of receipts. Only an opt-out in it is
+    /// recorded.
     Known,
 }
 

@@ -22,9 +22,9 @@ pub enum RunActivity {
     /// No process sends it. Open intents are in doubt.
     #[default]
     Idle,
-    /// It is finished. Its unsent rows count as not sent.
+    /// The run is finished. Its unsent rows count as not sent.
     Finished,
-    /// It was stopped for good. Its unsent rows are skipped.
+    /// The run was stopped for good. Its unsent rows are skipped.
     Cancelled,
     /// Another run replaced it. Its unsent rows are skipped.
     Replaced,

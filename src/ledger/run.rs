@@ -91,13 +91,13 @@ pub struct MessageOrigin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunProgress {
-    /// It is being sent or was interrupted; `run` resumes it.
+    /// The run is being sent or was interrupted; `run` resumes it.
     Open,
     /// All rows are final.
     Finished,
     /// A run with changed inputs replaced it.
     Replaced,
-    /// It was stopped for good.
+    /// The run was stopped for good.
     Cancelled,
 }
 
@@ -201,7 +201,7 @@ impl Run {
         [self.ids].into_iter().chain(self.orders.iter().copied()).chain(self.blocks.iter().map(block))
     }
 
-    /// The block of a row.
+    /// The last block that begins at or before a row. `None` if all blocks begin later.
     fn find_block(&self, row: Row) -> Option<BlockIds> {
         let after = self.blocks.partition_point(|block| block.rows.first <= row);
         self.blocks.get(after.checked_sub(1)?).copied()
@@ -236,7 +236,7 @@ impl Run {
         (row >= Row::FIRST && row <= self.last_row()).then_some((row, order))
     }
 
-    /// Whether it used this gateway profile or account.
+    /// Whether the run used this gateway profile or account.
     ///
     /// A profile can be renamed, and an account can move to another host, but recipients keep their messages.
     #[must_use]
@@ -437,7 +437,7 @@ impl StopKind {
         }
     }
 
-    /// The signal of an interrupt.
+    /// The signal that interrupted the run. `None` for other kinds of stop.
     #[must_use]
     pub fn signal(self) -> Option<u8> {
         match self {

@@ -43,9 +43,9 @@ pub struct OccurrenceKey {
 /// The outcome of an occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OccurrenceOutcome {
-    /// It started this run.
+    /// The occurrence started this run.
     Fired(RunId),
-    /// It was skipped for this reason.
+    /// The occurrence was skipped for this reason.
     Skipped(String),
 }
 

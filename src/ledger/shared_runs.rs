@@ -124,7 +124,7 @@ pub struct RowSpan {
 }
 
 impl RowSpan {
-    /// Whether it contains a row.
+    /// Whether the span contains a row.
     #[must_use]
     pub fn contains(self, row: Row) -> bool {
         (self.first..=self.last).contains(&row)
@@ -156,14 +156,14 @@ pub struct BlockIds {
 }
 
 impl BlockIds {
-    /// The identifier of a row.
+    /// The identifier of a row's message. `None` for a row outside this block.
     #[must_use]
     pub fn message_id(self, row: Row) -> Option<MessageId> {
         let offset = u64::from(row.get().checked_sub(self.rows.first.get())?);
         if self.rows.contains(row) { MessageId::new(self.first + offset) } else { None }
     }
 
-    /// The row of an identifier.
+    /// The row to which an identifier belongs. `None` for an identifier outside this block.
     #[must_use]
     pub fn find_row(self, id: MessageId) -> Option<Row> {
         let offset = u32::try_from(id.get().checked_sub(self.first)?).ok()?;
@@ -331,7 +331,7 @@ impl fmt::Debug for ShardWorker {
 /// Whether a worker may draw shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::ledger) enum DrawReadiness {
-    /// It may draw now.
+    /// The worker may draw now.
     Now,
     /// Not now: a process has claimed the whole run.
     Later,

@@ -102,7 +102,7 @@ pub fn import_source(file: &str, by: &str, at: Timestamp) -> String {
 }
 
 impl OptOut {
-    /// Whether it was imported from a file.
+    /// Whether the opt-out was imported from a file.
     #[must_use]
     pub fn is_imported(&self) -> bool {
         self.source.contains(SOURCE_PARTS)
@@ -122,13 +122,13 @@ impl OptOut {
         self.covers(known) && known.is_imported() && !self.is_imported()
     }
 
-    /// Whether it covers the same as another opt-out, so that one is enough.
+    /// Whether this opt-out covers the same as the other, so that one is enough.
     #[must_use]
     pub fn covers(&self, other: &OptOut) -> bool {
         (self.who, &self.scope, self.reach) == (other.who, &other.scope, other.reach)
     }
 
-    /// Whether it applies to messages of a campaign through a gateway, on loopback or not.
+    /// Whether the opt-out applies to a campaign's messages through a gateway, on loopback or not.
     #[must_use]
     pub fn applies_to(&self, campaign: &str, loopback: bool) -> bool {
         let meant = self.scope.campaign().is_none_or(|name| name == campaign);

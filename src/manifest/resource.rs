@@ -22,11 +22,11 @@ const LISTS: [&str; 5] = ["file", "run", "url", "command", "sql"];
 /// How a campaign uses a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
-    /// It starts a program.
+    /// The campaign starts a program.
     Program,
-    /// It contacts an address.
+    /// The campaign contacts an address.
     Address,
-    /// It reads a source.
+    /// The campaign reads a source.
     Source,
 }
 
@@ -235,7 +235,7 @@ mod tests {
   policy: { suppress: [all.csv], notify: { command: [tell, all] } }
 ";
 
-    /// The resources of a campaign with these keys, as keys and words.
+    /// The resources of a campaign with these YAML keys, as (key, description) pairs.
     fn shown_resources(keys: &str) -> Vec<(String, String)> {
         resources(keys).into_iter().map(|resource| (resource.key, resource.shown)).collect()
     }

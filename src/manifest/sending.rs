@@ -97,7 +97,7 @@ impl Destination {
         matches!(self, Destination::Live(_))
     }
 
-    /// The profile of a live destination.
+    /// The profile of a live destination. `None` for a rehearsal.
     #[must_use]
     pub fn profile(&self) -> Option<&Profile> {
         match self {
@@ -112,7 +112,7 @@ impl Destination {
         self.profile().filter(|profile| !profile.is_loopback())
     }
 
-    /// Whether it is live and on this machine, where recipients are not real.
+    /// Whether the destination is live and on this machine, where recipients are not real.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.profile().is_some_and(Profile::is_loopback)

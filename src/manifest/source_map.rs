@@ -111,7 +111,7 @@ fn find_value<'n>(root: &'n Node, path: &str) -> Option<(&'n Range<usize>, &'n N
     Some((span, node))
 }
 
-/// Maps each character of `scalar`'s text to its byte in `raw`, the YAML source.
+/// Maps each character of `scalar`'s text to its byte in `raw`, the YAML source. `None` if they do not match.
 pub(super) fn align_characters(raw: &str, scalar: &Scalar) -> Option<Vec<usize>> {
     let quoted = matches!(scalar.style, Style::SingleQuoted | Style::DoubleQuoted);
     let mut written = RawText { raw, chars: raw.char_indices().peekable(), style: scalar.style };

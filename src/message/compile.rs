@@ -228,7 +228,7 @@ impl RowFilter<'_> {
     /// Whether the condition is true for the row. `field` returns the cell of a column, or "".
     ///
     /// # Errors
-    /// The condition cannot be evaluated for this row.
+    /// If the condition cannot be evaluated for this row.
     pub fn matches<'f>(&mut self, row: Row, field: impl Fn(usize) -> &'f str) -> Result<bool, RenderError> {
         let Self { condition, context, buffer } = self;
         let Condition { compiled, name, cells, .. } = condition;
@@ -334,7 +334,7 @@ pub(super) fn check_constants(content: &MessageContent<NamedTemplate>) -> Vec<Te
     problems
 }
 
-/// The remedy for a broken limit.
+/// The remedy for a broken limit. `None` for an empty text.
 fn limit_help(limit: TextLimit, text: &str) -> Option<String> {
     let bare = !text.contains("://") && !text.contains(char::is_whitespace) && text.contains('.');
     match limit {

@@ -1,6 +1,7 @@
 //! Explanations for texts that fail for a row, with a remedy.
 //!
-//! Messages of tera are for programmers, and some quote a cell. These explanations name the column and never the cell.
+//! Tera's own messages are written for programmers, and some quote cell contents. These name the column, never the
+//! contents.
 
 mod place;
 #[cfg(test)]

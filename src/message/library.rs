@@ -80,7 +80,7 @@ impl<'l> TemplateLibrary<'l> {
         self.read_included(text, &mut Vec::new())
     }
 
-    /// The steps of a part of `outline` with this number of tokens and bytes, and these events.
+    /// How many steps a part of `outline` with this many tokens and bytes and these events takes.
     pub(super) fn count_steps(&self, outline: &Outline, tokens: usize, bytes: usize, events: Range<usize>) -> usize {
         let of = |name: &str| self.loaded.get(name).map_or(0, |text| text.steps);
         let parent = outline.find_parent().map_or(0, of);

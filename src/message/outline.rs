@@ -109,8 +109,9 @@ pub(super) struct Outline {
     pub(super) kept: Vec<SetValue>,
     /// Tokens in all tags.
     pub(super) tokens: usize,
-    /// The number of `elif` and the depth of blocks, which need stack.
+    /// The number of `elif`s; each one uses stack.
     pub(super) elifs: usize,
+    /// The nesting depth of blocks, which also uses stack.
     pub(super) block_depth: usize,
 }
 

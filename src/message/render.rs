@@ -430,7 +430,7 @@ impl TextSegments {
         text.len() <= MAX_BYTES
     }
 
-    /// Adds the meaning of a name.
+    /// Adds the meaning of a name. If no segment can hold the meaning, adds nothing and returns `None`.
     fn push_name(&mut self, name: &str, names: &TemplateNames) -> Option<()> {
         match names.find_meanings(name, NameScope::Recipient).as_slice() {
             [NameMeaning::Column(column)] => self.0.push(TextSegment::Cell(*column)),

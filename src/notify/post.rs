@@ -138,7 +138,7 @@ fn teams_card(text: &str) -> Value {
     json!({ "type": "message", "attachments": [attachment] })
 }
 
-/// Removes a parameter from a URL and returns its value.
+/// Removes a parameter from a URL and returns its first value. `None` if the URL lacks the parameter.
 fn take_parameter(url: &mut Url, name: &str) -> Option<String> {
     let pairs: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let value = pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())?;

@@ -212,7 +212,7 @@ impl<'a> EarlierRuns<'a> {
     }
 }
 
-/// The rows that are skipped because their recipients have a message.
+/// The rows that are skipped because their recipients have a message. `None` if there are none.
 fn find_sent_rows(left_out: &ExcludedRows) -> Option<RoaringBitmap> {
     let mut sets = left_out.sets().filter(|(state, reason, _)| *state == RowState::Skipped && *reason == ALREADY_SENT);
     sets.next().map(|(.., rows)| rows.clone())
@@ -281,7 +281,7 @@ impl EarlierMessages<'_> {
 /// A row with its number and its text.
 type RowText = ((Phone, TextHash), u32);
 
-/// The texts of a run for these rows of a list, in the order of numbers and texts. `None` if they do not fit the list.
+/// A run's texts for these rows of a list, sorted by number and text. `None` if the texts do not fit the list.
 fn load_texts(
     frozen: &FrozenInputs,
     list: &Copies,

@@ -74,7 +74,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Its rows with their outcomes.
+    /// The rows of the listing with their outcomes.
     pub(super) fn into_rows(
         self,
         reader: RecipientReader<FrozenList>,

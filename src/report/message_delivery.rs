@@ -132,14 +132,14 @@ impl MessageDelivery {
         })
     }
 
-    /// Its time in charts: the reported time, or the arrival of the receipt if that time is uncertain.
+    /// The delivery's time in charts: the reported time, or if that is uncertain, the arrival of the receipt.
     pub(super) fn chart_time(&self) -> Timestamp {
         if self.certainty == TimeCertainty::Uncertain { self.received } else { self.at }
     }
 }
 
 impl TimeCertainty {
-    /// Its name in the results.
+    /// The certainty's name in the results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

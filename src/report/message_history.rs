@@ -35,7 +35,7 @@ pub struct HistoryEntry {
 /// The kind of an event.
 #[derive(Clone, Debug)]
 pub enum HistoryEvent {
-    /// It was sent in a request.
+    /// The message was sent in a request.
     Attempt {
         /// The number of the request.
         envelope: u32,
@@ -146,7 +146,7 @@ impl MessageHistory {
         self.entries.iter().filter(|entry| matches!(entry.event, HistoryEvent::Attempt { .. })).count()
     }
 
-    /// The gateway's answer to a lookup or a code call, as JSON.
+    /// The gateway's latest answer to a lookup or a code call, as JSON. `None` if there is none.
     #[must_use]
     pub fn find_answer(&self) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match &entry.event {

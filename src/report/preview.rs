@@ -98,7 +98,7 @@ fn render_stage(text: &mut String, stage: &Stage<Cow<'_, str>>) {
     }
 }
 
-/// The parts of an SMS and the characters used of them: `1 part: 41 of 70 characters (Unicode)`.
+/// The number of parts in an SMS, and how much of their room is used: `1 part: 41 of 70 characters (Unicode)`.
 #[must_use]
 pub fn describe_sms_size(message: &str) -> String {
     let size = measure_sms(message);
@@ -162,7 +162,7 @@ pub enum RowPreview<'r> {
         /// The text.
         content: MessageContent<Cow<'r, str>>,
     },
-    /// It gets no message.
+    /// The row gets no message.
     LeftOut {
         /// Its state: skipped or invalid.
         state: RowState,
@@ -204,7 +204,7 @@ pub fn preview_rows<R: Read>(
     })
 }
 
-/// Shows messages with the parts that come from rows marked.
+/// Shows messages in which the parts that come from the row's cells are marked.
 ///
 /// # Errors
 /// If the list is damaged.

@@ -136,7 +136,7 @@ pub async fn write_run_recipients(
     Ok(RecipientsWritten { recipients: people, undecided })
 }
 
-/// The numbers of recipients in one of these states, and how many messages of the run are undecided.
+/// The phone numbers of recipients in one of these states, and how many of the run's messages are undecided.
 ///
 /// # Errors
 /// If the ledger or the list cannot be read.

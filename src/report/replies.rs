@@ -170,7 +170,7 @@ pub enum OptOutExportError {
     Write(#[from] io::Error),
 }
 
-/// Visits the opt-outs in the order of their arrival: all, or those of one campaign.
+/// Visits the opt-outs in the order of their arrival: all, or those of one campaign. Returns their number.
 ///
 /// # Errors
 /// If the ledger cannot be read, or the first error of `each`.

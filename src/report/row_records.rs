@@ -87,7 +87,7 @@ impl RowRecord {
         self.amendment.as_ref().and_then(|amendment| amendment.order)
     }
 
-    /// Its delivery, if it was delivered.
+    /// The delivery of the row's message, if it was delivered.
     #[must_use]
     pub fn delivery(&self) -> Option<&MessageDelivery> {
         self.receipt_summary.as_ref().and_then(|told| told.delivery.as_ref())
@@ -105,7 +105,7 @@ impl RowRecord {
         reported.or(only)
     }
 
-    /// The channel that its reading counts for: the one that reported it.
+    /// The channel for which a reading of the message counts: the one that reported it, or else [`Self::channel`].
     #[must_use]
     pub fn reading_channel(&self) -> Option<Channel> {
         self.delivery().and_then(|delivery| delivery.read_by).or_else(|| self.channel())

@@ -55,7 +55,7 @@ impl VariantLookup {
         Self { allotment: brief.variant_allocation(), arms, shown }
     }
 
-    /// The variant of a recipient who gets a message.
+    /// The variant of a recipient. `None` without a number, or if the campaign has no variants.
     fn find_variant(&self, phone: Option<Phone>) -> Option<&(String, OperationKind)> {
         self.arms.get(phone.filter(|_| !self.arms.is_empty()).map(|phone| self.allotment.assign_variant(phone))?)
     }

@@ -70,7 +70,7 @@ impl RunReport {
         Ok(Self { view, figures, approvals, senders, budget_left })
     }
 
-    /// Its messages by channel, if channels were reported.
+    /// The run's messages by channel. `None` if the figures are unknown or the run has no receipts.
     #[must_use]
     pub fn channels(&self) -> Option<&ChannelFigures> {
         // Without receipts, all messages are still as they were sent.

@@ -238,7 +238,7 @@ impl<'a> RunResults<'a> {
         self.parts.last().expect("what is listed has a run")
     }
 
-    /// Its listings, oldest first.
+    /// Opens the listings of all runs in these results, oldest first.
     pub(super) async fn open_listings(&self) -> Result<Vec<Listing<'_>>, ResultsError> {
         let mut listings = Vec::with_capacity(self.parts.len());
         for part in &self.parts {

@@ -14,11 +14,11 @@ use crate::ledger::{DamagedRun, Ledger, LedgerError, RowState, Run, RunFilter, R
 pub enum RunStatus {
     /// A process is sending it.
     Sending,
-    /// It stopped early for this reason, and can be resumed.
+    /// The run stopped early for this reason, and can be resumed.
     Stopped(String),
     /// The sending process ended without recording why.
     Interrupted,
-    /// It finished, but has rows to send again.
+    /// The run finished, but has rows to send again.
     Resumable,
     /// Every row has an outcome.
     Finished,
@@ -26,7 +26,7 @@ pub enum RunStatus {
     Abandoned(String),
     /// A run with changed inputs replaced it.
     Replaced,
-    /// It was stopped for good.
+    /// The run was stopped for good.
     Cancelled,
 }
 
@@ -53,7 +53,7 @@ impl RunStatus {
     pub const NAMES: [&'static str; 8] =
         ["sending", "stopped", "interrupted", "open", "finished", "given_up", "replaced", "cancelled"];
 
-    /// Its name in JSON.
+    /// The status's name in JSON.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl RunStatus {
         }
     }
 
-    /// The recorded reason.
+    /// The recorded reason for the end or stop. `None` for statuses without one.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {

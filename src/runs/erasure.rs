@@ -369,7 +369,7 @@ pub struct OldRuns {
 /// Why a run is not purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeBlocker {
-    /// It can be resumed.
+    /// The run can be resumed.
     Unfinished,
     /// Some of its rows are in doubt.
     InDoubt,

@@ -296,7 +296,7 @@ impl SentRecipients {
 /// A row of the list whose number has a message.
 type NumberedRow = (Row, Phone);
 
-/// The rows of the list with one of these numbers, and the SHA-256 of the list.
+/// The list's rows with one of these numbers, and the list's SHA-256.
 async fn list_numbered_rows(
     inputs: &Arc<Inputs>,
     numbers: &GuardedNumbers<'_>,

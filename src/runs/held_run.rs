@@ -60,7 +60,7 @@ pub enum StaleResults {
         /// The place.
         path: PathBuf,
     },
-    /// They could not be written.
+    /// The results could not be written.
     #[error("{0}")]
     Failed(Error),
 }

@@ -495,7 +495,7 @@ impl Inputs {
         [findings, rows].concat()
     }
 
-    /// The problems of the rows of the list, independent of the texts.
+    /// The problems in the list's rows, independent of the texts.
     fn find_row_problems(&self) -> Vec<Finding> {
         let brief = strip_texts(&self.campaign.brief);
         let with_condition = CampaignBrief { condition: self.campaign.brief.condition.clone(), ..brief.clone() };

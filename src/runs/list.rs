@@ -52,7 +52,7 @@ impl CampaignList {
         }
     }
 
-    /// Whether it was not fetched.
+    /// Whether the list was not fetched.
     #[must_use]
     pub fn is_unfetched(&self) -> bool {
         matches!(self, Self::NotFetched(_))
@@ -82,7 +82,7 @@ impl CampaignList {
         }
     }
 
-    /// Whether it can be read.
+    /// Whether the list can be read.
     pub(super) fn is_available(&self) -> bool {
         match self {
             Self::File(path) => path.is_present(),

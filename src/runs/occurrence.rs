@@ -222,7 +222,7 @@ impl SkipRecord {
         Self::new(message.trim_end_matches("; nothing was sent"), error.findings())
     }
 
-    /// Its text in the ledger.
+    /// The record's text in the ledger: JSON if there are findings, or else the plain reason.
     #[must_use]
     pub fn to_text(&self) -> String {
         let json = serde_json::to_string(self).ok().filter(|_| !self.findings.is_empty());
@@ -237,7 +237,7 @@ impl SkipRecord {
 }
 
 impl fmt::Display for SkipRecord {
-    /// Writes it as one line.
+    /// Writes the record as one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&escape_to_one_line(&self.why))?;
         for (index, finding) in self.findings.iter().enumerate() {
@@ -254,7 +254,7 @@ impl SkippedOccurrence {
         Some(Self { occurrence: recorded_occurrence(record)?, record: SkipRecord::from_text(reason) })
     }
 
-    /// Its JSON form.
+    /// The JSON form of the skipped occurrence.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let Self { occurrence, record } = self;
@@ -347,13 +347,13 @@ async fn check_records(ledger: &dyn Ledger, armed: &ActiveSchedule, now: Timesta
 
 /// Whether a plan belongs to an occurrence of this schedule.
 fn is_planned_of(plan: &Plan, armed: &ActiveSchedule) -> bool {
-    mentions_schedule(&plan.record, armed)
+    record_names_campaign(&plan.record, armed)
         && serde_json::from_str(&plan.record).is_ok_and(|of| is_occurrence(&of, armed))
 }
 
 /// Whether a damaged plan might belong to an occurrence of this schedule.
 fn may_be_planned_of(record: &str, armed: &ActiveSchedule) -> bool {
-    mentions_schedule(record, armed) && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, armed))
+    record_names_campaign(record, armed) && serde_json::from_str(record).map_or(true, |of| is_occurrence(&of, armed))
 }
 
 fn is_occurrence(of: &PlanContent, armed: &ActiveSchedule) -> bool {
@@ -366,8 +366,8 @@ fn is_occurrence(of: &PlanContent, armed: &ActiveSchedule) -> bool {
 }
 
 /// Whether the record of a plan contains the campaign's name.
-fn mentions_schedule(record: &str, armed: &ActiveSchedule) -> bool {
-    record.contains(&Value::from(armed.name.as_str()).to_string())
+fn record_names_campaign(record: &str, schedule: &ActiveSchedule) -> bool {
+    record.contains(&Value::from(schedule.name.as_str()).to_string())
 }
 
 #[cfg(test)]

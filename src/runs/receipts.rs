@@ -65,7 +65,7 @@ pub enum WebhookRefusal {
     Foreign,
     /// The body is not a delivery status.
     Unreadable,
-    /// It names a different message than its address.
+    /// The webhook names a different message than its address.
     Contradicting,
 }
 

@@ -21,11 +21,11 @@ const DECIDABLE: [RowState; 4] = [RowState::InDoubt, RowState::Unresolved, RowSt
 /// A decision about rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DoubtDecision {
-    /// They were sent.
+    /// The rows were sent.
     Sent,
-    /// They were not sent; nothing is sent now.
+    /// The rows were not sent; nothing is sent now.
     NotSent,
-    /// They are sent again as the same messages.
+    /// The rows are sent again as the same messages.
     SendAgain,
 }
 

@@ -137,7 +137,8 @@ impl Session {
         !self.launch.request.offline && consent.can_confirm()
     }
 
-    /// Asks the gateway about messages to these rows of a survey.
+    /// Asks the gateway about messages to these rows of a survey, and refuses to send if there are errors. Returns the
+    /// balance, if known.
     pub(super) async fn check_new_messages(
         &self,
         profile: &Profile,

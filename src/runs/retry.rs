@@ -46,7 +46,7 @@ struct RefusedRow {
 }
 
 impl RefusedRow {
-    /// Whether it is in one of these states.
+    /// Whether the row is in one of these states.
     fn has_state(&self, states: &[RowState]) -> bool {
         states.contains(&self.state) || self.counts_as_rejected() && states.contains(&RowState::Rejected)
     }

@@ -163,14 +163,14 @@ fn schedule_name(stored: &Result<ActiveSchedule, DamagedSchedule>) -> &str {
 /// A change of an active schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleOrder {
-    /// It does not fire until it is resumed.
+    /// The schedule does not fire until it is resumed.
     Pause,
     /// Occurrences after this time fire again.
     Resume {
         /// The moment.
         since: Timestamp,
     },
-    /// It is forgotten.
+    /// The schedule is forgotten.
     Remove,
 }
 
@@ -278,11 +278,11 @@ pub(super) fn find_schedule_change(armed: &ActiveSchedule, inputs: &Inputs) -> O
 /// Whether an active schedule fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleStatus {
-    /// It fires when it is due.
+    /// The schedule fires when it is due.
     Active,
-    /// It was paused until a person resumes it.
+    /// The schedule is paused until a person resumes it.
     Paused,
-    /// It has changed since its activation and must be activated again.
+    /// The campaign, the gateway or the account changed after the activation. The schedule must be activated again.
     Changed(ScheduleChange),
     /// A record of it in the ledger is damaged, so it does not fire.
     Damaged(String),
@@ -310,7 +310,7 @@ pub struct ScheduleView {
 }
 
 impl ScheduleStatus {
-    /// Its word for programs.
+    /// The status's name in JSON.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -321,7 +321,7 @@ impl ScheduleStatus {
         }
     }
 
-    /// The damage.
+    /// A description of the damage. `None` if the schedule is not damaged.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         match self {
@@ -332,7 +332,7 @@ impl ScheduleStatus {
 }
 
 impl ScheduleView {
-    /// Its JSON form, as `schedule list --json` prints it.
+    /// The schedule's JSON form, as `schedule list --json` prints it.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let next = self.next.as_ref().map(Occurrence::format_moment);

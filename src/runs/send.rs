@@ -242,7 +242,7 @@ impl RunSender<'_> {
         MessagePrices::for_campaign(self.destination.profile()?, self.brief).ok()
     }
 
-    /// The budget and caps. A rehearsal costs nothing.
+    /// The budget, caps and daily limits. `None` without any. A rehearsal costs nothing.
     fn build_bounds(&self) -> Option<Bounds> {
         let Budget { cost, recipients } = self.terms.limits;
         let budget = Budget { cost: cost.filter(|_| self.destination.is_live()), recipients };
@@ -260,8 +260,8 @@ impl RunSender<'_> {
         (bounds != Bounds::default()).then_some(bounds)
     }
 
-    fn build_conditions(&self, start: &SendJob<'_>) -> SendConditions {
-        let (destination, SendJob { run, lease, snapshot, .. }) = (self.destination, start);
+    fn build_conditions(&self, job: &SendJob<'_>) -> SendConditions {
+        let (destination, SendJob { run, lease, snapshot, .. }) = (self.destination, job);
         let delivery = destination.limit_delivery(self.terms.delivery);
         let rate = delivery.rate.filter(|_| self.keeps_time).and_then(Rate::per_second);
         let proven = run.sharding.as_ref().is_some_and(|sharing| sharing.proven);
@@ -281,9 +281,9 @@ impl RunSender<'_> {
             in_flight: delivery.in_flight.get() as usize,
             timeout: delivery.timeout,
             limits: breaker_limits(&delivery, destination, self.terms.keep_going),
-            proven: proven || start.retry || snapshot.has_accepted(),
+            proven: proven || job.retry || snapshot.has_accepted(),
             first_messages: if destination.is_live() { WARM_UP_TIMEOUT } else { Duration::ZERO },
-            sharing: start.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
+            sharing: job.shares.as_ref().map(|_| self.shared_conditions(run, rate)),
             is_attended: false,
         }
     }

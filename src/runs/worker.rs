@@ -34,12 +34,12 @@ const REST_TIME: Duration = Duration::from_secs(30);
 /// An event of a worker.
 #[derive(Debug)]
 pub enum WorkerEvent {
-    /// It joined the run.
+    /// The worker joined the run.
     Joined {
         /// The run's name.
         run: String,
     },
-    /// It left the run.
+    /// The worker left the run.
     Left {
         /// The run's name.
         run: String,
@@ -48,7 +48,7 @@ pub enum WorkerEvent {
         /// Why it stopped. `None` if nothing was left.
         stopped: Option<Stop>,
     },
-    /// It cannot send it.
+    /// The worker cannot send the run.
     Unable {
         /// The run's name.
         run: String,
@@ -140,7 +140,7 @@ impl Worker {
         Ok(runs)
     }
 
-    /// Records that it left a run. Returns an error that prevents further work.
+    /// Records that the worker left a run. Returns an error if it prevents further work.
     fn record_end(&self, ended: Result<EndedWork, JoinError>, known: &mut WorkerState) -> Option<Error> {
         let (run, ended) = match ended {
             Ok(ended) => ended,

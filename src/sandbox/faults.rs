@@ -198,12 +198,12 @@ pub(crate) enum ResponseLoss {
 /// How the port treats the next connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PortBehaviour {
-    /// It accepts the connection.
+    /// The port accepts the connection.
     #[default]
     Open,
-    /// It refuses connections for this long and closes the open ones.
+    /// The port refuses connections for this long and closes the open ones.
     Refuse(Duration),
-    /// It accepts and closes the next connection, and closes the open ones.
+    /// The port accepts and closes the next connection, and closes the open ones.
     Close,
 }
 

@@ -42,7 +42,7 @@ pub(crate) enum WebhookOutcome {
     Answered(u16),
     /// No answer, for this reason.
     Failed(String),
-    /// It was not sent and will not be, for this reason.
+    /// The webhook was not sent and will not be, for this reason.
     Refused(String),
 }
 
@@ -102,7 +102,9 @@ impl Outbox {
         }
     }
 
-    /// Ends the attempt of a webhook, successful or not.
+    /// Ends the attempt of a webhook, successful or not, and releases the webhooks that waited for it.
+    ///
+    /// `None` if the webhook has no open attempt.
     fn finish_try(&mut self, webhook: u64) -> Option<StatusNotice> {
         let news = self.in_flight.remove(&webhook)?;
         let held = self.held.remove(&news.message).unwrap_or_default();
@@ -262,7 +264,7 @@ impl GatewayEmulator {
         serde_json::to_vec(&payload).expect("a payload without maps is always JSON")
     }
 
-    /// Why a message was rejected or failed.
+    /// Why a message was rejected or failed. `None` for other states.
     fn failure_reason(&self, news: StatusNotice) -> Option<String> {
         match news.state.phase {
             Phase::Rejected => self.outbox.refusals.get(&news.message).map(|refusal| refusal.text().to_owned()),

@@ -97,7 +97,7 @@ impl DaemonState {
         if let Some(occurrence) = due.begins {
             self.begin_occurrence(memory, armed, &schedule, occurrence, now).await?;
         }
-        let waits = self.wait_for_list(memory, armed, now).await? | self.wait_for_approval(memory, armed, now).await?;
+        let waits = self.wait_for_list(memory, armed, now).await? | self.poll_approval(memory, armed, now).await?;
         let next = due.next.map_or(self.daemon.refresh, |next| lateness(now, next));
         Ok(if waits { next.min(LIST_CHECK_INTERVAL) } else { next })
     }
@@ -440,8 +440,10 @@ impl DaemonState {
         Ok(())
     }
 
-    /// Starts the occurrence that waits for an approval, once it is given. Returns whether it still waits.
-    pub(super) async fn wait_for_approval(
+    /// Starts the pending occurrence once approved, or skips it after its deadline.
+    ///
+    /// Returns whether it is still pending.
+    pub(super) async fn poll_approval(
         &mut self,
         memory: &mut ScheduleMemory,
         armed: &ActiveSchedule,

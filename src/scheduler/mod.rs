@@ -103,15 +103,16 @@ pub enum SkipReason {
     NoList(PathBuf),
     /// The next one was due while it waited for its list.
     Overtaken,
-    /// It was not approved within a day, or before the next occurrence.
+    /// The occurrence was not approved within a day, or before the next occurrence.
     Unapproved,
-    /// It changed since its activation; with the findings about its file, if those are the change.
+    /// The campaign, the gateway or the account changed after the activation. With the findings about the campaign
+    /// file, if it cannot be read or has errors.
     Changed(ScheduleChange, Vec<BriefFinding>),
     /// A record in the ledger that it needs is damaged; with a description.
     Damaged(String),
     /// No recipients were left.
     NobodyLeft,
-    /// It could not begin.
+    /// The run could not begin.
     Refused(SkipRecord),
 }
 

@@ -168,7 +168,7 @@ impl WebhookState {
         status.into_response()
     }
 
-    /// It has to come again.
+    /// The response if a receipt was not stored, so that the gateway sends it again.
     fn not_stored(&self) -> Response {
         self.metrics.count_receipt(ReceiptResult::NotKept);
         StatusCode::SERVICE_UNAVAILABLE.into_response()

@@ -21,7 +21,7 @@ fn run(gateway: &Gateway, arguments: &[&str]) -> (Folder, Finished) {
 }
 
 #[test]
-fn each_ending_has_its_code_and_status_gives_the_same() {
+fn each_outcome_has_an_exit_code_that_status_reports() {
     for (code, gateway, arguments) in [
         (0, Gateway::accepting(), &[][..]),
         (3, gateway_answering_second(rejection()), &[]),

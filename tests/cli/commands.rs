@@ -140,7 +140,7 @@ fn results_of_an_unfinished_run_show_open_requests() {
 }
 
 #[test]
-fn reading_commands_create_nothing() {
+fn read_only_commands_create_no_files() {
     let sale = campaign().write();
     sale.campaign(&["status"]).exits(0).says("no runs yet");
     sale.campaign(&["check", "sale.yaml"]).exits(0);

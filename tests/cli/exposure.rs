@@ -61,7 +61,7 @@ fn ledger_open_to_everyone_is_warned_of() {
 }
 
 #[test]
-fn gateways_file_that_everyone_can_change_is_warned_of() {
+fn world_writable_gateways_file_causes_a_warning() {
     let gateway = Gateway::accepting();
     let sale = sent_campaign(&gateway);
     for (mode, is_warned_of) in [(0o666, true), (0o602, true), (0o644, false), (0o664, false)] {

@@ -40,7 +40,7 @@ fn unwritable_result_exits_74_for_every_command() {
 }
 
 #[test]
-fn run_without_a_summary_keeps_its_results_and_says_so() {
+fn run_that_cannot_print_its_summary_keeps_its_results() {
     let rejecting = || Answer::items(|operation| rejected(operation, "No route"));
     for (answer, code) in [(Answer::Accept, 74), (rejecting(), 3)] {
         let gateway = Gateway::always(answer);

@@ -26,7 +26,7 @@ fn minimal_tool_call_gets_one_text_document() {
 }
 
 #[test]
-fn read_tool_asks_once_with_the_key_of_the_call() {
+fn each_read_tool_call_sends_one_request_with_its_key() {
     let gateway = gateway(|operation| {
         let payload = match operation["type"].as_str().expect("a type") {
             "balance" => json!({ "amount": "12.50", "currency": "UAH" }),

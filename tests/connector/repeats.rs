@@ -77,7 +77,7 @@ fn two_connectors_at_the_same_moment_send_a_message_once() {
 }
 
 #[test]
-fn message_that_did_not_leave_may_be_sent_by_another_connector() {
+fn rejected_message_may_be_sent_by_another_connector() {
     let gateway = Gateway::answering([Answer::refused("No route"), Answer::CloseRead]).with_key_checks();
     let one = Connector::start(&gateway, &SENDING);
     let other = second_connector(&one.folder);

@@ -144,7 +144,7 @@ fn rows_of_a_number_refer_to_the_messages_of_their_texts() {
 }
 
 #[test]
-fn rejected_row_has_its_own_message_alone() {
+fn rejected_row_reports_only_the_message_of_its_own_run() {
     let gateway = Gateway::always(Answer::items(|operation| match operation["phone"] == phone(3) {
         true => rejected(operation, "No route"),
         false => accepted(operation),

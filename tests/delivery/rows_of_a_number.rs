@@ -163,7 +163,7 @@ fn plan_and_test_choose_the_added_row() {
 }
 
 #[test]
-fn recipients_of_a_campaign_are_its_rows() {
+fn people_export_keeps_every_row_of_a_shared_number() {
     let gateway = Gateway::accepting();
     // Two rows have the same text, and both were sent.
     let rows = [(2, "Ann", "x"), (2, "Bob", "x"), (2, "Ann", "y")];

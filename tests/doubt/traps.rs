@@ -88,7 +88,7 @@ fn run_without_copies_can_be_ended_and_sends_nothing_again() {
 }
 
 #[test]
-fn finished_doubtful_run_without_copies_blocks_nothing() {
+fn finished_run_in_doubt_without_frozen_copy_blocks_nothing() {
     let _files = in_files();
     let (gateway, sale) = sale_in_doubt();
     std::fs::remove_file(sale.path("state/runs/sale@1/frozen.json")).expect("the copy");

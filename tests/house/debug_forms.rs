@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{files, is_test, source, without_tests};
 
-/// Files that write a text in quotes by its Debug form, or make a key of it that is never shown.
+/// Files that use `Debug` formatting to quote a string, or to build a key that is never shown.
 const ALLOWED: [(&str, &str); 8] = [
     ("manifest/resolve/placeholders.rs", "a header in quotes, as YAML writes it"),
     ("manifest/resolve/names.rs", "a header in quotes, as YAML writes it"),

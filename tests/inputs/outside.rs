@@ -1,4 +1,4 @@
-//! Files outside the campaign's folder: commands of a person may open them.
+//! Files outside the campaign's folder: commands that a person runs may open them.
 
 use std::os::unix::fs::symlink;
 

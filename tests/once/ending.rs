@@ -37,7 +37,7 @@ fn number_is_understood_in_every_spelling() {
 }
 
 #[test]
-fn inquiry_is_the_synchronous_operation_of_the_contract() {
+fn lookup_and_otp_send_the_request_of_the_contract() {
     let gateway = Gateway::accepting();
     let desk = desk(&gateway);
     let ids = COMMANDS.map(|(command, _)| run_command(&desk, command, &["--json"]).exits(0).json()["id"].clone());

@@ -50,7 +50,7 @@ fn plan_shows_counts_parts_and_maximum_cost_and_sends_nothing() {
 }
 
 #[test]
-fn plan_is_sent_by_its_digest_or_its_prefix() {
+fn plan_can_be_run_by_its_digest_or_a_prefix_of_it() {
     let gateway = Gateway::accepting();
     let sale = write_sale(&gateway);
     let digest = plan(&sale, &[]);

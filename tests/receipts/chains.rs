@@ -125,7 +125,7 @@ fn webhooks_of_three_channels_follow_the_table() {
 }
 
 #[test]
-fn webhooks_of_an_asynchronous_chain_leave_it_queued() {
+fn asynchronous_chain_is_queued_where_a_synchronous_is_accepted() {
     let queued = |state| if state == "accepted" { "queued" } else { state };
     check_states_by_webhook(TABLE, campaign().channels(VIBER_SMS).asynchronous(), queued);
 }

@@ -76,7 +76,7 @@ fn run_trusting_authority(sale: &Folder) -> Finished {
 }
 
 #[test]
-fn redirect_to_https_is_followed_without_headers() {
+fn redirect_to_https_is_followed_without_configured_headers() {
     let (gateway, files) = (Gateway::accepting(), SecureWeb::serving_list(LIST));
     let redirecting = Web::answering(redirect_to(&format!("{}/export/7.csv", files.address)));
     run_trusting_authority(&without_headers(&redirecting.address, &gateway)).exits(0);

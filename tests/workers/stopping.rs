@@ -23,7 +23,7 @@ fn stop_stops_all_senders_of_a_run_and_it_resumes_later() {
 }
 
 #[test]
-fn interrupt_of_the_starter_stops_its_workers_too() {
+fn interrupting_the_starter_stops_its_workers_too() {
     let gateway = Gateway::accepting();
     let sale = small_shard_campaign(200).through(&gateway).write();
     let worker = start_worker(&sale);

@@ -23,7 +23,7 @@ enum ForeignAdvice {
     SaveAs,
     /// The file contains the list.
     Unpack,
-    /// It is another file.
+    /// The user needs a CSV file or a workbook instead.
     Other,
 }
 
@@ -258,7 +258,7 @@ pub(super) fn is_zstd(head: &[u8]) -> bool {
     head.starts_with(&FRAME) || is_skippable
 }
 
-/// The window in bytes that the frame at the beginning of a file needs.
+/// The window in bytes that the frame at the beginning of a file needs. `None` if `head` has no complete frame header.
 pub(super) fn read_window(head: &[u8]) -> Option<u64> {
     let rest = head.strip_prefix(&FRAME)?;
     let (descriptor, rest) = rest.split_first()?;
@@ -281,7 +281,7 @@ pub(super) fn read_window(head: &[u8]) -> Option<u64> {
 pub(super) enum ZstdError {
     /// The window is larger than [`LARGEST_WINDOW_LOG`] allows.
     Window,
-    /// It was compressed with a dictionary.
+    /// The file was compressed with a dictionary.
     Dictionary,
     /// There is not enough memory.
     Memory,

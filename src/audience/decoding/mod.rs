@@ -73,7 +73,7 @@ impl DecodedText {
         &self.format
     }
 
-    /// A new reader from the beginning, for files that are expensive to decode.
+    /// A second reader from the beginning, if the decoded file was spooled; otherwise `None`.
     #[must_use]
     pub fn reopen(&self) -> Option<Self> {
         let spool = self.spool.clone()?;

@@ -61,13 +61,13 @@ impl<'f, S: Read + Seek> WorkbookArchive<'f, S> {
         self.names.contains_key(&normalize_name(part))
     }
 
-    /// The part of that name, packed or not.
+    /// The part with this name, packed or not. `None` if there is none.
     pub(super) fn open_part(&mut self, part: &str) -> Result<Option<ZipFile<'_, S>>, WorkbookError> {
         let Some(number) = self.names.get(&normalize_name(part)) else { return Ok(None) };
         Ok(Some(self.zip.by_index(*number)?))
     }
 
-    /// The XML events of the part of that name.
+    /// The XML events of the part with this name. `None` if there is none.
     pub(super) fn read_events(&mut self, part: &str) -> Result<Option<XmlEvents<ZipFile<'_, S>>>, WorkbookError> {
         let excess = SizeFindings {
             piece: list_findings::large_workbook(
@@ -119,7 +119,7 @@ fn is_directory_small(input: &mut impl Read) -> Result<bool, WorkbookError> {
     }
 }
 
-/// The start of a directory entry.
+/// The start of the first directory entry in these bytes. `None` if there is none.
 fn find_entry(bytes: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = bytes[from..].iter().position(|&byte| byte == ENTRY[0]) {
@@ -251,7 +251,7 @@ pub(super) fn local_attribute_value(element: &BytesStart<'_>, name: &str) -> Opt
     find_attribute(element, |key| key == name || key.strip_suffix(name).is_some_and(|prefix| prefix.ends_with(':')))
 }
 
-/// Does not check for repeated attributes, which would take quadratic time.
+/// The value of the first matching attribute. Repeated attributes are not detected: that would take quadratic time.
 fn find_attribute(element: &BytesStart<'_>, wanted: impl Fn(&str) -> bool) -> Option<String> {
     let mut attributes = element.attributes();
     let attributes = attributes.with_checks(false).map_while(Result::ok);

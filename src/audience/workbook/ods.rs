@@ -146,7 +146,7 @@ impl<S: Read + Seek> SheetReader<'_, '_, S> {
                         ShownCell { repeated: repeated_columns(&element), ..ShownCell::default() },
                     );
                     self.read_text(&mut shown)?;
-                    shown.correct_shown(&owned);
+                    shown.restore_displayed_number(&owned);
                     held += shown.text.len();
                     cells.push(shown);
                 }
@@ -241,8 +241,8 @@ impl ShownCell {
         self.text.extend(std::iter::repeat_n(' ', count.min(1024)));
     }
 
-    /// Restores all digits of a number that a narrow cell or its format has shortened, and detects errors.
-    fn correct_shown(&mut self, element: &BytesStart<'_>) {
+    /// Restores the stored value when the displayed number is shortened or `###`, and flags error cells.
+    fn restore_displayed_number(&mut self, element: &BytesStart<'_>) {
         let kind = attribute_value(element, "calcext:value-type")
             .or_else(|| attribute_value(element, "office:value-type"))
             .unwrap_or_default();

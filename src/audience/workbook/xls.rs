@@ -1,9 +1,9 @@
-//! Sheets of `.xls` workbooks, which the library reads as a whole, and checks before it does.
+//! Sheets of `.xls` workbooks.
 //!
-//! The library trusts the statements of such a file. Therefore this module first checks that its chains of sectors end
-//! ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). The library reads all sheets at once, and a record of a
-//! few bytes can become many: a cell that refers to a shared text gets a copy of it, and a sheet becomes a rectangle up
-//! to its last cell. The check follows the records as the library does.
+//! The library loads them whole and trusts the sizes that the file declares, so this module first checks that the
+//! file's chains of sectors end ([MS-CFB]) and that its sheets fit into memory ([MS-XLS]). A record of a few bytes can
+//! need many: a cell that refers to a shared text gets a copy of it, and a sheet becomes a rectangle up to its last
+//! cell. The check follows the records as the library does.
 
 #[cfg(test)]
 mod tests;
@@ -173,7 +173,7 @@ fn read_numbers(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
 }
 
-/// Whether the name of an entry of the directory reads `Workbook` or `Book` in any encoding.
+/// Whether a directory entry's name contains `book`, as `Workbook` and `Book` do, in any encoding.
 fn is_workbook_entry(entry: &[u8]) -> bool {
     latin_letters(entry).windows(4).any(|four| four == b"book")
 }

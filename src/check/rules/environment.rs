@@ -14,7 +14,7 @@ pub(super) static BALANCE_TOO_LOW: Rule = Rule::error(
     },
 );
 
-/// Compares the balance with the maximum cost.
+/// A finding if the balance is lower than the maximum cost.
 pub(in crate::check) fn check_balance(balance: &Balance, cost: Amount) -> Option<Finding> {
     let Balance { amount, currency } = balance;
     if *amount >= cost {
@@ -132,7 +132,7 @@ pub(super) static UNCONFIRMED_REPLICA: Rule = Rule::warning(
     },
 );
 
-/// A warning that this many replicas might lack committed data.
+/// A warning that this many replicas might lack committed data. `None` for 0.
 #[must_use]
 pub fn check_replicas(replicas: u64) -> Option<Finding> {
     let replicas = match replicas {

@@ -136,7 +136,7 @@ impl SelectionArgs {
         single && state.is_empty() && error.is_empty() && channel.is_empty()
     }
 
-    /// The selection, with the number read as a list of this region would be.
+    /// The row selection; `--to` is parsed like a number in a list of this region.
     ///
     /// # Errors
     /// When `--to` is not a phone number, or no row can match all selectors.

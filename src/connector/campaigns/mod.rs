@@ -180,7 +180,7 @@ pub(in crate::connector) struct OpenFolder<'a> {
 }
 
 impl OpenFolder<'_> {
-    /// Its campaign files.
+    /// The campaign files in the folder.
     fn campaign_files(&self) -> Result<Vec<PathBuf>, ToolError> {
         list_campaign_files(&self.campaigns.folder).map_err(|error| {
             tracing::error!("cannot read the campaigns folder: {error}");

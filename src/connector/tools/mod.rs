@@ -1,4 +1,4 @@
-//! The tools, a file for each; the order is that of `tools/list`.
+//! The account and sending tools, grouped by file, in the order of `tools/list`.
 
 mod account;
 #[cfg(test)]
@@ -120,7 +120,7 @@ fn page_arguments_schema() -> Value {
     )
 }
 
-/// The schema of the result of a tool that lists items of this schema.
+/// The result schema for a tool that lists items with this schema.
 fn page_schema(item: &Value) -> Value {
     object_schema(
         json!({

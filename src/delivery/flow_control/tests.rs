@@ -146,7 +146,7 @@ fn queued_first_messages_share_one_deadline() {
 }
 
 #[test]
-fn rejected_first_message_is_followed_by_single_ones() {
+fn messages_are_sent_singly_after_a_rejected_first_message() {
     let refused = |text: &str| GatewayReply::for_all(1, &OperationOutcome::Rejected { error: text.into() }, Signal::Go);
     let mut control = FlowControl::new(&conditions());
     for text in ["No route", "No route", "No route"] {

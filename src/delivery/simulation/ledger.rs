@@ -29,7 +29,7 @@ use crate::ledger::{
 /// The time of a commit before and after the moment from which it is durable.
 const COMMIT: Duration = Duration::from_millis(2);
 
-/// The access of a process to the disk.
+/// One process's handle to the simulated disk.
 pub(super) struct ProcessLedger {
     pub(super) disk: Arc<Mutex<SimulatedDisk>>,
     pub(super) life: Arc<ProcessLife>,

@@ -81,11 +81,11 @@ impl WorldFault {
 pub(super) enum StatusOracle {
     /// The truth, as late as each message's lag.
     Sees,
-    /// It reports every identifier as accepted.
+    /// The platform reports every identifier as accepted.
     KnowsAll,
-    /// It denies every identifier.
+    /// The platform denies every identifier.
     DeniesAll,
-    /// It gives no usable answer.
+    /// The platform gives no usable answer.
     Mute,
 }
 

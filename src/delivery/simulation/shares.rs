@@ -18,7 +18,7 @@ use crate::ledger::{
 };
 
 impl SimulatedDisk {
-    /// Whether a process may send these rows of the last run: all of an unshared run, or those of its own shard.
+    /// Whether a process may send these rows: any row if the last run is not shared, or else the rows of its own shard.
     pub(super) fn may_send(&self, life: &Arc<ProcessLife>, rows: RowSpan) -> bool {
         let Some(book) = self.contents.stored_runs().last().filter(|book| book.run.sharding.is_some()) else {
             return true;

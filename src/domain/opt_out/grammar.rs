@@ -55,7 +55,7 @@ pub(super) enum ReplyVerdict {
     OptOut(String),
     /// An opt-out by this phrase if it answers marketing.
     MarketingOptOut(String),
-    /// It looks like an opt-out.
+    /// The reply looks like an opt-out.
     Unclear,
     Other,
 }
@@ -113,8 +113,8 @@ impl Grammar {
             add(&mut requests, language.requests);
             add(&mut exceptions, language.exceptions);
             add(&mut review, language.review);
-            polite.extend(language.polite.split_whitespace().map(|word| words.word_id(word)));
-            about.extend(language.about.split_whitespace().map(|word| words.word_id(word)));
+            polite.extend(language.polite.split_whitespace().map(|word| words.intern_word(word)));
+            about.extend(language.about.split_whitespace().map(|word| words.intern_word(word)));
         }
         let clear = phrases.len();
         phrases.extend(marketing);
@@ -256,7 +256,7 @@ impl Grammar {
         places
     }
 
-    /// The words of a phrase that begins at the first of these words, in the spelling of the tables.
+    /// The words in `words` that match a phrase, spelled as in the tables.
     fn write_phrase(&self, phrase: &Phrase, words: &[WordId]) -> String {
         let mut rest = words.iter();
         let found = phrase.0.iter().filter_map(|alternatives| rest.find(|word| alternatives.contains(word)));
@@ -339,7 +339,8 @@ impl Default for WordTable {
 }
 
 impl WordTable {
-    fn word_id(&mut self, word: &str) -> WordId {
+    /// The id of a word, added if it is new.
+    fn intern_word(&mut self, word: &str) -> WordId {
         let is_sign = !word.contains(char::is_alphanumeric);
         let key = if is_sign { word.to_owned() } else { normalize_table_word(word) };
         let next = WordId::try_from(self.written.len()).unwrap_or(UNKNOWN);
@@ -356,7 +357,7 @@ impl WordTable {
             let class = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
             let of_class = |name| classes.iter().find(|(known, _)| *known == name).map_or("", |(_, words)| words);
             let alternatives = class.map_or(part, of_class).split_whitespace();
-            words.push(alternatives.map(|word| self.word_id(word)).collect());
+            words.push(alternatives.map(|word| self.intern_word(word)).collect());
         }
         Phrase(words)
     }

@@ -31,14 +31,14 @@ pub struct OptOutWords {
 pub enum ReplyReading<'w> {
     /// An opt-out, with the word or phrase in the spelling of the tables.
     OptOut(Cow<'w, str>),
-    /// It looks like an opt-out but can mean something else.
+    /// The reply looks like an opt-out but can mean something else.
     Unclear,
     /// Anything else.
     Other,
 }
 
 impl<'w> ReplyReading<'w> {
-    /// The word or phrase of an opt-out.
+    /// The word or phrase that opts out. `None` if the reply is not a clear opt-out.
     #[must_use]
     pub fn into_opt_out(self) -> Option<Cow<'w, str>> {
         match self {

@@ -80,7 +80,7 @@ impl JsonApi {
     /// A client for one endpoint.
     ///
     /// # Errors
-    /// The proxy's address is invalid, or the system certificates cannot be read.
+    /// If the proxy's address is invalid, or the system certificates cannot be read.
     pub fn new(
         address: &GatewayAddress,
         endpoint: Endpoint,

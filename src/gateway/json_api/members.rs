@@ -238,7 +238,7 @@ impl<'k> RedactingReader<'k> {
 /// The records of a payload that is a list of objects.
 ///
 /// # Errors
-/// The payload is not a list, or an item is not an object.
+/// If the payload is not a list, or an item is not an object.
 pub(super) fn read_records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<Vec<R>, &'static str> {
     let items = payload.and_then(|payload| serde_json::from_str::<Vec<&RawValue>>(payload.get()).ok());
     let records = items.ok_or("contains no list")?.into_iter().map(|item| read_object(item.get()));
@@ -248,7 +248,7 @@ pub(super) fn read_records<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>
 /// The record of a payload that is an object.
 ///
 /// # Errors
-/// The payload is not an object.
+/// If the payload is not an object.
 pub(super) fn read_record<'a, R: Deserialize<'a>>(payload: Option<&'a RawValue>) -> Result<R, &'static str> {
     payload.and_then(|payload| read_object(payload.get())).ok_or("contains no object")
 }
@@ -289,7 +289,7 @@ pub(super) fn conceal_numbers(reply: &mut GatewayReply, envelope: &Envelope) {
     }
 }
 
-/// The text of a signal.
+/// The text of a signal. `None` for `Go`, which has no text.
 fn signal_text(signal: &mut Signal) -> Option<&mut String> {
     match signal {
         Signal::Go => None,
@@ -327,7 +327,7 @@ fn conceal_spelling(reply: &mut GatewayReply, key: &str) {
     }
 }
 
-/// The length of a prefix of the key at the end of a text.
+/// The length of the longest incomplete beginning of the key with which a text ends.
 fn count_key_prefix(text: &str, key: &str) -> usize {
     key.char_indices().rev().map(|(at, _)| at).find(|at| text.ends_with(&key[..*at])).unwrap_or(0)
 }

@@ -87,7 +87,7 @@ struct WrappedReceipts<'a> {
 /// The receipts in the body of a webhook, at least one.
 ///
 /// # Errors
-/// The body contains no receipt.
+/// If the body contains no receipt.
 pub fn read_receipts(body: &[u8]) -> Result<Vec<IdentifiedReceipt>, UnreadableReceipt> {
     let body = std::str::from_utf8(body).map_err(|_| UnreadableReceipt("it is not UTF-8"))?;
     let body = body.trim_start_matches('\u{feff}').trim();
@@ -322,7 +322,7 @@ mod tests {
         }
 
         #[test]
-        fn any_json_is_read_or_rejected(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
+        fn arbitrary_bodies_never_panic(value in r#"[{}\[\]",:a-z0-9 ]{0,60}"#) {
             let _ = read_receipts(format!(r#"{{"status":"READ","replies":{value}}}"#).as_bytes());
             let _ = read_receipts(format!("data[{value}]=1").as_bytes());
         }

@@ -230,7 +230,7 @@ impl StoredRun {
     }
 }
 
-/// The range of rows of an envelope.
+/// The smallest row span that contains these rows; `None` if there are none.
 fn covering_span(rows: &[SentRow]) -> Option<RowSpan> {
     let rows = rows.iter().map(|sent| sent.row);
     rows.clone().min().zip(rows.max()).map(|(first, last)| RowSpan { first, last })

@@ -49,7 +49,7 @@ impl OptOutList {
         self.add_opt_outs(vec![OptOut { who: forgotten.addressee(), ..opt_out }]);
     }
 
-    /// The hash of a number.
+    /// The hash that stands for a number once it is forgotten. `None` without a hash key or a number.
     pub(super) fn forgotten_form(&self, who: Addressee) -> Option<Addressee> {
         Some(Addressee::Forgotten(self.key.as_ref()?.hash_number(who.phone()?)))
     }

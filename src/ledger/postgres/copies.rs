@@ -293,7 +293,7 @@ impl PostgresLedger {
     }
 }
 
-/// The runs of the ledger, and the names and inputs of copies of other runs.
+/// The runs in the ledger; and the name and inputs of each copy whose run is not in it.
 async fn find_copies_without_runs(
     reader: &mut PgConnection,
 ) -> Result<(HashSet<String>, Vec<(String, Option<Vec<u8>>)>), StatementError> {

@@ -218,7 +218,7 @@ impl PostgresLedger {
         self.to_ledger_result(self.retry_while_away(|| self.locks.renew_leases()).await.map_err(StatementError::Sql))
     }
 
-    /// The number of the lock of this lease and of other locks of this process.
+    /// The holder numbers of this lease's lock and of these other locks.
     pub(super) fn lock_proof(&self, epoch: Epoch, others: &[Lock]) -> LockProof {
         let own = self.locks.leases.find_lock(epoch);
         own.into_iter().map(|(_, holder)| holder).chain(others.iter().map(|lock| lock.holder)).collect()
@@ -260,7 +260,7 @@ async fn release_ended_processes(connection: &mut PgConnection, ended: &[i64]) -
     Ok(())
 }
 
-/// Takes a free or expired lock, together with the runs that depend on it.
+/// Takes a free or expired lock, together with the runs that depend on it. Returns whether the lock was taken.
 async fn try_take_lock(
     connection: &mut PgConnection,
     now: Now,
@@ -366,7 +366,7 @@ impl Leases {
         }
     }
 
-    /// The lock of a lease with its holder number.
+    /// The name and holder number of a lease's lock. `None` if the lease has none.
     pub(super) fn find_lock(&self, epoch: Epoch) -> Option<(String, i64)> {
         self.lock_table().epochs.get(&epoch.0).cloned()
     }

@@ -110,7 +110,7 @@ async fn starting_process_waits_for_an_absent_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn change_on_a_cut_connection_is_made_once() {
+async fn write_is_applied_once_if_the_connection_drops() {
     let Some((ledger, _, _folder)) = new_ledger().await else { return };
     let attempts = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&attempts);

@@ -77,7 +77,7 @@ pub(super) async fn begin_unordered_write(pool: &PgPool) -> sqlx::Result<Reader>
     pool.begin_with(write!()).await
 }
 
-/// Begins a write transaction with the turn.
+/// Begins a write transaction and takes the advisory lock that orders writers.
 pub(super) async fn begin_write(connection: &mut PgConnection) -> sqlx::Result<WriteTurn> {
     let answers = raw_sql(TURN).fetch_all(connection).await?;
     let turn = answers.last().ok_or(sqlx::Error::RowNotFound)?;

@@ -45,7 +45,7 @@ pub(super) struct WriteConnection {
 pub(super) struct DatabaseInfo {
     /// How far its clock is ahead of this machine's, in microseconds.
     pub(super) clock_offset: AtomicI64,
-    /// The version of its tables.
+    /// The schema version.
     pub(super) version: AtomicI64,
 }
 
@@ -193,7 +193,7 @@ impl WriteConnection {
         matches!(error, LedgerError::Outdated { .. } | LedgerError::TooNew { .. })
     }
 
-    /// Closes the connection and the mark.
+    /// Saves the high-water mark, then closes the connection.
     pub(super) async fn close(mut self) {
         if let Err(error) = self.mark.sync_slots() {
             tracing::warn!("cannot write the high-water mark of the ledger `{}`: {error}", self.place);

@@ -154,6 +154,8 @@ async fn insert_approval(connection: &mut Connection, approval: Approval) -> Res
 }
 
 /// Checks and uses an approval in one write transaction, so that it cannot be used twice.
+///
+/// Returns `false` if the approval is not valid now. A used one is only valid if it is standing.
 async fn use_approval(
     connection: &mut Connection,
     now: Now,

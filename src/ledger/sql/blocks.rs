@@ -172,7 +172,8 @@ async fn reclaim_blocks(
     Ok(())
 }
 
-/// Takes back the blocks of these vacant places and returns those that other processes might still hold.
+/// Closes the blocks of these vacant places. Returns the rows of the remaining blocks, which other processes might
+/// still hold.
 pub(super) async fn close_places(
     connection: &mut Connection,
     run: RunId,

@@ -267,7 +267,7 @@ struct Contact {
 }
 
 impl Contact {
-    /// The messages of an envelope that count.
+    /// The contacts of an envelope: its messages that count toward frequency caps.
     fn list_for_envelope(record: &EnvelopeRecord, events: &RowEvents) -> Vec<Self> {
         let (at, envelope) = (record.begun_at.as_microsecond(), record.envelope);
         let sent = counted_messages(record, events).map(|sent| (sent.to.to_u64(), sent.row.get()));

@@ -337,7 +337,7 @@ pub(super) async fn find_addressee(
     Ok(None)
 }
 
-/// Loads the stored response body of an envelope.
+/// Loads the stored response body of an envelope. `None` if none is stored.
 pub(super) async fn load_evidence(
     reader: &mut Connection,
     run: RunId,

@@ -85,7 +85,7 @@ pub(super) async fn release_after_settlement(
     contacts::refresh_contacts(connection, run, envelope).await
 }
 
-/// Discards derived totals after outcomes of an envelope changed.
+/// Discards the derived totals and refreshes the contacts once an envelope's outcomes have changed.
 pub(super) async fn reset_after_merge(
     connection: &mut Connection,
     run: RunId,

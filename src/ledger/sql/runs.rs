@@ -528,7 +528,7 @@ pub(super) async fn store_figures(ledger: &Adapter, run: RunId, figures: Vec<u8>
     kept.await
 }
 
-/// Loads the stored figures of a run.
+/// Loads the stored figures of a run. `None` if none are stored.
 pub(super) async fn load_figures(ledger: &Adapter, run: RunId) -> Result<Option<Vec<u8>>, LedgerError> {
     if !ledger.keeps_figures() {
         return Ok(None);

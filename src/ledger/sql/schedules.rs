@@ -261,7 +261,7 @@ async fn store_fate(
     Ok(())
 }
 
-/// The outcome of an occurrence.
+/// The outcome of an occurrence. `None` if none is recorded.
 async fn find_fate(
     connection: &mut Connection,
     key: &OccurrenceKey,

@@ -41,7 +41,7 @@ pub struct SqliteLedger {
 }
 
 impl SqliteLedger {
-    /// Reports a deleted ledger at `path`: its high-water mark exists, so opening would create a new one.
+    /// Reports a deleted ledger at `path`: only its high-water mark is left. Opening it would create an empty ledger.
     #[must_use]
     pub fn find_deletion(path: &Path) -> Option<LedgerError> {
         let place = high_water_mark::mark_path(path);
@@ -142,7 +142,7 @@ impl SqliteLedger {
         false
     }
 
-    /// Finds out why the content of this ledger is not reliable, using a quick check.
+    /// Returns why the content of this ledger is not reliable, using a quick check. `None` if no defect is found.
     pub async fn find_defect(&self) -> Option<LedgerError> {
         match self.ensure_newest() {
             Ok(()) => quick_check(&self.readers, &self.path).await.err(),
@@ -155,7 +155,7 @@ impl SqliteLedger {
         self.path.parent().unwrap_or(&self.path).display().to_string()
     }
 
-    /// A file has no replicas.
+    /// Always 0: a file has no replicas.
     #[expect(clippy::unused_async, reason = "other databases have to look")]
     pub(super) async fn count_replicas(&self) -> Result<u64, LedgerError> {
         Ok(0)
@@ -190,7 +190,7 @@ impl SqliteLedger {
     }
 }
 
-/// Compares the ledger with its high-water mark.
+/// Compares the ledger with its high-water mark. Returns an error if they do not match.
 async fn check_mark(
     readers: &SqlitePool,
     path: &Path,

@@ -215,7 +215,7 @@ pub(super) fn find_write_holder(path: &Path) -> Option<WriteHolder> {
     Some(WriteHolder { process, suspended: stopped })
 }
 
-/// Other systems do not report it.
+/// Always `None`: other systems do not report which process holds the lock.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn find_write_holder(_: &Path) -> Option<WriteHolder> {
     None

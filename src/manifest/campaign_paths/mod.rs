@@ -241,14 +241,14 @@ impl CampaignPath {
 
     /// The path relative to the folder that it is confined to.
     fn relative_path(&self, folder: &Path) -> io::Result<&Path> {
-        let below = self.path.strip_prefix(folder).map_err(|_| new_outside_error())?;
+        let below = self.path.strip_prefix(folder).map_err(|_| outside_path_error())?;
         let mut depth = 0_usize;
         for part in below.components() {
             depth = match part {
                 Component::Normal(_) => depth + 1,
                 Component::CurDir => depth,
-                Component::ParentDir => depth.checked_sub(1).ok_or_else(new_outside_error)?,
-                Component::RootDir | Component::Prefix(_) => return Err(new_outside_error()),
+                Component::ParentDir => depth.checked_sub(1).ok_or_else(outside_path_error)?,
+                Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
             };
         }
         Ok(below)
@@ -317,7 +317,7 @@ pub(super) fn is_outside(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<OutsidePathError>)
 }
 
-fn new_outside_error() -> io::Error {
+fn outside_path_error() -> io::Error {
     io::Error::new(ErrorKind::PermissionDenied, OutsidePathError)
 }
 

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, mkdirat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use super::{HeldFolder, dangling_link_error, is_dots, new_outside_error};
+use super::{HeldFolder, dangling_link_error, is_dots, outside_path_error};
 
 /// The maximum number of links on one path, as in Linux.
 const MAX_LINKS: usize = 40;
@@ -114,7 +114,7 @@ fn walk_path<T>(
     let name = loop {
         let Some(part) = ahead.pop() else { break OsString::from(".") };
         if part == ".." {
-            folders.pop().ok_or_else(new_outside_error)?;
+            folders.pop().ok_or_else(outside_path_error)?;
             continue;
         }
         let here = folders.last().unwrap_or(&top);
@@ -132,7 +132,7 @@ fn walk_path<T>(
                 let within = match target.is_absolute() {
                     true => {
                         folders.clear();
-                        target.strip_prefix(folder).map_err(|_| new_outside_error())?
+                        target.strip_prefix(folder).map_err(|_| outside_path_error())?
                     }
                     false => target,
                 };
@@ -150,7 +150,7 @@ fn walk_path<T>(
     let here = folders.last().unwrap_or(&top);
     last(here.as_fd(), &name).map_err(|error| match error {
         // A link just replaced the file.
-        Errno::LOOP => new_outside_error(),
+        Errno::LOOP => outside_path_error(),
         error => missing(hangs, error),
     })
 }
@@ -162,7 +162,7 @@ fn add_parts(path: &Path, ahead: &mut Vec<OsString>) -> io::Result<()> {
             Component::Normal(name) => ahead.push(name.to_owned()),
             Component::ParentDir => ahead.push("..".into()),
             Component::CurDir => {}
-            Component::RootDir | Component::Prefix(_) => return Err(new_outside_error()),
+            Component::RootDir | Component::Prefix(_) => return Err(outside_path_error()),
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{HeldFolder, dangling_link_error, is_dots, new_outside_error};
+use super::{HeldFolder, dangling_link_error, is_dots, outside_path_error};
 
 /// The maximum number of names that suggestions are made from.
 const MAX_NAMES: usize = 1_000;
@@ -49,14 +49,14 @@ fn resolve_real_path(folder: &Path, below: &Path) -> io::Result<PathBuf> {
     let path = folder.join(below);
     match path.canonicalize() {
         Ok(real) if real.starts_with(folder) => Ok(real),
-        Ok(_) => Err(new_outside_error()),
+        Ok(_) => Err(outside_path_error()),
         // The target of a link is not revealed, whether it exists or not.
         Err(error) if error.kind() == ErrorKind::NotFound && path.is_symlink() => {
             let target = fs::read_link(&path)?;
             if target.is_relative() && target.components().all(|part| part.as_os_str() != "..") {
                 return Err(dangling_link_error());
             }
-            Err(new_outside_error())
+            Err(outside_path_error())
         }
         Err(error) => Err(error),
     }

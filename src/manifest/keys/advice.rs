@@ -113,7 +113,7 @@ pub(crate) fn is_known(name: &str, root: &'static [KeySpec]) -> bool {
     !find_key_paths(name, root).is_empty()
 }
 
-/// The key of a channel in the gateway's spelling, such as `viber_signature`.
+/// Splits the gateway's spelling of a channel's key, such as `viber_signature`, into the channel and the key.
 fn split_channel_prefix(name: &str) -> Option<(&'static str, &str)> {
     CHANNELS.iter().find_map(|channel| {
         let rest = name.strip_prefix(channel.name)?.strip_prefix('_')?;

@@ -1,4 +1,6 @@
-//! Structure check of a file against its table of keys. It finds all problems and stops at none.
+//! Checks the structure of a file against its table of keys.
+//!
+//! Reports every problem instead of stopping at the first.
 
 use std::ops::Range;
 

@@ -158,7 +158,7 @@ fn find_end(word: &str, line: &str) -> Option<usize> {
     line.find(word).map(|at| at + word.len())
 }
 
-/// The end of a word that is the name of a key.
+/// The end of `word` if `:` follows it, so that it is the name of a key.
 fn find_key_end(word: &str, line: &str) -> Option<usize> {
     find_end(word, line).filter(|at| line[*at..].trim_start_matches(['"', '\'', ' ']).starts_with(':'))
 }

@@ -34,7 +34,7 @@ fn find_cause(error: &ScanError, spot: &ErrorPosition<'_>) -> (Finding, Range<us
             spot.tab_span(),
         ),
         E::MappingValueNotAllowed | E::InvalidColonPlacement => spot.explain_colon(),
-        E::ExpectedBlockMappingKey if spot.is_indentation() => spot.explain_indentation(),
+        E::ExpectedBlockMappingKey if spot.is_in_indentation() => spot.explain_indentation(),
         E::ExpectedBlockMappingKey => (
             Finding::new(&rules::YAML_QUOTE, "YAML reads a value that starts with a bracket as a list or a map")
                 .help(QUOTE_HELP),
@@ -167,7 +167,8 @@ impl<'t> ErrorPosition<'t> {
         line.end - value.trim_start().len()..line.end
     }
 
-    fn is_indentation(&self) -> bool {
+    /// Whether only indentation or a dash comes before the error.
+    fn is_in_indentation(&self) -> bool {
         self.text_before().trim_start_matches([' ', '-', '\u{feff}']).is_empty()
     }
 

@@ -57,17 +57,17 @@ pub(crate) struct MapEntry {
 }
 
 impl Scalar {
-    /// Whether it was written without quotes on the line of its key.
+    /// Whether the scalar was written without quotes on the line of its key.
     pub(crate) fn is_plain(&self) -> bool {
         self.style == Style::Plain
     }
 
-    /// Whether it was written as a block after `|` or `>`.
+    /// Whether the scalar was written as a block after `|` or `>`.
     pub(crate) fn is_block(&self) -> bool {
         matches!(self.style, Style::Literal | Style::Folded)
     }
 
-    /// Whether it is no value: empty, `~` or `null`.
+    /// Whether the scalar has no value: empty, `~` or `null`.
     pub(crate) fn is_null(&self) -> bool {
         self.is_plain() && matches!(self.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
     }

@@ -53,7 +53,7 @@ fn find_operand(tokens: &[TemplateToken<'_>], end: usize) -> usize {
     at
 }
 
-/// The first token of the input of the filter or test at the token `at`, before all filters of the chain.
+/// The first token of the value that goes into the filter or test at token `at`, before all filters in the chain.
 fn find_chain_start(tokens: &[TemplateToken<'_>], at: usize) -> Option<usize> {
     let mut first = at;
     while let Some(joint) = first.checked_sub(1) {

@@ -79,7 +79,7 @@ impl EffectVerdict {
         }
     }
 
-    /// Its name in JSON.
+    /// The verdict's name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

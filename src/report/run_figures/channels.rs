@@ -143,7 +143,7 @@ impl DeliveryTimes {
         Self { at_latest, uncertain, ..self }
     }
 
-    /// The time within which this share of the messages was delivered.
+    /// The time within which this share of the messages was delivered. `None` if none was delivered.
     fn quantile(&self, share: f64) -> Option<Duration> {
         (self.count_messages() > 0).then(|| Duration::from_millis(self.times.value_at_quantile(share)))
     }

@@ -1,7 +1,7 @@
 //! Figures of a run, the source of all its numbers and charts.
 //!
-//! One pass over the records of its rows calculates them. The ledger stores them when the run ends or is counted, so
-//! that a view of ten million rows reads none. Figures that are shown together come from the same pass.
+//! One pass over the records of its rows calculates them. They are stored when the run ends or is recounted, so viewing
+//! a run of ten million rows reads no rows. Figures that are shown together come from the same pass.
 
 mod breakdowns;
 mod channels;

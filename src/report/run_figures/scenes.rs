@@ -16,13 +16,13 @@ use crate::ledger::{
 /// The outcome of a row.
 #[derive(Clone, Debug)]
 pub(crate) enum RowCase {
-    /// It is skipped for this reason.
+    /// The row is skipped for this reason.
     Skipped(String),
-    /// It is not sent yet.
+    /// The row is not sent yet.
     Planned,
     /// Its request has no answer.
     Unanswered,
-    /// It has this outcome, and then these receipts: channel, status and error.
+    /// The row has this outcome, and then these receipts: channel, status and error.
     Sent(OperationOutcome, Vec<(Option<Channel>, Status, Option<String>)>),
 }
 

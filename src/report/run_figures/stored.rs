@@ -113,7 +113,7 @@ impl StoredFigures {
         self
     }
 
-    /// The stored terms of the run.
+    /// The stored terms of the run. `None` if none are stored or they cannot be parsed.
     pub(super) fn parse_terms(&self) -> Option<RunTerms> {
         serde_json::from_str(self.terms.as_ref()?).ok()
     }

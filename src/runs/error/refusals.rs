@@ -419,7 +419,7 @@ pub enum PlanRefusal {
         /// The digest of the plan.
         digest: String,
     },
-    /// It is approved already.
+    /// The plan is approved already.
     #[error("the plan {} is already approved by {by}, and no run has used the approval yet", short_digest(.digest))]
     Approved {
         /// The digest of the plan.

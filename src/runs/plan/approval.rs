@@ -394,7 +394,7 @@ impl PrivateKey {
         Ed25519KeyPair::from_seed_unchecked(seed).ok().map(Self)
     }
 
-    /// Its public half.
+    /// The public key that belongs to this private key.
     #[must_use]
     pub fn public_key(&self) -> Option<ApproverKey> {
         ApproverKey::from_bytes(self.0.public_key().as_ref())

@@ -71,7 +71,7 @@ pub struct PlannedCampaign {
     pub addresses: String,
     /// The account behind it.
     pub account: String,
-    /// The options.
+    /// The options the plan was made with.
     pub options: PlanOptions,
     /// The number of rows in the list.
     pub rows: u64,
@@ -127,7 +127,7 @@ impl PlanOptions {
 }
 
 impl PlanContent {
-    /// Its record in the ledger.
+    /// The content as the ledger records it.
     pub(super) fn to_record(&self) -> Result<String, Error> {
         serde_json::to_string(self).map_err(|error| Error::Storage(format!("cannot store the plan: {error}")))
     }
@@ -260,7 +260,7 @@ impl Digest {
         self
     }
 
-    /// It in hexadecimal.
+    /// The digest in hexadecimal.
     pub(in crate::runs) fn finish(self) -> String {
         self.0.finalize().iter().fold(String::new(), |mut text, byte| {
             // Writing into a string cannot fail.
@@ -403,7 +403,7 @@ pub struct PlanFigures {
 }
 
 impl CreatedPlan {
-    /// Its figures.
+    /// The figures of the plan.
     #[must_use]
     pub fn figures(&self) -> PlanFigures {
         let PlannedCampaign { rows, messages, counts, parts, cost, currency, options, .. } = &self.planned;

@@ -254,14 +254,14 @@ impl RandomDraw {
 }
 
 impl ScenarioCondition {
-    /// Whether it applies to a message.
+    /// Whether the condition applies to a message.
     pub(crate) fn applies_to_message(&self, chance: RandomDraw, facts: MessageFacts) -> bool {
         self.matches_envelope(facts.envelope, facts.endpoint)
             && self.suffix.as_deref().is_none_or(|suffix| ends_with(facts.phone, suffix))
             && self.share.is_none_or(|share| share.includes_draw(chance.draw_number(facts.phone.to_u64())))
     }
 
-    /// Whether it applies to an envelope.
+    /// Whether the condition applies to an envelope.
     pub(crate) fn applies_to_envelope(&self, chance: RandomDraw, facts: EnvelopeFacts) -> bool {
         self.matches_envelope(facts.envelope, facts.endpoint)
             && self.suffix.as_deref().is_none_or(|suffix| facts.phones.iter().any(|phone| ends_with(*phone, suffix)))

@@ -71,13 +71,13 @@ pub enum FaultEffect {
 /// A fault of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebhookFault {
-    /// It is sent twice.
+    /// The webhook is sent twice.
     Twice,
-    /// It is delayed by this time.
+    /// The webhook is delayed by this time.
     Late(Duration),
-    /// It is sent after the webhook of the message's next state, if any.
+    /// The webhook is sent after the webhook of the message's next state, if any.
     Reordered,
-    /// It is never sent.
+    /// The webhook is never sent.
     Lost,
 }
 

@@ -220,7 +220,7 @@ fn read_scenario(root: ConfigSection<'_>, report: &mut FindingCollector) -> Scen
     }
 }
 
-/// A time under a key.
+/// The duration under a key. `None` if it is missing or invalid.
 pub(super) fn read_duration(section: ConfigSection<'_>, key: &str) -> Option<Duration> {
     section.parse_value::<Seconds>(key).map(|seconds| Duration::from_secs(seconds.0.into()))
 }
@@ -316,7 +316,7 @@ fn read_senders(section: ConfigSection<'_>, report: &mut FindingCollector) -> Op
     Some(senders)
 }
 
-/// Reads the rate limit of the accounts; `unlimited` means none.
+/// Reads the rate limit of the accounts. `None` for `unlimited` or an invalid value.
 fn read_limit(section: ConfigSection<'_>) -> Option<OperationLimit> {
     let rate = section.parse_value::<Rate>("rate")?.per_second()?;
     Some(OperationLimit { rate, burst: section.parse_value("burst")? })

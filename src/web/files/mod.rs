@@ -218,7 +218,7 @@ struct ReportPageView<'v> {
 }
 
 impl FirstMessages {
-    /// Reads the first `most` messages of a campaign, without the skipped rows, up to the row `last`.
+    /// Reads up to `max` messages, skipping excluded rows and stopping at row `last`.
     ///
     /// # Errors
     /// If the list is damaged.
@@ -227,13 +227,13 @@ impl FirstMessages {
         mut prepared: CompiledCampaign<R>,
         left_out: &RoaringBitmap,
         last: Row,
-        most: usize,
+        max: usize,
         unmasked: bool,
     ) -> Result<Self, Error> {
         let kept = (Row::FIRST.get()..=last.get()).filter(|row| !left_out.contains(*row));
-        let rows: Vec<String> = kept.take(most).map(|row| row.to_string()).collect();
+        let rows: Vec<String> = kept.take(max).map(|row| row.to_string()).collect();
         let messages = match rows.join(",").parse() {
-            Ok(rows) => collect_run_messages(&mut prepared, brief, &rows, most, unmasked)?,
+            Ok(rows) => collect_run_messages(&mut prepared, brief, &rows, max, unmasked)?,
             // No row gets a message.
             Err(_) => Vec::new(),
         };

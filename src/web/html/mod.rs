@@ -264,13 +264,13 @@ pub static ASSETS: [Asset; 3] = [
 ];
 
 impl Asset {
-    /// Its name below `/static/`.
+    /// The asset's name below `/static/`, which contains a hash of the content.
     #[must_use]
     pub fn file_name(&self) -> String {
         format!("{}-{}.{}", self.stem, *self.hash, self.ending)
     }
 
-    /// Its address.
+    /// The asset's path in URLs.
     #[must_use]
     pub fn url_path(&self) -> String {
         format!("/static/{}", self.file_name())

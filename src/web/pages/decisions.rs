@@ -239,9 +239,9 @@ pub(super) struct OrderRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OrderOutcome {
-    /// It is about to be executed. If no other line follows, its outcome is unknown.
+    /// The order is about to be executed. If no other line follows, the order's outcome is unknown.
     Begun,
-    /// It was done.
+    /// The order was executed.
     Done,
     /// There was nothing to do.
     Unchanged,
@@ -252,7 +252,7 @@ pub(super) enum OrderOutcome {
 }
 
 impl OrderOutcome {
-    /// Its word in the file and in the tables of words.
+    /// The outcome's word in the file and in the tables of words.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Begun => "begun",

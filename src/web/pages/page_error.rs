@@ -14,11 +14,11 @@ use crate::web::words::{PageLanguage, PageWords};
 /// Why a page or an action failed.
 #[derive(Debug)]
 pub(super) enum PageError {
-    /// It does not exist.
+    /// The page or its subject does not exist.
     Unknown,
-    /// It takes too long; a later request will succeed.
+    /// The action takes too long; a later request will succeed.
     Later,
-    /// It needs a right that the visitor lacks.
+    /// The page or action needs a right that the visitor lacks.
     NoPermission,
     /// The request does not come from our pages.
     ForeignRequest,
@@ -96,7 +96,7 @@ impl PageError {
     }
 }
 
-/// The refusals of `runs` that pages explain in their own words.
+/// The pages' own words for some refusals of `runs`. `None` for all other errors.
 fn translate_error(words: &PageWords, error: &Error) -> Option<String> {
     match error {
         Error::BusyRun { .. } => Some(words.say("pages.busy").to_owned()),

@@ -107,7 +107,7 @@ impl Pages {
         self.published.as_deref().is_some_and(|origin| origin.starts_with("https:"))
     }
 
-    /// The secret of the session that a request presents.
+    /// The secret of the session that a request presents in a cookie. `None` without that cookie.
     fn session_from_headers(&self, headers: &HeaderMap) -> Option<String> {
         let cookies = headers.get_all(COOKIE).into_iter().filter_map(|cookies| cookies.to_str().ok());
         let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));

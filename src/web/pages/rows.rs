@@ -174,7 +174,7 @@ pub(super) async fn find_rows(Path(name): Path<String>, form: VerifiedForm) -> R
     let found = async {
         let run = request.find_run(&name).await?;
         LedgerError::refuse_purged(&run)?;
-        Ok(match parse_row(&run, wanted) {
+        Ok(match resolve_row(&run, wanted) {
             Some(row) => RowSearch::Row(row),
             None => RowSearch::Rows(find_rows_of_number(&request, &run, wanted).await?),
         })
@@ -208,8 +208,8 @@ enum RowSearch {
     Rows(Vec<RowSummary>),
 }
 
-/// Parses a row number or the identifier of a message.
-fn parse_row(run: &Run, wanted: &str) -> Option<Row> {
+/// Finds a row of the run by message identifier or row number; the identifier takes precedence.
+fn resolve_row(run: &Run, wanted: &str) -> Option<Row> {
     let number: u64 = wanted.parse().ok()?;
     let by_id = MessageId::new(number).and_then(|id| run.find_row(id));
     let by_row = u32::try_from(number).ok().map(Row::new);

@@ -195,7 +195,7 @@ fn run_summary(request: &PageRequest, reading: &RunReading) -> RunSummaryView {
     }
 }
 
-/// The confirmation of the last action, by its word in the URL.
+/// The confirmation message for the action named in `?done=`.
 pub(super) fn done_message(request: &PageRequest) -> Option<String> {
     let word = request.query.get("done")?;
     request.words().kind("pages-done", word).map(str::to_owned)

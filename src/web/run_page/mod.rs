@@ -225,7 +225,8 @@ pub fn render_run_part(language: PageLanguage, view: &RunPageView, part: RunPage
     render_part(language, "run/part.html", &One { run: view, part: part.name() })
 }
 
-/// Formats a share to the nearest tenth. 0 % and 100 % are exact: `96.4 %`.
+/// Formats a share as a percentage with one decimal place, such as `96.4 %`. `0 %` and `100 %` appear only if exact.
+/// `None` if `whole` is zero.
 fn format_share(words: &PageWords, part: u64, whole: u64) -> Option<String> {
     if whole == 0 {
         return None;

@@ -37,7 +37,7 @@ pub(super) struct TimedView {
     pub(super) rows: Vec<TimedRow>,
 }
 
-/// A row of the table of a chart over time.
+/// A row of a timeline chart's data table.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct TimedRow {
     when: String,
@@ -104,7 +104,7 @@ impl RunPage<'_> {
         self.timed_view(words, &figures.arrivals, named, is_fallback, None, words.say("run.arrived-chart"))
     }
 
-    /// A chart of counts over time, with its table; some kinds are stacked above all others.
+    /// A chart of counts over time, with its table; some kinds are stacked above all others. `None` without counts.
     pub(super) fn timed_view<K: Ord + Copy>(
         &self,
         words: &PageWords,

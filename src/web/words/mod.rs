@@ -35,7 +35,7 @@ pub struct PageWords {
 enum Translation {
     /// A text that does not depend on a number.
     Text(String),
-    /// It has a form for each plural category.
+    /// The message has a form for each plural category.
     Counted(PluralForms),
 }
 
@@ -50,7 +50,7 @@ struct PluralForms {
 }
 
 impl PluralForms {
-    /// The form of a category.
+    /// The form for a plural category. `None` if the message lacks that form.
     fn for_category(&self, category: PluralCategory) -> Option<&String> {
         match category {
             PluralCategory::One => self.one.as_ref(),
@@ -122,7 +122,7 @@ impl PageWords {
         }
     }
 
-    /// Its messages.
+    /// All messages of this language.
     #[cfg(test)]
     fn messages(&self) -> &BTreeMap<String, Translation> {
         &self.messages
@@ -205,7 +205,7 @@ impl PageLanguage {
     }
 }
 
-/// The weight of a language in the header, from 0 to 1: that of the range that names it, else that of `*`.
+/// The weight of a language in the header, from 0 to 1. If no range names the language, the weight of `*` counts.
 fn language_weight(header: &str, code: &str) -> f32 {
     let ranges = header.split(',').filter_map(parse_range);
     let named = |tag: &str| tag.split('-').next().is_some_and(|first| first.eq_ignore_ascii_case(code));

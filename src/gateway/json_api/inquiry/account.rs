@@ -163,7 +163,7 @@ impl Deletion<'_> {
     /// Reads the payload of a successful deletion. `None` if it reports no number.
     ///
     /// # Errors
-    /// The payload is not an object, so it proves nothing.
+    /// If the payload is not an object, so it proves nothing.
     pub(super) fn read(payload: Option<&RawValue>) -> Result<Option<u64>, &'static str> {
         Ok(read_record::<Deletion<'_>>(payload)?.deleted.and_then(read_whole_number))
     }

@@ -58,7 +58,7 @@ const TABLE_CONTENTS: [(&str, Holds); 32] = [
     ("spending", Holds::Nothing),
 ];
 
-/// Whether any file next to the ledger contains one of these byte sequences.
+/// Whether any file in the ledger's folder contains one of these byte sequences.
 fn is_in_any_file(scene: &SqliteScene, needles: &[Vec<u8>]) -> bool {
     let files = fs::read_dir(scene.folder.path()).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.is_file()).any(|path| {
