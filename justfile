@@ -20,7 +20,7 @@ lint:
 ci:
     .ci/run
 
-# Run the stories that matter to a shared ledger over PostgreSQL
+# Run the stories about sharing and recovery with a PostgreSQL ledger
 test-postgres:
     STORIES_OVER=postgres CAMPAIGN_NEEDS_POSTGRES=1 cargo test --test stories -- doubt once plans receipts recovery workers
 
@@ -30,11 +30,11 @@ simulate:
 
 # Repeat one simulated world
 simulate-seed SEED:
-    SIMULATION_SEED={{SEED}} cargo test --lib simulation
+    SIMULATION_SEED={{SEED}} cargo test --lib whatever_fails
 
 # Kill runs at ten thousand random moments
 kill:
-    cargo test --test stories kills -- --ignored
+    cargo test --test stories recovery::kills -- --ignored
 
 # Plant each mistake and see its test fail (takes about an hour)
 mistakes:
@@ -46,10 +46,10 @@ fuzz SECONDS='600':
 
 # Accept changed output, then review the difference
 accept:
-    INSTA_UPDATE=always INSTA_FORCE_PASS=1 cargo test --test stories looks::
-    git diff --stat tests/looks
+    INSTA_UPDATE=always cargo test --test stories looks::
+    git status --short tests/looks
 
-# Write docs/commands.md again
+# Regenerate docs/commands.md
 docs-commands:
     CAMPAIGN_WRITE_DOCS=1 cargo test --test stories docs::
 

@@ -1,4 +1,4 @@
-//! The house plan of `src`: who may use whom, and how large a file may grow.
+//! Rules for `src`: allowed dependencies between modules, and the size of files.
 
 mod debug_forms;
 mod opened_files;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use campaign::domain::{Channel, OperationKind};
 use regex::Regex;
 
-/// The layers from the top. A module uses modules of the layers below it, and none beside it.
+/// The layers, from the top. A module uses only modules of lower layers.
 const LAYERS: &[&[&str]] = &[
     &["cli"],
     &["webhook", "scheduler", "connector", "web"],
@@ -34,29 +34,29 @@ const LAYERS: &[&[&str]] = &[
     ],
 ];
 
-/// What the sandbox may use: it shares no wire types with the client, so that no slip passes on both sides.
-/// `manifest` reads its scenario files, `private` opens its journal, `net` lets clients in, and `http_client` posts
-/// webhooks; none knows anything of the contract.
+/// The modules that the sandbox may use. It shares no wire types with the client, so that one mistake cannot hide on both
+/// sides. `manifest` reads scenario files, `private` opens the journal, `net` accepts clients and `http_client` posts
+/// webhooks; none of them knows the contract.
 const SANDBOX_MAY_USE: &[&str] = &["domain", "finding", "manifest", "private", "net", "http_client"];
 
-/// What only a surface may name: how it is called, drawn and left.
+/// Names of arguments, terminals and exit codes, which only `cli` may use.
 const OF_THE_COMMAND_LINE: [&str; 9] =
     ["clap", "console", "indicatif", "ExitCode", "exit", "IsTerminal", "stdin", "stdout", "std::process"];
 
-/// Files below `cli` that name one of these all the same, and why.
+/// Exceptions below `cli`: file, name and reason.
 const NAMED_BELOW: [(&str, &str, &str); 9] = [
-    ("failpoint.rs", "std::process", "a test has the process die here"),
+    ("failpoint.rs", "std::process", "a test ends the process here"),
     ("report/results.rs", "std::process", "a temporary file is named after its process"),
-    ("notify/command.rs", "std::process", "what the streams of a program are that tells somebody"),
-    ("notify/command.rs", "stdin", "its standard input"),
-    ("notify/command.rs", "stdout", "its standard output"),
-    ("runs/fetch/command.rs", "std::process", "what the streams of a program are that prints a list"),
-    ("runs/fetch/command.rs", "stdin", "it reads nothing"),
-    ("runs/fetch/command.rs", "stdout", "the list that it prints"),
-    ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions, which the migration takes away"),
+    ("notify/command.rs", "std::process", "the streams of a notification program"),
+    ("notify/command.rs", "stdin", "the standard input of a notification program"),
+    ("notify/command.rs", "stdout", "the standard output of a notification program"),
+    ("runs/fetch/command.rs", "std::process", "the streams of a program that prints a list"),
+    ("runs/fetch/command.rs", "stdin", "a program that prints a list has no input"),
+    ("runs/fetch/command.rs", "stdout", "the list that the program prints"),
+    ("ledger/sqlite/schema.rs", "exit", "a column of earlier versions that a migration removes"),
 ];
 
-/// How the copies of runs are called in the state folder.
+/// The names of the copies of runs in the state folder.
 const OF_THE_COPIES: [&str; 4] =
     ["\"frozen.json\"", "\"recipients.csv\"", "join(\"runs\")", "with_file_name(\"runs\")"];
 
@@ -67,7 +67,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Every Rust file below a folder.
+/// The Rust files in a folder and its subfolders.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
@@ -75,15 +75,15 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     rust.chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
 }
 
-/// The module at the top of `src` that a file belongs to; `main` and `lib` for the files beside them.
+/// The top module of a file; `main` or `lib` for these two files.
 fn module(file: &Path) -> String {
     let within = file.strip_prefix(source()).expect("in src");
     let first = within.components().next().expect("a name").as_os_str().to_string_lossy();
     first.trim_end_matches(".rs").to_owned()
 }
 
-/// The modules at the top that a text names by `crate::`, alone or in braces, comments aside.
-fn used(text: &str) -> BTreeSet<String> {
+/// The top modules in the `crate::` paths of a text, comments aside.
+fn used_modules(text: &str) -> BTreeSet<String> {
     let code: String = text.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
     let mut used = BTreeSet::new();
     for (_, path) in code.match_indices("crate::").map(|(at, path)| (at, &code[at + path.len()..])) {
@@ -102,7 +102,7 @@ fn name(path: &str) -> Option<String> {
     (end > 0).then(|| path[..end].to_owned())
 }
 
-/// The first name of each path in a group, whatever groups lie within it.
+/// The first name of each path in a group, nested groups included.
 fn names_in(group: &str) -> Vec<String> {
     let (mut depth, mut names, mut begin) = (0_usize, Vec::new(), 0);
     for (at, character) in group.char_indices() {
@@ -139,8 +139,8 @@ fn modules_use_only_lower_layers() {
         if matches!(user.as_str(), "main" | "lib") {
             continue;
         }
-        assert!(layer(&user).is_some(), "`{user}` has no place among the layers; give it one here");
-        for used in used(&fs::read_to_string(&file).expect("a file")) {
+        assert!(layer(&user).is_some(), "`{user}` is in no layer; add it to `LAYERS`");
+        for used in used_modules(&fs::read_to_string(&file).expect("a file")) {
             if !may_use(&user, &used) {
                 broken.push(format!("{}: `{user}` uses `{used}`", file.display()));
             }
@@ -154,7 +154,7 @@ fn layers_are_found_in_every_form_of_a_path() {
     let text = "use crate::domain::{Phone, Row};\nuse crate::{gateway::{Reply, self}, ledger, report::Summary};\n\
                 fn f(x: crate::message::Text) {} // crate::sandbox\npub(in crate::cli) fn g() {}\n";
     let expected = ["cli", "domain", "gateway", "ledger", "message", "report"];
-    assert_eq!(used(text), expected.map(str::to_owned).into());
+    assert_eq!(used_modules(text), expected.map(str::to_owned).into());
     assert!(
         may_use("cli", "runs") && may_use("runs", "report") && !may_use("report", "runs") && !may_use("runs", "cli")
     );
@@ -164,7 +164,7 @@ fn layers_are_found_in_every_form_of_a_path() {
     assert!(!may_use("domain", "finding") && !may_use("domain", "cli") && !may_use("check", "nothing"));
 }
 
-/// Whether a text names a word, as a whole one.
+/// Whether a line contains a name as a whole word.
 fn names_word(line: &str, word: &str) -> bool {
     let part = |character: char| character.is_alphanumeric() || character == '_';
     line.match_indices(word).any(|(at, _)| {
@@ -191,7 +191,7 @@ fn only_the_command_line_uses_arguments_and_terminals() {
             );
         }
     }
-    assert!(found.is_empty(), "that belongs to `cli`:\n{}", found.join("\n"));
+    assert!(found.is_empty(), "only `cli` may use these:\n{}", found.join("\n"));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn only_the_file_adapter_of_copies_knows_their_paths() {
     for file in files(&source()).into_iter().filter(|file| !is_test(file)) {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
-        // What a new campaign gets is called so as well.
+        // The list of a new campaign has the same name.
         let code = code.replace("include_str!(\"recipients.csv\")", "");
         if OF_THE_COPIES.iter().any(|name| code.contains(name)) {
             named.insert(file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned());
@@ -210,7 +210,7 @@ fn only_the_file_adapter_of_copies_knows_their_paths() {
 }
 
 #[test]
-fn every_file_that_the_documents_of_the_code_name_is_there() {
+fn files_named_in_architecture_and_contributing_exist() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let there: Vec<PathBuf> =
         ["src", "tests", "benches"].iter().flat_map(|name| files(&repository.join(name))).collect();
@@ -218,11 +218,11 @@ fn every_file_that_the_documents_of_the_code_name_is_there() {
     let mut named = 0;
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(repository.join(document)).expect("a document");
-        // Every second piece stands between backticks.
+        // Every second part is within backticks.
         let names = text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") && !name.contains("NAME"));
         for name in names {
             named += 1;
-            assert!(is_there(name), "{document} names `{name}`, which is nowhere");
+            assert!(is_there(name), "{document} names `{name}`, which does not exist");
         }
     }
     assert!(named > 50, "only {named}");
@@ -251,41 +251,41 @@ fn inline_tests_are_cut_and_declared_test_modules_are_not() {
     assert_eq!(without_tests(file), "#[cfg(test)]\nmod walk_tests;\nuse x;\n");
 }
 
-/// The code of a file without its tests, comments and the texts between quotes.
+/// The code of a file without tests, comments and strings.
 fn code(text: &str) -> String {
     let code = without_tests(text);
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
     lines.map(|line| line.split('"').step_by(2).collect::<Vec<_>>().join("\"") + "\n").collect()
 }
 
-/// Whether a file holds nothing but tests.
+/// Whether a file contains only tests.
 fn is_test(file: &Path) -> bool {
     let mut ways = file.ancestors().take_while(|way| *way != source());
     ways.any(|way| {
         let name = way.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let above = fs::read_to_string(way.with_file_name("mod.rs")).unwrap_or_default();
-        // Below `mod.rs`, or below a file of the folder's name.
+        // Declared in `mod.rs`, or in the file next to the folder.
         let beside = way.parent().map(|folder| fs::read_to_string(folder.with_extension("rs")).unwrap_or_default());
         let declared = format!("#[cfg(test)]\nmod {name};");
         above.contains(&declared) || beside.is_some_and(|beside| beside.contains(&declared))
     })
 }
 
-/// Files that know of one channel something that no other has. A new channel does not touch them.
+/// Files with facts about single channels, which a new channel does not touch.
 const SPECIAL: &[(&str, &[&str])] = &[
-    // The single commands of the gateway.
+    // Single gateway commands.
     ("src/delivery/single.rs", &["Hlr", "CallOtp"]),
-    // A tool of an assistant is of its channel.
+    // Tools of the connector send on one channel.
     ("src/connector/tools/send.rs", &["Sms", "Viber", "Rcs"]),
-    // An answer that only a code call has.
+    // Only a code call has such an answer.
     ("src/gateway/json_api/reply.rs", &["CallOtp"]),
-    // A list of sender names may hold those of SMS alone.
+    // The list of sender names might contain SMS senders only.
     ("src/check/rules/environment.rs", &["Sms"]),
-    // An account may lack a route for WhatsApp.
+    // An account might have no route for WhatsApp.
     ("src/sandbox/platform/account.rs", &["Whatsapp"]),
-    // What is answered at once.
+    // Operations that are answered at once.
     ("src/sandbox/platform/operations.rs", &["Hlr", "CallOtp"]),
-    // A webhook tells how a call went.
+    // A webhook reports the result of a call.
     ("src/sandbox/webhooks.rs", &["Voice"]),
 ];
 
@@ -316,12 +316,12 @@ fn new_channel_touches_the_files_that_contributing_lists() {
         }
         named.insert(path);
     }
-    assert!(foreign.is_empty(), "not in the list of CONTRIBUTING:\n{}", foreign.join("\n"));
+    assert!(foreign.is_empty(), "missing in the list of CONTRIBUTING:\n{}", foreign.join("\n"));
     let idle: Vec<&&str> = listed.iter().filter(|file| file.starts_with("src/") && !named.contains(**file)).collect();
-    assert!(idle.is_empty(), "in the list of CONTRIBUTING, but they name no channel: {idle:?}");
+    assert!(idle.is_empty(), "listed in CONTRIBUTING, but without a channel: {idle:?}");
 }
 
-/// How CONTRIBUTING calls the file of a channel.
+/// The path of a channel in CONTRIBUTING.
 const CHANNEL_FILE: &str = "src/domain/channel/NAME.rs";
 
 #[test]
@@ -339,7 +339,7 @@ fn new_rule_is_a_static_and_a_line_in_the_list() {
             continue;
         }
         let shown = file.display();
-        assert!(file.parent() == Some(&folder), "{shown}: a rule is made in `check/rules` or `finding/rules`");
+        assert!(file.parent() == Some(&folder), "{shown}: rules belong to `check/rules` or `finding/rules`");
         let topic = file.file_stem().expect("a name").to_string_lossy().into_owned();
         let whole = fs::read_to_string(&file).expect("a file");
         let statics = text.split("static ").skip(1).filter_map(|rest| Some(rest.split_once(": Rule =")?.0));
@@ -379,7 +379,7 @@ fn suggested_commands_are_built_only_with_output_command() {
         let text = fs::read_to_string(&file).expect("a file");
         let code = without_tests(&text);
         for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
-            // With arguments behind it, it can be pasted; alone in backticks it is only named.
+            // A command with arguments can be pasted; a bare one in backticks is only mentioned.
             let typed = |command: &str| {
                 let words = format!("campaign {command} ");
                 line.split_once(&words).is_some_and(|(_, rest)| !rest.starts_with("--help"))

@@ -1,4 +1,4 @@
-//! Debug forms are for engineers: no message to a person is made of one.
+//! Debug forms are for engineers: messages to people contain none.
 
 use std::fs;
 

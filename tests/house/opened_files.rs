@@ -1,15 +1,15 @@
-//! Who may open files: a path that a campaign names is resolved and opened by `manifest/campaign_paths` alone.
+//! Files that can open a path. Only `manifest/campaign_paths` resolves and opens the paths that a campaign names.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use super::{code, files, is_test, names_word, source};
 
-/// The rooms that know campaigns, or what a campaign names.
-const ROOMS: [&str; 9] =
+/// The modules that handle campaigns, or the paths that a campaign names.
+const MODULES: [&str; 9] =
     ["manifest", "audience", "message", "check", "delivery", "report", "notify", "runs", "connector"];
 
-/// Words without which no file is opened and nothing is learned of one.
+/// Names without which code cannot open or inspect a file.
 const WORDS: [&str; 15] = [
     "fs",
     "regular_file",
@@ -73,7 +73,7 @@ const OPENING: [(&str, &[&str], &str); 25] = [
     ("runs/resolve.rs", &["regular_file"], "an argument of a person"),
 ];
 
-/// Files of `manifest` that keep a plain path, and whose. A path of a campaign is a `CampaignPath`.
+/// Files of `manifest` that store a plain path, and which. A path of a campaign is a `CampaignPath`.
 const PLAIN_PATHS: [(&str, &str); 8] = [
     ("manifest/campaign.rs", "the campaign file itself"),
     ("manifest/campaign_paths/mod.rs", "the one place"),
@@ -85,9 +85,9 @@ const PLAIN_PATHS: [(&str, &str); 8] = [
     ("manifest/text_folders.rs", "a text as it is shown"),
 ];
 
-/// The code of each file of some rooms by its path in `src`, tests aside.
-fn code_of(rooms: &[&str]) -> Vec<(String, String)> {
-    let files = rooms.iter().flat_map(|room| files(&source().join(room))).filter(|file| !is_test(file));
+/// The code of each file of some modules, by its path in `src`, without tests.
+fn code_of(modules: &[&str]) -> Vec<(String, String)> {
+    let files = modules.iter().flat_map(|module| files(&source().join(module))).filter(|file| !is_test(file));
     let read = files.map(|file| {
         let within = file.strip_prefix(source()).expect("in src").to_string_lossy().into_owned();
         (within, code(&fs::read_to_string(&file).expect("a file")))
@@ -103,33 +103,33 @@ fn named<'w>(code: &str, words: &[&'w str]) -> BTreeSet<&'w str> {
 #[test]
 fn only_one_module_opens_paths_that_a_campaign_names() {
     let mut seen = BTreeSet::new();
-    for (file, code) in code_of(&ROOMS) {
+    for (file, code) in code_of(&MODULES) {
         let words = named(&code, &WORDS);
         let listed = OPENING.iter().find(|(name, _, _)| *name == file);
         let known: BTreeSet<&str> = listed.iter().flat_map(|(_, words, _)| words.iter().copied()).collect();
-        let advice = "open paths of a campaign by `CampaignPath`, or list here what else is opened";
-        assert_eq!(words, known, "`{file}` names other words of files than it is listed with: {advice}");
+        let advice = "open paths of a campaign with `CampaignPath`, or add the file to the list";
+        assert_eq!(words, known, "`{file}` uses other names than `OPENING` lists: {advice}");
         seen.extend(listed.map(|(name, _, _)| *name));
     }
-    assert_eq!(seen.len(), OPENING.len(), "a file is listed here and gone");
+    assert_eq!(seen.len(), OPENING.len(), "a listed file does not exist");
 }
 
 #[test]
-fn keys_of_a_campaign_keep_no_plain_path() {
+fn campaign_keys_store_no_plain_path() {
     let found: BTreeSet<String> = code_of(&["manifest"])
         .into_iter()
         .filter(|(_, code)| names_word(code, "PathBuf"))
         .map(|(file, _)| file)
         .collect();
     let listed: BTreeSet<String> = PLAIN_PATHS.iter().map(|(file, _)| (*file).to_owned()).collect();
-    assert_eq!(found, listed, "resolve what a key names by `CampaignPaths`, and keep it as a `CampaignPath`");
+    assert_eq!(found, listed, "resolve the path of a key with `CampaignPaths`, and store it as a `CampaignPath`");
 }
 
 #[test]
 fn connector_loads_campaigns_within_its_folder() {
     for (file, code) in code_of(&["connector"]) {
         for word in ["load_campaign", "Anywhere", "anywhere"] {
-            assert!(!names_word(&code, word), "{file} names `{word}`");
+            assert!(!names_word(&code, word), "{file} uses `{word}`");
         }
         assert!(!code.contains("Inputs::load("), "{file} loads a campaign with any reach");
     }
