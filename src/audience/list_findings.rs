@@ -332,7 +332,7 @@ pub(super) fn large_window(file: &Path, window: Option<u64>) -> Finding {
         .help("compress it again without `--long`, or with `--long=27`")
 }
 
-pub(super) fn needs_dictionary(file: &Path) -> Finding {
+pub(super) fn dictionary_needed(file: &Path) -> Finding {
     file_finding(&rules::RECIPIENTS_UNREADABLE, file, "was compressed with a zstd dictionary, which is not supported")
         .help("compress it again without `-D`")
 }

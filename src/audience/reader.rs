@@ -114,7 +114,7 @@ impl<R: Read> RecipientReader<R> {
 /// Shows only the columns: cells are personal data.
 impl<R> fmt::Debug for RecipientReader<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").field("header", &self.header).finish_non_exhaustive()
+        f.debug_struct("RecipientReader").field("header", &self.header).finish_non_exhaustive()
     }
 }
 

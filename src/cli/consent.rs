@@ -434,7 +434,7 @@ fn add_local_time(question: &mut ConfirmationPrompt, inputs: &Inputs, survey: &S
         } else {
             String::new()
         };
-        let time = format!("{} in {}", local.strftime("%H:%M"), zone_city(zone));
+        let time = format!("{} in {}", local.strftime("%H:%M"), format_zone_city(zone));
         match part_of_day(&local) {
             Some(part) => spans.push(caution(format!("{time}, {part}{of}"))),
             None => spans.push(plain(format!("{time}{of}"))),
@@ -452,7 +452,7 @@ fn add_local_time(question: &mut ConfirmationPrompt, inputs: &Inputs, survey: &S
 }
 
 /// The city of a time zone: `New York` of `America/New_York`.
-fn zone_city(zone: &str) -> String {
+fn format_zone_city(zone: &str) -> String {
     zone.rsplit('/').next().unwrap_or(zone).replace('_', " ")
 }
 
@@ -567,7 +567,7 @@ mod tests {
         ] {
             assert_eq!(at(time), part, "{time}");
         }
-        assert_eq!(zone_city("America/Argentina/Buenos_Aires"), "Buenos Aires");
+        assert_eq!(format_zone_city("America/Argentina/Buenos_Aires"), "Buenos Aires");
     }
 
     #[test]

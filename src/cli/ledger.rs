@@ -14,7 +14,7 @@ use super::text::{StyledLine, StyledText, bad, caution, copyable, plain};
 use crate::finding::{escape_to_one_line, quote_for_shell};
 use crate::ledger::{CopiedLedger, PostgresAddress, PostgresAddressError, PostgresLedger, RecordKind};
 use crate::report::format_count;
-use crate::runs::{CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger as put_back, check_ledger};
+use crate::runs::{CheckedLedger, LedgerProblem, RestoredLedger, accept_restored_ledger, check_ledger};
 
 pub(super) async fn run_ledger_command(context: &Context, command: LedgerCommand) -> Result<u8, CommandFailure> {
     match command {
@@ -206,7 +206,7 @@ fn report_copy(
 
 pub(super) async fn restore_ledger(context: &Context, folder: &Path) -> Result<u8, CommandFailure> {
     let ledger = context.restore_ledger(folder).await?;
-    let told = put_back(&context.adapters(ledger)?).await?;
+    let told = accept_restored_ledger(&context.adapters(ledger)?).await?;
     let doubtful: u64 = told.doubtful.iter().map(|(_, rows)| rows).sum();
     let code = if doubtful > 0 { exit::IN_DOUBT } else { exit::SUCCESS };
     match context.output.json {

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, Value as Json, json};
+use serde_json::{Map, Value, json};
 
 use super::arguments::mask_phone;
 use crate::audience::ValidNumber;
@@ -21,7 +21,7 @@ use crate::finding::Finding;
 type CallText = Cow<'static, str>;
 
 /// The arguments for one channel, by the channel's keys.
-pub(super) type ChannelArguments = Map<String, Json>;
+pub(super) type ChannelArguments = Map<String, Value>;
 
 /// A message as tool arguments.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl MessageDraft {
 
     /// Previews exactly what the operation contains. A channel with an incomplete message, which cannot be sent, shows
     /// its arguments.
-    pub(super) fn preview(&self, phone: Option<&Json>, id: Option<&Json>) -> Json {
+    pub(super) fn preview(&self, phone: Option<&Value>, id: Option<&Value>) -> Value {
         let each = self.stages.iter().map(|(channel, said)| match self.build_stage(*channel, said) {
             Ok(stage) => (*channel, carried_arguments(self.kind, &stage)),
             Err(_) => (*channel, rename_arguments(*channel, said)),
@@ -60,11 +60,11 @@ impl MessageDraft {
         if shown.len() > 1 {
             let each = shown.into_iter().map(|(channel, mut shown)| {
                 shown.insert("channel".to_owned(), json!(channel.name()));
-                Json::Object(shown)
+                Value::Object(shown)
             });
             preview.insert("messages".to_owned(), each.collect());
         }
-        Json::Object(preview)
+        Value::Object(preview)
     }
 
     /// The content of the message, with texts that fit every channel.
@@ -107,19 +107,21 @@ impl MessageDraft {
         Ok(match field.kind {
             FieldKind::Template | FieldKind::Message | FieldKind::Choice(_) => to_text(given).map(FieldValue::Text),
             FieldKind::Form(_) => {
-                Some(FieldValue::Word(self.determine_form(channel, given.and_then(Json::as_str), said)?))
+                Some(FieldValue::Word(self.determine_form(channel, given.and_then(Value::as_str), said)?))
             }
             // A limit on parts is the author's own choice; here, only the character limit applies.
             FieldKind::Number { most, .. } if field.place_in(self.kind) == WirePlace::LocalOnly => {
                 Some(FieldValue::Number(most))
             }
             FieldKind::Seconds { .. } | FieldKind::Number { .. } => {
-                given.and_then(Json::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
+                given.and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok()).map(FieldValue::Number)
             }
             // An assistant sees the rejected text and writes a shorter one.
             FieldKind::Word(_) => None,
-            FieldKind::Flag => given.and_then(Json::as_bool).map(FieldValue::Flag),
-            FieldKind::Cards { .. } => given.and_then(Json::as_array).map(|cards| FieldValue::Cards(read_cards(cards))),
+            FieldKind::Flag => given.and_then(Value::as_bool).map(FieldValue::Flag),
+            FieldKind::Cards { .. } => {
+                given.and_then(Value::as_array).map(|cards| FieldValue::Cards(read_cards(cards)))
+            }
             FieldKind::Extra => None,
         })
     }
@@ -172,7 +174,7 @@ fn carried_arguments(kind: OperationKind, stage: &Stage<CallText>) -> ChannelArg
     carried
 }
 
-fn value_json(value: FieldValue<&CallText>) -> Json {
+fn value_json(value: FieldValue<&CallText>) -> Value {
     match value {
         FieldValue::Text(text) => json!(text),
         FieldValue::Word(word) => json!(word),
@@ -182,8 +184,8 @@ fn value_json(value: FieldValue<&CallText>) -> Json {
     }
 }
 
-fn card_json(card: Card<&CallText>) -> Json {
-    Json::Object(card.into_texts().map(|(field, text)| (field.key.to_owned(), json!(text))).collect())
+fn card_json(card: Card<&CallText>) -> Value {
+    Value::Object(card.into_texts().map(|(field, text)| (field.key.to_owned(), json!(text))).collect())
 }
 
 /// The arguments for a channel, by argument names.
@@ -192,13 +194,13 @@ fn rename_arguments(channel: Channel, said: &ChannelArguments) -> ChannelArgumen
     keys.filter_map(|key| Some((argument_name(key).to_owned(), said.get(key)?.clone()))).collect()
 }
 
-fn to_text(given: Option<&Json>) -> Option<CallText> {
+fn to_text(given: Option<&Value>) -> Option<CallText> {
     Some(Cow::Owned(given?.as_str()?.to_owned()))
 }
 
 /// The complete cards.
-fn read_cards(cards: &[Json]) -> Vec<Card<CallText>> {
-    let card = |card: &Json| {
+fn read_cards(cards: &[Value]) -> Vec<Card<CallText>> {
+    let card = |card: &Value| {
         let text = |key: &str| to_text(card.get(key));
         Some(Card { caption: text("caption"), image: text("image")?, url: text("url")?, button: text("button")? })
     };

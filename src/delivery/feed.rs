@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::sending_hours::SendingHours;
-use super::shared_run::ShareDraw;
+use super::shared_run::ShardSource;
 use super::start::{Stop, StopKind};
 use crate::audience::{Chunk, RecordRef, ValidNumber};
 use crate::check::online::MessagePrices;
@@ -52,8 +52,8 @@ impl Feed {
 
 #[cfg(test)]
 impl Feed {
-    /// A feed of the drawn operations, one shard after another, like [`start_share_feed`].
-    pub(super) fn from_shares(shares: ShareDraw, mut operations: Vec<EncodedOperation>) -> Self {
+    /// A feed of the drawn operations, one shard after another, like [`start_shard_feed`].
+    pub(super) fn from_shares(shares: ShardSource, mut operations: Vec<EncodedOperation>) -> Self {
         let (sender, receiver) = mpsc::channel(SHARE_READ_AHEAD);
         tokio::spawn(async move {
             loop {
@@ -140,11 +140,11 @@ pub fn start_feed<R: Read + Send + 'static>(
 }
 
 /// Starts a thread that does the same with drawn rows, shard by shard. An empty group ends each shard.
-pub fn start_share_feed<R: Read + Send + 'static>(
+pub fn start_shard_feed<R: Read + Send + 'static>(
     prepared: CompiledCampaign<R>,
     ids: IdRange,
     selection: SendSelection,
-    shares: ShareDraw,
+    shares: ShardSource,
 ) -> Feed {
     let runtime = Handle::current();
     spawn_feed(SHARE_READ_AHEAD, move |sender| {

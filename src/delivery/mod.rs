@@ -26,7 +26,7 @@ mod tally;
 
 pub use breaker::BreakerLimits;
 pub use engine::send_operations;
-pub use feed::{Feed, SendSelection, start_feed, start_share_feed};
+pub use feed::{Feed, SendSelection, start_feed, start_shard_feed};
 pub use frozen::{ChainLifetimes, FrozenInputs, compile_frozen, compile_without_condition, for_each_text};
 pub use reconcile::{
     MAX_STAY, MessageInDoubt, MessagesInDoubt, RECONCILE_WAITS, Reconciler, Reconciliation, denial_wait,
@@ -34,7 +34,7 @@ pub use reconcile::{
 pub use sending_hours::{
     Departure, FeedFactory, FeedFuture, SendingHours, SendingPasses, SendingRules, WallClock, ZoneSource,
 };
-pub use shared_run::{DrawEnd, POLL_INTERVAL, Participant, ShareDraw, ShareSender, SharedPace, share_size};
+pub use shared_run::{DrawEnd, POLL_INTERVAL, Participant, ShardSender, ShardSource, SharedPace, shard_size};
 pub use single::{SingleConditions, SingleEnding, SingleKind, send_single};
 pub use start::{
     AfterWait, DeliveryEvent, DeliveryObserver, Interrupt, SendConditions, SendContext, SendEnding, Snapshot, Stop,

@@ -268,13 +268,13 @@ impl SendingHours {
 
 impl fmt::Debug for SendingHours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hours").field("keeping", &self.rules).finish_non_exhaustive()
+        f.debug_struct("SendingHours").field("rules", &self.rules).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for SendingPasses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Passes").field("waits", &self.waits).finish_non_exhaustive()
+        f.debug_struct("SendingPasses").field("waits", &self.waits).finish_non_exhaustive()
     }
 }
 

@@ -29,7 +29,7 @@ pub enum DrawEnd {
 }
 
 /// Callbacks of a worker that sends a run together with others.
-pub trait ShareSender: Sync {
+pub trait ShardSender: Sync {
     /// An error that ends the work.
     type Error: From<LedgerError> + Send;
 
@@ -38,7 +38,7 @@ pub trait ShareSender: Sync {
         &self,
         run: &Run,
         by: (Lease, &Snapshot),
-        shares: ShareDraw,
+        shares: ShardSource,
     ) -> impl Future<Output = Result<SendEnding, Self::Error>> + Send;
 
     /// Called when shards of a dead worker are taken over, with the number of envelopes that are in doubt from now on.
@@ -60,7 +60,7 @@ pub struct Participant<'p, S> {
     pub sender: &'p S,
 }
 
-impl<S: ShareSender> Participant<'_, S> {
+impl<S: ShardSender> Participant<'_, S> {
     /// Works on a shared run until nothing is left for this worker. Stops the run for all workers if continuing would
     /// do harm.
     ///
@@ -139,12 +139,12 @@ impl<S: ShareSender> Participant<'_, S> {
                 None => ledger.draw_shard(&seat, *size, true).await?,
             };
             let shares = match share {
-                ShardDraw::NewRows(rows) => ShareDraw::draw_from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
+                ShardDraw::NewRows(rows) => ShardSource::draw_from(Arc::clone(ledger), Arc::clone(&seat), rows, *size),
                 ShardDraw::TakenOver { rows, doubtful } => {
                     sender.note_takeover(run, rows.len(), doubtful);
                     failpoint::pass("share.taken_over");
                     snapshot = Snapshot::load(ledger.as_ref(), run, true).await?;
-                    ShareDraw::fixed(Arc::clone(ledger), Arc::clone(&seat), rows)
+                    ShardSource::fixed(Arc::clone(ledger), Arc::clone(&seat), rows)
                 }
                 ShardDraw::Unavailable => {
                     if let Some(stop) = sender.wait_for_others(run).await? {
@@ -221,7 +221,7 @@ fn is_ledger_lost(kind: StopKind) -> bool {
 
 /// The shards that a worker draws.
 #[derive(Clone)]
-pub struct ShareDraw(Arc<ShareDrawInner>);
+pub struct ShardSource(Arc<ShareDrawInner>);
 
 struct ShareDrawInner {
     ledger: Arc<dyn Ledger>,
@@ -245,7 +245,7 @@ struct DrawState {
 /// this long.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-impl ShareDraw {
+impl ShardSource {
     /// These rows first, then rows that were never drawn, `size` at a time.
     #[must_use]
     pub fn draw_from(ledger: Arc<dyn Ledger>, seat: Arc<ShardWorker>, rows: RowSpan, size: u32) -> Self {
@@ -343,7 +343,7 @@ const SHARE_SECONDS: f64 = 2.0;
 
 /// The number of rows per draw for a worker with this rate and envelope size.
 #[must_use]
-pub fn share_size(rate: Option<f64>, batch: usize) -> u32 {
+pub fn shard_size(rate: Option<f64>, batch: usize) -> u32 {
     let least = u32::try_from(batch).unwrap_or(MAX_SHARE).clamp(1, MAX_SHARE);
     let lasting = rate.map_or(MAX_SHARE, |rate| (rate * SHARE_SECONDS) as u32);
     lasting.clamp(least, MAX_SHARE)
@@ -405,10 +405,15 @@ mod participant_tests {
     /// A sender that loses its run to another process while sending.
     struct OvertakenSender<'o>(&'o dyn Ledger, &'o CampaignLock);
 
-    impl ShareSender for OvertakenSender<'_> {
+    impl ShardSender for OvertakenSender<'_> {
         type Error = LedgerError;
 
-        async fn send_drawn(&self, run: &Run, _: (Lease, &Snapshot), _: ShareDraw) -> Result<SendEnding, LedgerError> {
+        async fn send_drawn(
+            &self,
+            run: &Run,
+            _: (Lease, &Snapshot),
+            _: ShardSource,
+        ) -> Result<SendEnding, LedgerError> {
             self.0.claim_run(self.1, run.key).await?;
             Ok(SendEnding::default())
         }
@@ -452,7 +457,7 @@ mod share_size_tests {
     #[test]
     fn share_lasts_seconds_and_fills_an_envelope() {
         let sizes = [(None, 100), (Some(2_000.0), 100), (Some(100.0), 50), (Some(0.5), 50), (Some(1e9), 1_000_000)];
-        assert_eq!(sizes.map(|(rate, batch)| share_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
+        assert_eq!(sizes.map(|(rate, batch)| shard_size(rate, batch)), [5_000, 4_000, 200, 50, 5_000]);
     }
 
     #[test]

@@ -449,7 +449,7 @@ mod slow_answers_tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn slow_answer_is_announced_once_after_ten_seconds() {
+    async fn slow_answers_in_a_row_are_announced_once() {
         assert_eq!(announcement_times(30, &[9, 9]).await, [0_u64; 0]);
         assert_eq!(announcement_times(30, &[12]).await, [10]);
         assert_eq!(announcement_times(30, &[12, 25, 11]).await, [10]);

@@ -193,12 +193,6 @@ pub fn format_count(count: u64, noun: &str) -> String {
     format!("{} {noun}{s}", format_thousands(count))
 }
 
-/// A number of people: `1 person`, `2 people`.
-#[must_use]
-pub fn format_people(count: u64) -> String {
-    format!("{} {}", format_thousands(count), choose_plural(count, "person", "people"))
-}
-
 /// The singular or the plural form: `is` or `are`.
 #[must_use]
 pub fn choose_plural<'w>(count: u64, one: &'w str, other: &'w str) -> &'w str {
@@ -241,7 +235,6 @@ mod count_tests {
             [0, 1, 2, 1_000_000].map(|count| format_count(count, "row")),
             ["0 rows", "1 row", "2 rows", "1 000 000 rows"]
         );
-        assert_eq!([0, 1, 2_000].map(format_people), ["0 people", "1 person", "2 000 people"]);
         assert_eq!([0, 1, 2].map(|count| choose_plural(count, "is", "are")), ["are", "is", "are"]);
         assert_eq!([0, 999, 1_000_000].map(format_thousands), ["0", "999", "1 000 000"]);
     }

@@ -21,7 +21,7 @@ mod variant_allocation;
 
 pub use approver::{ApproverKey, ParseApproverKeyError};
 pub use channel::*;
-pub use language::{Language, choose_plural, format_count, format_people, format_thousands};
+pub use language::{Language, choose_plural, format_count, format_thousands};
 pub use limits::{Amount, Budget, FrequencyCap, ParseAmountError, Spending};
 pub use list::{Delimiter, ListFormat, ParseRowsError, Row, RowSet};
 pub use message_id::{GatewayMessageId, IdRange, MessageId};

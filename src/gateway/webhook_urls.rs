@@ -39,7 +39,7 @@ pub struct WebhookSecrets(Vec<Hmac<Sha256>>);
 impl fmt::Debug for WebhookSecrets {
     /// Shows no secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HookSecrets").field(&self.0.len()).finish()
+        f.debug_tuple("WebhookSecrets").field(&self.0.len()).finish()
     }
 }
 

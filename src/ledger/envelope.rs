@@ -152,8 +152,8 @@ impl EnvelopeRecord {
     }
 }
 
-/// How many envelopes are read at once.
-const ENVELOPES_PER_READ: u32 = 256;
+/// The number of envelopes that are read at once.
+pub(in crate::ledger) const ENVELOPES_PER_READ: u32 = 256;
 
 /// Reads the envelopes of a run in order, a few at a time. Later attempts follow earlier ones.
 pub struct EnvelopeReader<'a> {

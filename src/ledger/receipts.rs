@@ -53,10 +53,10 @@ pub trait ReceiptStore {
     fn store_receipts(&self, receipts: Vec<NewReceipt>) -> LedgerFuture<'_, Vec<ReceiptOutcome>>;
 
     /// Stores the check values of the secrets that verify webhooks to an address.
-    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()>;
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()>;
 
     /// The check values of the secrets that verify webhooks to an address. Empty if none were stored.
-    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>>;
 
     /// Stores the counts of a run, which include `receipts` receipts.
     fn store_counts(&self, run: RunId, counts: StateCounts, parts: u64, receipts: u64) -> LedgerFuture<'_, ()>;

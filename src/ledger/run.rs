@@ -185,7 +185,7 @@ impl Run {
     /// Whether it consists of lookups or code calls. Their outcome is known at once or never; the gateway cannot be
     /// asked later.
     #[must_use]
-    pub fn is_lookup_run(&self) -> bool {
+    pub fn is_shared_single_run(&self) -> bool {
         self.shared && self.kind.is_single()
     }
 
@@ -501,7 +501,10 @@ pub(super) fn place_name(campaign: &str, account: &str, place: u32) -> String {
 
 impl fmt::Debug for CampaignLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hold").field("campaign", &self.campaign).field("account", &self.account).finish_non_exhaustive()
+        f.debug_struct("CampaignLock")
+            .field("campaign", &self.campaign)
+            .field("account", &self.account)
+            .finish_non_exhaustive()
     }
 }
 

@@ -203,7 +203,7 @@ impl DrawOutcome {
 
 impl fmt::Debug for RowBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Block").field("run", &self.run.key).field("lease", &self.lease).finish_non_exhaustive()
+        f.debug_struct("RowBlock").field("run", &self.run.key).field("lease", &self.lease).finish_non_exhaustive()
     }
 }
 
@@ -324,7 +324,7 @@ impl ShardWorker {
 
 impl fmt::Debug for ShardWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("lease", &self.lease).field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("ShardWorker").field("lease", &self.lease).field("place", &self.place).finish_non_exhaustive()
     }
 }
 

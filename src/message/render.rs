@@ -189,7 +189,10 @@ pub(super) enum MessagePiece {
 
 impl fmt::Debug for CompiledMessages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Messages").field("content", &self.content).field("cells", &self.cells).finish_non_exhaustive()
+        f.debug_struct("CompiledMessages")
+            .field("content", &self.content)
+            .field("cells", &self.cells)
+            .finish_non_exhaustive()
     }
 }
 

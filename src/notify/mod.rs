@@ -114,7 +114,7 @@ const RETRY_DELAYS: (Duration, Duration) = (Duration::from_secs(5), Duration::fr
 /// How many receivers are notified at a time.
 const MAX_CONCURRENT: usize = 8;
 /// The hold of the one process that notifies for all. No campaign can have this name.
-const NOTIFIER_HOLD: (&str, &str) = ("serve.notifications", "all");
+const NOTIFIER_LOCK: (&str, &str) = ("serve.notifications", "all");
 
 /// The programs that a process may start to notify someone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub async fn notify_at_run_end(
     clock: fn() -> Timestamp,
     programs: &AllowedPrograms,
 ) -> Result<(), LedgerError> {
-    let apart = if ledger.is_campaign_locked(NOTIFIER_HOLD.0, NOTIFIER_HOLD.1).await? {
+    let apart = if ledger.is_campaign_locked(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await? {
         MERGE_INTERVAL
     } else {
         Duration::ZERO
@@ -172,7 +172,7 @@ pub async fn notify_until_shutdown(
     let mut turn: Option<CampaignLock> = None;
     loop {
         if turn.is_none() {
-            turn = ledger.acquire_campaign_lock(NOTIFIER_HOLD.0, NOTIFIER_HOLD.1).await?;
+            turn = ledger.acquire_campaign_lock(NOTIFIER_LOCK.0, NOTIFIER_LOCK.1).await?;
         }
         if turn.is_some() {
             match notify_once(

@@ -62,8 +62,8 @@ pub use row_pages::{RowIndex, RowSummary, load_row_summaries};
 pub use row_records::{Amendment, RowRecord, RowRecords};
 
 pub use run_figures::{
-    ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure, ReasonCount,
-    ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
+    ACCEPTED_STATES, ArrivalKind, ChannelFigure, ChannelFigures, DeliveryTimes, FallbackChain, FallbackChainFigure,
+    ReasonCount, ReasonCounts, RequestFigures, RowInDoubt, RowsInDoubt, RunFigures, RunTerms, Timeline, TimelinePoint,
 };
 #[cfg(test)]
 pub(crate) use run_figures::{RowCase, build_run, new_run, row_case};

@@ -141,7 +141,7 @@ impl RunView {
         let Self { run, status, counts, .. } = self;
         let open =
             [RowState::Accepted, RowState::Queued, RowState::InDoubt].into_iter().any(|state| counts.get(state) > 0);
-        let followed = is_followed(run, now) && run.live && !run.is_lookup_run();
+        let followed = is_followed(run, now) && run.live && !run.is_shared_single_run();
         *status == RunStatus::Sending || (wants_receipts && followed && open)
     }
 
@@ -159,7 +159,7 @@ impl RunView {
             return NextStep::Resume;
         }
         match NextStep::for_doubt(&self.counts) {
-            Some(NextStep::Reconcile) if run.live && !run.is_lookup_run() => NextStep::Reconcile,
+            Some(NextStep::Reconcile) if run.live && !run.is_shared_single_run() => NextStep::Reconcile,
             _ => NextStep::for_ended_run(&self.counts),
         }
     }

@@ -235,7 +235,7 @@ pub(super) async fn refuse_other_file(
 ///
 /// # Errors
 /// If another process has it, or that is unknown.
-pub async fn hold_campaign(
+pub async fn lock_campaign(
     ledger: &dyn Ledger,
     campaign: &str,
     gateway: &str,

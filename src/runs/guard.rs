@@ -166,7 +166,7 @@ pub async fn find_opted_out(ledger: &dyn Ledger, inputs: &Inputs) -> Result<Supp
 
 /// The message caps of a campaign: its own and those of its profile. Service messages have none.
 #[must_use]
-pub fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
+fn message_caps(inputs: &Inputs) -> Vec<FrequencyCap> {
     let Inputs { campaign, destination, .. } = inputs;
     combine_caps(campaign.brief.purpose, campaign.delivery.cap, destination)
 }

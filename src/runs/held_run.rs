@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::find::{planned_results_path, reload_run};
-use super::{Adapters, Error, ProtectedFiles, RunEvent, find_later_run, hold_campaign, is_folder_gone};
+use super::{Adapters, Error, ProtectedFiles, RunEvent, find_later_run, is_folder_gone, lock_campaign};
 use crate::delivery::Snapshot;
 use crate::ledger::{
     CampaignLock, Lease, Ledger, NewRowEvent, Ownership, RowState, Run, RunEnd, RunFilter, RunProgress, StateCounts,
@@ -80,7 +80,7 @@ impl HeldRun {
     /// # Errors
     /// If another process has it, or that is unknown.
     pub(super) async fn hold_for_run(adapters: &Adapters, run: &Run) -> Result<Arc<CampaignLock>, Error> {
-        let hold = hold_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
+        let hold = lock_campaign(adapters.ledger.as_ref(), &run.campaign, &run.gateway, &run.account).await;
         hold.map(Arc::new).map_err(|error| match error {
             Error::Busy { campaign, gateway, since } => Error::BusyRun { campaign, gateway, since },
             other => other,

@@ -13,7 +13,7 @@ use super::ledger_health::{move_signs_aside, refuse_backup, refuse_lost_ledger, 
 use super::plan::RequiredPlan;
 use super::profiles::{load_hook, refuse_other_secret};
 use super::{
-    Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, hold_campaign,
+    Adapters, Consent, EarlierSending, Error, Inputs, ListSurvey, ProtectedFiles, RunPhase, lock_campaign,
     read_destination_key,
 };
 use crate::calendar::Occurrence;
@@ -166,7 +166,7 @@ impl Launch {
         if self.inputs.destination.is_live() {
             refuse_backup(ledger).await?;
         }
-        let hold = Arc::new(hold_campaign(ledger, &brief.name, &brief.gateway, account).await?);
+        let hold = Arc::new(lock_campaign(ledger, &brief.name, &brief.gateway, account).await?);
         // Under the hold, so that no other process writes those results in the meantime.
         match self.request.new_ledger {
             true => move_signs_aside(ledger, &self.inputs, &adapters.observer).await?,
@@ -190,7 +190,7 @@ impl Session {
             return Ok(Arc::clone(&self.hold));
         }
         let gateway = &self.inputs().campaign.brief.gateway;
-        Ok(Arc::new(hold_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
+        Ok(Arc::new(lock_campaign(self.adapters.ledger.as_ref(), &run.campaign, gateway, &run.account).await?))
     }
 
     /// The path of the results.

@@ -14,7 +14,7 @@ use super::erasure::{ForgottenNumbers, forget_person};
 use super::find::reload_run;
 use super::launch::Session;
 use super::resume::{is_list_intact, open_copies};
-use super::{Adapters, Error, Inputs, RunEvent, RunObserver, hold_campaign, list_campaign_runs, run_blocking};
+use super::{Adapters, Error, Inputs, RunEvent, RunObserver, list_campaign_runs, lock_campaign, run_blocking};
 use crate::check::unfamiliar_ledger_finding;
 use crate::delivery::{FrozenInputs, SendSelection, Snapshot, start_feed};
 use crate::domain::{Phone, format_count, format_thousands};
@@ -242,7 +242,7 @@ pub async fn unfamiliar_ledger_warning(ledger: &dyn Ledger, now: Timestamp) -> R
 
 /// Whether a run sent to recipients and is unfinished or ended recently.
 fn is_sign_of_use(run: &Run, now: Timestamp) -> bool {
-    let reaches_people = !run.suppression.loopback && !run.is_lookup_run();
+    let reaches_people = !run.suppression.loopback && !run.is_shared_single_run();
     let is_recent = run.ended_at.is_none_or(|ended| now.duration_since(ended) <= RECENT_AGE);
     reaches_people && (run.progress == RunProgress::Open || is_recent)
 }
@@ -403,7 +403,7 @@ async fn take_all_shares(ledger: &dyn Ledger, run: &Run, lease: Lease) -> Result
 /// Records for all remaining rows of an unfinished run that they might have been sent. Returns their number.
 async fn record_doubt(adapters: &Adapters, run: &Run, made_at: Timestamp) -> Result<u64, Error> {
     let ledger = adapters.ledger.as_ref();
-    let held = hold_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
+    let held = lock_campaign(ledger, &run.campaign, &run.gateway, &run.account).await?;
     ledger.request_stop(run.key, false).await?;
     let lease = ledger.claim_run(&held, run.key).await?.lease;
     // All rows of a shared run are taken, because no other process has any.

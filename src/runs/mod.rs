@@ -51,12 +51,12 @@ pub use error::{
 pub use fetch::{FetchContext, FetchedList, fetch_list};
 pub use find::{
     CampaignRegions, current_person, find_campaign_file, find_campaign_regions, find_doubtful_run, find_later_run,
-    find_latest_of_file, find_run, find_stored_run, hold_campaign, is_folder_gone, is_known_author,
-    list_campaign_files, report_results_conflict,
+    find_latest_of_file, find_run, find_stored_run, is_folder_gone, is_known_author, list_campaign_files,
+    lock_campaign, report_results_conflict,
 };
 pub use guard::{
     CancelledRecipients, EarlierSending, SentRecipients, find_capped, find_opted_out, find_sent_recipients,
-    list_campaign_runs, list_edition_runs, message_caps,
+    list_campaign_runs, list_edition_runs,
 };
 pub use held_run::{
     Cancellation, CancelledRun, HeldRun, ReleasedRun, StaleResults, cancel_run, list_stale_runs, refresh_run, stop_run,

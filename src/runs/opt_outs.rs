@@ -118,7 +118,7 @@ fn read_file(file: &Path, terms: &OptOutTerms, now: Timestamp) -> Result<OptOutF
     let [phone, columns @ ..] = OPT_OUT_COLUMNS;
     let suggestion = suggest_for_number_file(open()?, file).map_err(refused)?;
     let others: Vec<&str> = suggestion.columns.iter().map(|(_, header)| header.as_str()).collect();
-    let has = |column: &str| others.iter().any(|header| normalize_header(header) == column);
+    let has = |column: &str| others.iter().any(|header| strip_header(header) == column);
     let date = find_date_header(others.iter().copied()).filter(|_| !has("at"));
     let [scope, reason, source, at, gateways] = columns;
     let at = date.unwrap_or(at);
@@ -325,7 +325,7 @@ const DATE_FORMATS: &[&str] = &["%d.%m.%Y", "%Y/%m/%d"];
 
 /// Finds the header of the date column among these.
 pub(super) fn find_date_header<'h>(headers: impl Iterator<Item = &'h str> + Clone) -> Option<&'h str> {
-    DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| normalize_header(header) == *known))
+    DATE_HEADERS.iter().find_map(|known| headers.clone().find(|header| strip_header(header) == *known))
 }
 
 /// Parses a time. One without an offset is in this time zone. `None` if it is invalid or in the future.
@@ -341,7 +341,7 @@ pub(super) fn parse_date(cell: &str, zone: &TimeZone, now: Timestamp) -> Option<
 }
 
 /// Removes case, spaces, dashes and other signs: `Opt-Out` and `opt_out` become `optout`.
-pub(super) fn normalize_header(text: &str) -> String {
+pub(super) fn strip_header(text: &str) -> String {
     text.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

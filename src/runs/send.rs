@@ -17,8 +17,8 @@ use crate::check::online::MessagePrices;
 use crate::check::{CompiledCampaign, Recipe, RunStart, Survey, check_timing, check_until_over, missing_zone_column};
 use crate::delivery::{
     self, BreakerLimits, DeliveryObserver, Feed, Interrupt, SendConditions, SendContext, SendEnding, SendingHours,
-    SendingPasses, SendingRules, ShareDraw, SharedPace, Snapshot, Stop, ZoneSource, send_operations, share_size,
-    start_feed, start_share_feed,
+    SendingPasses, SendingRules, ShardSource, SharedPace, Snapshot, Stop, ZoneSource, send_operations, shard_size,
+    start_feed, start_shard_feed,
 };
 use crate::domain::{Budget, RowSet};
 use crate::failpoint;
@@ -202,7 +202,7 @@ pub(super) struct SendJob<'r> {
     /// The webhook of its messages.
     pub(super) hook: Option<RunWebhookUrls>,
     /// The draw of shares, if workers send the run too.
-    pub(super) shares: Option<ShareDraw>,
+    pub(super) shares: Option<ShardSource>,
 }
 
 impl RunSender<'_> {
@@ -230,7 +230,7 @@ impl RunSender<'_> {
         selection.hours = passes.as_ref().map(|passes| Arc::clone(&passes.hours));
         let feed = match shares {
             None => start_feed(prepared, run.ids, selection),
-            Some(shares) => start_share_feed(prepared, run.ids, selection, shares.clone()),
+            Some(shares) => start_shard_feed(prepared, run.ids, selection, shares.clone()),
         };
         let (ledger, interrupt) = (Arc::clone(&self.adapters.ledger), self.interrupt.clone());
         let edges = SendContext { ledger, gateway, observer, interrupt, passes: passes.map(Arc::new) };
@@ -289,9 +289,9 @@ impl RunSender<'_> {
     }
 
     /// The number of rows in a draw.
-    pub(super) fn share_size(&self) -> u32 {
+    pub(super) fn shard_size(&self) -> u32 {
         let delivery = self.destination.limit_delivery(self.terms.delivery);
-        share_size(delivery.rate.and_then(Rate::per_second), delivery.batch.get() as usize)
+        shard_size(delivery.rate.and_then(Rate::per_second), delivery.batch.get() as usize)
     }
 
     /// What processes that share a run observe together: the campaign's own rate, if it is below that of the account.
@@ -324,7 +324,7 @@ impl RunSender<'_> {
         run: &Run,
         prepared: &CompiledCampaign<R>,
         selection: &delivery::SendSelection,
-        shares: Option<&ShareDraw>,
+        shares: Option<&ShardSource>,
     ) -> Result<Option<SendingPasses>, Error> {
         if !self.keeps_time {
             return Ok(None);
@@ -406,7 +406,7 @@ struct FeedSource {
     ledger: Arc<dyn Ledger>,
     run: Run,
     selection: delivery::SendSelection,
-    shares: Option<ShareDraw>,
+    shares: Option<ShardSource>,
 }
 
 impl FeedSource {
@@ -422,7 +422,7 @@ impl FeedSource {
         let selection = delivery::SendSelection { settled, digests, renumbered, limit, ..selection };
         Ok(match shares {
             None => start_feed(prepared, run.ids, selection),
-            Some(shares) => start_share_feed(prepared, run.ids, selection, shares.repeat()),
+            Some(shares) => start_shard_feed(prepared, run.ids, selection, shares.repeat()),
         })
     }
 }

@@ -94,7 +94,7 @@ fn render_row(inputs: &Inputs, rows: &RowSet) -> Result<Option<MessageContent<Co
 const MAX_TEST_RECIPIENTS: u64 = 10;
 
 /// The hold for counting the recipients of an edition's tests. No campaign has this name.
-const COUNT_HOLD: &str = "campaign.test-recipients";
+const COUNT_LOCK: &str = "campaign.test-recipients";
 
 /// The time limit and the pause for waiting for the tests of other processes.
 const TURN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -212,7 +212,7 @@ impl TestOrder<'_> {
 async fn take_turn(ledger: &dyn Ledger, campaign: &str, gateway: &str) -> Result<CampaignLock, Error> {
     let began = Instant::now();
     loop {
-        if let Some(hold) = ledger.acquire_campaign_lock(COUNT_HOLD, campaign).await? {
+        if let Some(hold) = ledger.acquire_campaign_lock(COUNT_LOCK, campaign).await? {
             return Ok(hold);
         }
         if began.elapsed() > TURN_TIMEOUT {

@@ -164,7 +164,7 @@ async fn rehearsal_asks_nobody_pauses_and_restarts() {
 #[tokio::test]
 async fn campaign_has_one_sender_and_new_round_needs_its_number() {
     let (world, yes) = (TestWorld::new().await, FixedConsent::yes());
-    let held = hold_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
+    let held = lock_campaign(world.adapters.ledger.as_ref(), "sale", "sandbox", "sandbox").await.unwrap();
     let busy = world.launch(None, RunRequest::default(), Arc::clone(&yes), Interrupt::None).await;
     assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
     drop(held);
@@ -179,7 +179,7 @@ async fn stop_is_unconfirmed_while_a_process_may_begin_to_send() {
     let world = TestWorld::new().await;
     let run = expect_ended(world.launch(None, RunRequest::default(), FixedConsent::yes(), Interrupt::None).await).run;
     let ledger = world.adapters.ledger.as_ref();
-    let held = hold_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
+    let held = lock_campaign(ledger, "sale", "sandbox", "sandbox").await.unwrap();
     let stopped = stop_run(ledger, &run).await;
     assert!(matches!(stopped, Err(Error::NothingToStopYet { .. })), "{stopped:?}");
     drop(held);

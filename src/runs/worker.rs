@@ -17,7 +17,7 @@ use super::resume::open_copies;
 use super::send::{RunSender, SendJob};
 use super::{Adapters, Connection, Error, RunEvent, load_hook, read_api_key, refuse_other_secret};
 use crate::delivery::{
-    self, DeliveryEvent, DrawEnd, FrozenInputs, Interrupt, Participant, SendEnding, ShareDraw, ShareSender, Snapshot,
+    self, DeliveryEvent, DrawEnd, FrozenInputs, Interrupt, Participant, SendEnding, ShardSender, ShardSource, Snapshot,
     Stop,
 };
 use crate::gateway::{Gateway, RunWebhookUrls};
@@ -217,7 +217,7 @@ impl Worker {
             keeps_time: true,
         };
         (self.observer)(WorkerEvent::Joined { run: run.name() });
-        RunShareSender::new(sender, gateway, hook, false).participant().take_part(run).await
+        RunShardSender::new(sender, gateway, hook, false).participant().take_part(run).await
     }
 }
 
@@ -241,7 +241,7 @@ const REPORT_COST_FACTOR: u32 = 10;
 const STOP_GRACE: Duration = Duration::from_secs(15);
 
 /// A sender of shares.
-pub(super) struct RunShareSender<'h> {
+pub(super) struct RunShardSender<'h> {
     sender: RunSender<'h>,
     gateway: Arc<dyn Gateway>,
     hook: Option<RunWebhookUrls>,
@@ -251,7 +251,7 @@ pub(super) struct RunShareSender<'h> {
     next_report: Mutex<Option<std::time::Instant>>,
 }
 
-impl<'h> RunShareSender<'h> {
+impl<'h> RunShardSender<'h> {
     pub(super) fn new(
         sender: RunSender<'h>,
         gateway: Arc<dyn Gateway>,
@@ -264,7 +264,7 @@ impl<'h> RunShareSender<'h> {
     /// The participant of this sender.
     pub(super) fn participant(&self) -> Participant<'_, Self> {
         let RunSender { adapters, .. } = &self.sender;
-        let (by, size) = (adapters.process.clone(), self.sender.share_size());
+        let (by, size) = (adapters.process.clone(), self.sender.shard_size());
         Participant { ledger: &adapters.ledger, by, size, sender: self }
     }
 
@@ -283,14 +283,14 @@ impl<'h> RunShareSender<'h> {
     }
 }
 
-impl ShareSender for RunShareSender<'_> {
+impl ShardSender for RunShardSender<'_> {
     type Error = Error;
 
     async fn send_drawn(
         &self,
         run: &Run,
         (lease, snapshot): (Lease, &Snapshot),
-        shares: ShareDraw,
+        shares: ShardSource,
     ) -> Result<SendEnding, Error> {
         let (_, prepared) = open_copies(self.sender.adapters.ledger.as_ref(), run).await?;
         let (retry, hook, shares) = (self.retry, self.hook.clone(), Some(shares));
@@ -338,7 +338,7 @@ impl Session {
     ) -> Result<SendEnding, Error> {
         let ledger = self.adapters.ledger.as_ref();
         let before = Snapshot::load(ledger, run, true).await?;
-        let hand = RunShareSender::new(self.build_sender(terms), gateway, hook, retry);
+        let hand = RunShardSender::new(self.build_sender(terms), gateway, hook, retry);
         let for_workers = terms.to_worker_terms(self.inputs().destination.profile());
         let terms_told = serde_json::to_string(&for_workers).map_err(|error| Error::Internal(error.to_string()))?;
         let longest = terms.delivery.timeout + STOP_GRACE;

@@ -13,6 +13,7 @@
 //! | `platform` | the gateway itself: envelopes, messages and money; pure, in virtual time |
 //! | `faults` | faults of envelopes, answers and connections |
 //! | `webhooks` | which statuses are sent to which address, their payload, and retries |
+//! | `journal` | the record of requests, messages and webhooks |
 //! | `scenario` | the behaviour of a sandbox, and reading it from a file |
 //! | `assumptions` | decisions where the contract is silent |
 //! | `tests` | tests of the sandbox as a whole, with a test client and receiver |

@@ -158,7 +158,7 @@ fn polling_of(run: &Run, now: Timestamp) -> Option<Polling> {
         false if run.receipts > 0 && run_age(run, now) < MAX_POLLING_AGE => Polling::UnreportedFallbacks,
         false => return None,
     };
-    let is_open = !run.is_lookup_run() && run.current_counts().is_none_or(open);
+    let is_open = !run.is_shared_single_run() && run.current_counts().is_none_or(open);
     (is_open && run.purged_at.is_none() && wants_receipts(run, now)).then_some(polling)
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use regex::Regex;
+
 use super::{files, is_test, source, without_tests};
 
 /// Files that use `Debug` formatting to quote a string, or to build a key that is never shown.
@@ -32,4 +34,21 @@ fn messages_contain_no_debug_forms() {
         found.extend(shown.map(|line| format!("{within}: {}", line.trim())));
     }
     assert!(found.is_empty(), "a message shows a Debug form; use Display:\n{}", found.join("\n"));
+}
+
+#[test]
+fn debug_forms_name_a_type_of_their_file() {
+    let named = Regex::new(r#"debug_(?:struct|tuple)\("(\w+)"\)"#).expect("a pattern");
+    let mut wrong = Vec::new();
+    for file in files(&source()) {
+        let text = fs::read_to_string(&file).expect("a file");
+        for found in named.captures_iter(&text) {
+            let name = &found[1];
+            let exists = ["struct", "enum"].iter().any(|kind| text.contains(&format!("{kind} {name}")));
+            if !exists {
+                wrong.push(format!("{}: {name}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these types are not in their file:\n{}", wrong.join("\n"));
 }

@@ -236,7 +236,7 @@ impl UnpackedReader {
         };
         match reason {
             Some(ZstdError::Window) => list_findings::large_window(&self.file, self.window),
-            Some(ZstdError::Dictionary) => list_findings::needs_dictionary(&self.file),
+            Some(ZstdError::Dictionary) => list_findings::dictionary_needed(&self.file),
             Some(ZstdError::Memory) => list_findings::no_memory_to_unpack(&self.file, name),
             Some(ZstdError::NoFrame) => list_findings::other_bytes_in_pack(&self.file, name),
             None => list_findings::damaged_pack(&self.file, name),

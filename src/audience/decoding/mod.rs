@@ -90,7 +90,7 @@ impl Read for DecodedText {
 /// Shows only the format: the content is personal data.
 impl fmt::Debug for DecodedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoded").field("written", &self.format).finish_non_exhaustive()
+        f.debug_struct("DecodedText").field("format", &self.format).finish_non_exhaustive()
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use super::results::{PAGE, PAGE_FILE, PageArgs};
+use super::results::{PAGE_FILE, PAGE_HEADING, PageArgs};
 use crate::domain::RowSet;
 
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ pub(in crate::cli) struct PreviewArgs {
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) gateway: Option<String>,
     /// Write previews of how the messages look on a phone to this HTML file
-    #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE)]
+    #[arg(id = PAGE_FILE, long = "html", value_name = "FILE", help_heading = PAGE_HEADING)]
     pub(in crate::cli) html: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) page: PageArgs,

@@ -200,7 +200,7 @@ fn channel_parser() -> impl TypedValueParser<Value = Channel> {
 }
 
 /// The heading of the page options.
-pub(in crate::cli) const PAGE: &str = "HTML page";
+pub(in crate::cli) const PAGE_HEADING: &str = "HTML page";
 /// The identifier of the option that names the file of a page.
 pub(in crate::cli) const PAGE_FILE: &str = "page_file";
 
@@ -208,13 +208,13 @@ pub(in crate::cli) const PAGE_FILE: &str = "page_file";
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PageArgs {
     /// Open the page in a browser
-    #[arg(long, help_heading = PAGE)]
+    #[arg(long, help_heading = PAGE_HEADING)]
     pub(in crate::cli) open: bool,
     /// Show full phone numbers instead of only their last digits
-    #[arg(long, help_heading = PAGE)]
+    #[arg(long, help_heading = PAGE_HEADING)]
     pub(in crate::cli) unmasked: bool,
     /// Language of the page [default: the system's language if available, otherwise en]
-    #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE)]
+    #[arg(long, value_enum, value_name = "LANGUAGE", help_heading = PAGE_HEADING)]
     pub(in crate::cli) lang: Option<LanguageName>,
 }
 
@@ -263,7 +263,7 @@ pub(in crate::cli) struct ReportArgs {
     /// A run such as autumn-sale@3, or a campaign's name or file
     pub(in crate::cli) run: String,
     /// Write the page to this file [default: NAME.report.html next to the results]
-    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
+    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE_HEADING)]
     pub(in crate::cli) out: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) page: PageArgs,

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use super::ProgressForm;
 use super::campaign::FetchOption;
-use super::results::{PAGE, PAGE_FILE, PageArgs};
+use super::results::{PAGE_FILE, PAGE_HEADING, PageArgs};
 use crate::domain::RowSet;
 use crate::ledger::RowState;
 use crate::manifest::Seconds;
@@ -118,7 +118,7 @@ pub(in crate::cli) struct PlanArgs {
     #[arg(long, value_name = "N")]
     pub(in crate::cli) up_to: Option<u64>,
     /// Write a page for the approver to this file: messages, number of recipients and cost
-    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE)]
+    #[arg(id = PAGE_FILE, long = "out", value_name = "FILE", help_heading = PAGE_HEADING)]
     pub(in crate::cli) out: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) page: PageArgs,

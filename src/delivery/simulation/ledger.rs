@@ -82,7 +82,7 @@ impl ReceiptStore for ProcessLedger {
         Box::pin(async move { self.write(|disk, now| disk.contents.store_receipts(now, receipts)).await })
     }
 
-    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         Box::pin(async move {
             self.write(|disk, _| {
                 disk.contents.webhook_secrets.insert(address.to_owned(), check_values);
@@ -92,7 +92,7 @@ impl ReceiptStore for ProcessLedger {
         })
     }
 
-    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
         Box::pin(async move {
             self.read(|contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default()).await
         })

@@ -18,8 +18,8 @@ use super::process::{ProcessLife, shift_wall_clock, wall_now};
 use super::world::{ProcessTask, SimulatedWorld, load_run, run_end};
 use crate::delivery::engine::send_operations;
 use crate::delivery::{
-    DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShareDraw,
-    ShareSender, SharedPace, Snapshot, Stop, StopKind,
+    DrawEnd, Feed, Interrupt, POLL_INTERVAL, Participant, SendConditions, SendContext, SendEnding, ShardSender,
+    ShardSource, SharedPace, Snapshot, Stop, StopKind,
 };
 use crate::ledger::{Allowance, Lease, Ledger, LedgerError, RowState, Run, RunFilter, RunProgress};
 
@@ -41,14 +41,14 @@ struct WorkerSender {
     since: Timestamp,
 }
 
-impl ShareSender for WorkerSender {
+impl ShardSender for WorkerSender {
     type Error = LedgerError;
 
     async fn send_drawn(
         &self,
         run: &Run,
         (lease, snapshot): (Lease, &Snapshot),
-        shares: ShareDraw,
+        shares: ShardSource,
     ) -> Result<SendEnding, LedgerError> {
         let world = &self.world;
         let rendered = world.rendered_operations(run, snapshot).concat();

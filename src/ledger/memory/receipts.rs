@@ -67,14 +67,14 @@ impl ReceiptStore for MemoryLedger {
         self.write_contents(move |contents, now| contents.store_receipts(now, receipts))
     }
 
-    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         self.write_contents(move |contents, _| {
             contents.webhook_secrets.insert(address.to_owned(), check_values);
             Ok(())
         })
     }
 
-    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
         self.read_contents(move |contents| contents.webhook_secrets.get(address).cloned().unwrap_or_default())
     }
 

@@ -13,7 +13,7 @@ use crate::ledger::{
 };
 
 /// Approvals, each with its last use.
-const SELECT_APPROVALS: &str = "
+const SELECT_LAST_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.key = (SELECT max(key) FROM approval_uses WHERE token = approvals.token)";
 
@@ -65,13 +65,13 @@ impl PlanStore for Adapter {
 }
 
 async fn approvals_of_digest(reader: &mut Connection, digest: &str) -> Result<Vec<KeptApproval>, StatementError> {
-    let statement = format!("{SELECT_APPROVALS} WHERE approvals.digest = $1 ORDER BY approvals.key");
+    let statement = format!("{SELECT_LAST_USES} WHERE approvals.digest = $1 ORDER BY approvals.key");
     fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(digest)).await
 }
 
 async fn approvals_of_run(reader: &mut Connection, run: RunId) -> Result<Vec<KeptApproval>, StatementError> {
     let statement = format!(
-        "{SELECT_APPROVALS} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
+        "{SELECT_LAST_USES} WHERE approvals.token IN (SELECT token FROM approval_uses WHERE run = $1) ORDER BY approvals.key"
     );
     fetch_approvals(reader, query(sqlx::AssertSqlSafe(statement)).bind(run.0)).await
 }
@@ -179,7 +179,7 @@ async fn use_approval(
 }
 
 async fn find_approval(connection: &mut Connection, token: &str) -> Result<Option<KeptApproval>, StatementError> {
-    let statement = format!("{SELECT_APPROVALS} WHERE approvals.token = $1");
+    let statement = format!("{SELECT_LAST_USES} WHERE approvals.token = $1");
     let row = query(sqlx::AssertSqlSafe(statement)).bind(token).fetch_optional(connection).await?;
     row.as_ref().map(approval_from_row).transpose()
 }

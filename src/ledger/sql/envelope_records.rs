@@ -10,6 +10,7 @@ use crate::domain::{OperationKind, OperationOutcome, Row};
 use crate::ledger::earlier_versions::EarlierChains;
 use crate::ledger::encoding::Checksum;
 use crate::ledger::encoding::{format_chains, pack_costs, pack_list, pack_outcomes};
+use crate::ledger::envelope::ENVELOPES_PER_READ;
 use crate::ledger::{Intent, Lease, LedgerError, RowSpan, RunId, SentRow};
 
 /// An envelope, packed for storage.
@@ -194,7 +195,7 @@ pub(in crate::ledger) async fn record_chains(
         let records = query(envelopes::SELECT_ENVELOPES)
             .bind(run.0)
             .bind(i64::from(next))
-            .bind(i64::from(next.saturating_add(envelopes::ENVELOPES_PER_READ)))
+            .bind(i64::from(next.saturating_add(ENVELOPES_PER_READ)))
             .fetch_all(&mut *connection)
             .await?;
         let Some(last) = records.last() else { return Ok(()) };

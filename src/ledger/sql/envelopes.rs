@@ -19,6 +19,7 @@ use super::statement::{self, Now, StatementError, parse_name, query, read_u32, s
 use super::{blocks, contacts, events, limits, receipts, suppression};
 use crate::domain::{Addressee, OperationOutcome, Purpose, Row};
 use crate::ledger::encoding::{parse_chains, unpack_costs, unpack_list, unpack_outcomes};
+use crate::ledger::envelope::ENVELOPES_PER_READ;
 use crate::ledger::rules::{
     check_deadline, departure_time, find_refusal, in_doubt_outcomes, merge_outcomes, owns_rows, takes_slot,
 };
@@ -33,8 +34,6 @@ use crate::ledger::{
 pub(super) const SELECT_ENVELOPES: &str =
     "SELECT envelopes.*, (SELECT kind FROM runs WHERE key = run) AS kind_of_run FROM envelopes
      WHERE run = $1 AND envelope BETWEEN $2 AND $3 ORDER BY envelope";
-/// Number of envelopes that one statement reads.
-pub(super) const ENVELOPES_PER_READ: u32 = 256;
 
 /// Claims a run except for blocks that other processes hold. Open intents of the previous holder become in doubt.
 pub(super) async fn claim_run(

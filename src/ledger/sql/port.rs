@@ -70,8 +70,8 @@ impl Ledger for Adapter {
         Box::pin(async move { self.locked_since(&run::lock_name(campaign, account)).await })
     }
 
-    fn prepare_copies<'a>(&'a self, hold: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
-        Box::pin(self.new_copies(hold))
+    fn prepare_copies<'a>(&'a self, lock: &'a CampaignLock) -> LedgerFuture<'a, Box<dyn NewCopies>> {
+        Box::pin(self.new_copies(lock))
     }
 
     fn load_copies<'a>(&'a self, run: &'a Run) -> LedgerFuture<'a, Copies> {
@@ -89,12 +89,12 @@ impl Ledger for Adapter {
         Box::pin(self.rename_stray(run))
     }
 
-    fn claim_run<'a>(&'a self, hold: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
+    fn claim_run<'a>(&'a self, lock: &'a CampaignLock, run: RunId) -> LedgerFuture<'a, Claim> {
         Box::pin(async move {
             self.ensure_sendable().await?;
             // No process can occupy the locked places meanwhile. Processes at other places keep what they draw.
             let (known, vacant, _locks) = self.lock_vacant_places(run).await?;
-            check_lock(hold, &known)?;
+            check_lock(lock, &known)?;
             self.claim_except_occupied(&known, vacant).await
         })
     }

@@ -38,14 +38,14 @@ impl ReceiptStore for Adapter {
         Box::pin(self.write(move |connection, now| Box::pin(store_receipts(connection, now, receipts.clone()))))
     }
 
-    fn keep_webhook_secrets<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
+    fn store_secret_check_values<'a>(&'a self, address: &'a str, check_values: Vec<String>) -> LedgerFuture<'a, ()> {
         let (address, values) = (address.to_owned(), check_values.join(" "));
         Box::pin(
             self.write(move |connection, _| Box::pin(store_check_values(connection, address.clone(), values.clone()))),
         )
     }
 
-    fn load_webhook_secrets<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
+    fn load_secret_check_values<'a>(&'a self, address: &'a str) -> LedgerFuture<'a, Vec<String>> {
         Box::pin(async move { read_ledger!(self, load_check_values, address) })
     }
 

@@ -60,7 +60,7 @@ impl ShardStore for Adapter {
             if !self.holds_lease(lease.epoch) {
                 return Ok(ShardDraw::Ended);
             }
-            self.write(move |connection, now| Box::pin(draw_share(connection, now, draw.clone()))).await
+            self.write(move |connection, now| Box::pin(draw_next_shard(connection, now, draw.clone()))).await
         })
     }
 
@@ -149,7 +149,11 @@ async fn start_sharding(
     Ok(Ownership::Held)
 }
 
-async fn draw_share(connection: &mut Connection, now: Now, draw: ShardRequest) -> Result<ShardDraw, StatementError> {
+async fn draw_next_shard(
+    connection: &mut Connection,
+    now: Now,
+    draw: ShardRequest,
+) -> Result<ShardDraw, StatementError> {
     let ShardRequest { lease, sharding, place, by, rows, vacant, proof } = draw;
     let DrawableRun { run, last_drawn, kept } = load_drawable_run(&mut *connection, lease.run, &proof).await?;
     // After a suspension, other workers might occupy these places; their rows stay their own.

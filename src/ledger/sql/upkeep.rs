@@ -73,7 +73,7 @@ async fn load_backup(reader: &mut Connection) -> Result<Option<Backup>, Statemen
 }
 
 /// Approvals, each with all its uses.
-const SELECT_APPROVALS: &str = "
+const SELECT_ALL_USES: &str = "
     SELECT approvals.*, used.at AS used_at, used.run AS used_run, used.sum AS used_sum FROM approvals
     LEFT JOIN approval_uses used ON used.token = approvals.token ORDER BY approvals.key, used.key";
 
@@ -97,7 +97,7 @@ pub(super) async fn find_damaged_records(
         let what = format!("the plan {}", read_lossy(&row, "digest"));
         record_damage(&mut damaged, approvals::plan_from_row(&row), what, RecordKind::Plan)?;
     }
-    for row in fetch_rows(reader, SELECT_APPROVALS).await? {
+    for row in fetch_rows(reader, SELECT_ALL_USES).await? {
         let what = format!("an approval of plan {}", read_lossy(&row, "digest"));
         record_damage(&mut damaged, approvals::approval_from_row(&row), what, RecordKind::Approval)?;
     }

@@ -343,27 +343,27 @@ mod protective_tests {
     use crate::manifest::keys::{CAMPAIGN, ValueShape};
 
     /// Every key of a campaign that protects recipients, with its words.
-    fn is_protective(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
+    fn collect_protective_keys(keys: &'static [KeySpec], found: &mut Vec<(&'static KeySpec, &'static [&'static str])>) {
         for key in keys {
             match key.shape {
                 ValueShape::OneOf(words) if PROTECTIONS.iter().any(|protection| protection.key == key.name) => {
                     found.push((key, words));
                 }
-                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => is_protective(keys, found),
+                ValueShape::Map(keys) | ValueShape::Or { keys, .. } => collect_protective_keys(keys, found),
                 _ => {}
             }
         }
     }
 
-    fn all_keys() -> Vec<(&'static KeySpec, &'static [&'static str])> {
+    fn protective_keys() -> Vec<(&'static KeySpec, &'static [&'static str])> {
         let mut found = Vec::new();
-        is_protective(CAMPAIGN, &mut found);
+        collect_protective_keys(CAMPAIGN, &mut found);
         found
     }
 
     #[test]
     fn protections_contain_only_values_of_their_keys() {
-        let keys = all_keys();
+        let keys = protective_keys();
         for Protection { key, safe, risky, meanings } in &PROTECTIONS {
             let (key, words) = keys.iter().find(|(known, _)| known.name == *key).expect("a key of a campaign");
             let named = meanings.iter().map(|(meant, _)| meant).chain([safe]).chain(*risky);
@@ -375,7 +375,7 @@ mod protective_tests {
 
     #[test]
     fn advice_never_suggests_a_riskier_value() {
-        for (key, words) in all_keys() {
+        for (key, words) in protective_keys() {
             let risky = PROTECTIONS.iter().find(|known| known.key == key.name).expect("a protection").risky;
             // Every value with one letter less, more or changed.
             let slips = words.iter().flat_map(|word| {
@@ -407,7 +407,7 @@ mod protective_tests {
             ("receipts", "callback", "did you mean `webhook`?"),
             ("empty", "o", "if you are not sure, write `refuse`"),
         ] {
-            let keys = all_keys();
+            let keys = protective_keys();
             let (key, words) = keys.iter().find(|(key, _)| key.name == name).expect("a key");
             assert_eq!(advise_value(key, typed, words).as_deref(), Some(meant), "{name}: {typed}");
         }

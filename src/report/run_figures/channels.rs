@@ -16,7 +16,7 @@ use crate::report::row_records::RowRecord;
 use crate::report::{counts_json, format_count, format_counts_in_part, format_duration, format_thousands};
 
 /// The states of messages that the gateway accepted.
-pub(super) const ACCEPTED_STATES: [RowState; 5] =
+pub const ACCEPTED_STATES: [RowState; 5] =
     [RowState::Queued, RowState::Accepted, RowState::Delivered, RowState::Read, RowState::Failed];
 
 /// The longest measured time, in milliseconds: about thirteen months.

@@ -21,7 +21,7 @@ use crate::ledger::{
     ExcludedRows, Ledger, LedgerError, RowChange, RowState, Run, RunActivity, RunFilter, RunId, RunProgress,
     StateCounts,
 };
-use channels::ACCEPTED_STATES;
+pub use channels::ACCEPTED_STATES;
 use stored::StoredFigures;
 
 pub use breakdowns::{

@@ -30,10 +30,10 @@ pub use refusals::{
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The inputs are wrong.
-    #[error("{}", count_problems(.0))]
+    #[error("{}", describe_problem_count(.0))]
     Findings(Vec<Finding>),
     /// A campaign names a gateway that has no profile.
-    #[error("{}", count_problems(.findings))]
+    #[error("{}", describe_problem_count(.findings))]
     UnknownGateway {
         /// The gateway.
         name: String,
@@ -43,7 +43,7 @@ pub enum Error {
         findings: Vec<Finding>,
     },
     /// The gateway rejected the key. One of the findings says so.
-    #[error("{}", count_problems(.0))]
+    #[error("{}", describe_problem_count(.0))]
     KeyRefused(Vec<Finding>),
     /// An input cannot be read or used.
     #[error("{0}")]
@@ -424,7 +424,7 @@ pub enum TemplateRefusal {
 }
 
 /// Counts the problems.
-fn count_problems(findings: &[Finding]) -> String {
+fn describe_problem_count(findings: &[Finding]) -> String {
     let errors = findings.iter().filter(|finding| finding.is_error()).count() as u64;
     let what =
         if errors > 0 { format_count(errors, "problem") + " found" } else { "the check is incomplete".to_owned() };

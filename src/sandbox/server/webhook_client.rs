@@ -296,7 +296,7 @@ impl Resolve for HostNames {
 
 impl std::fmt::Debug for HostNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Names").finish_non_exhaustive()
+        f.debug_struct("HostNames").finish_non_exhaustive()
     }
 }
 

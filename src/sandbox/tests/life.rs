@@ -151,7 +151,7 @@ fn first_matching_exception_replaces_the_behaviour() {
 }
 
 #[test]
-fn delivered_share_differs_between_channels() {
+fn delivery_is_drawn_per_channel() {
     let mut scenario = Scenario { seed: 3, ..Scenario::default() };
     for channel in [Channel::Viber, Channel::Sms] {
         scenario

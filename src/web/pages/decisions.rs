@@ -9,7 +9,6 @@ use std::future::Future;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use OrderRecord as Kept;
 use axum::extract::Path as UrlPath;
 use axum::response::Response;
 use jiff::Timestamp;
@@ -162,8 +161,8 @@ pub(super) async fn suppress_number(DecisionForm(VerifiedForm { request, fields 
 }
 
 /// An order of this session.
-fn begin_order(request: &PageRequest, order: &str, of: String) -> Kept {
-    Kept::new(request.pages.now(), request.visitor.name.clone(), order, of)
+fn begin_order(request: &PageRequest, order: &str, of: String) -> OrderRecord {
+    OrderRecord::new(request.pages.now(), request.visitor.name.clone(), order, of)
 }
 
 /// Records an order, executes it and records its outcome, even if the browser disconnects. The server waits for it
@@ -172,7 +171,7 @@ fn begin_order(request: &PageRequest, order: &str, of: String) -> Kept {
 /// `nothing_to_do` gives the reason if there was nothing to do.
 async fn carry_out<T: Send + 'static>(
     request: &PageRequest,
-    order: Kept,
+    order: OrderRecord,
     work: impl Future<Output = Result<T, runs::Error>> + Send + 'static,
     nothing_to_do: impl Fn(&T) -> Option<&'static str> + Send + 'static,
 ) -> Result<T, PageError> {
@@ -208,7 +207,7 @@ fn is_failure(error: &runs::Error) -> bool {
 }
 
 /// Adds a line to the log of orders.
-async fn record_order(orders: &OrderLog, order: Kept) -> Result<(), PageError> {
+async fn record_order(orders: &OrderLog, order: OrderRecord) -> Result<(), PageError> {
     let orders = orders.clone();
     Ok(run_blocking(move || orders.append(&order)).await??)
 }

@@ -3,7 +3,7 @@
 //! - `sign_in`: sign-in links and sessions;
 //! - `request`: page requests with a session, forms with a CSRF token, and responses; `page_error`: why a page or an
 //!   action failed;
-//! - `front`, `run`, `rows`, `message`, `campaign`: the pages;
+//! - `front`, `run`, `rows` (with the page of a message), `campaign`: the pages;
 //! - `caches`: cached readings of the ledger;
 //! - `decisions`: actions, each by the rules of its command, and their log.
 //!

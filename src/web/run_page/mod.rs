@@ -3,7 +3,7 @@
 //! - `outcomes`: the funnel from the list to read messages, failures, and rows in doubt;
 //! - `timelines`: deliveries over time, fallbacks, delivery times, throughput and cost.
 //!
-//! The dashboard replaces parts that change while a run is sent. All parts come from one `RunStanding`, so they always
+//! The dashboard replaces parts that change while a run is sent. All parts come from one `RunReport`, so they always
 //! agree. Nothing here reads the ledger or makes decisions.
 
 mod outcomes;
@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::ledger::{RowState, Run, StateCounts};
-use crate::report::{IN_DOUBT_STATES, RunFigures, RunReport, RunStatus};
+use crate::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RunFigures, RunReport, RunStatus};
 use crate::web::charts::Bar;
 use crate::web::html::{TemplateError, render_part};
 use crate::web::words::{PageLanguage, PageWords, zone_name};
@@ -193,7 +193,7 @@ impl RunPage<'_> {
         let number = |label: &str, value| NumberView { label: label.to_owned(), value };
         let mut numbers = vec![
             number(words.say("figure.rows"), self.run().recipients),
-            number(words.say("run.taken"), self.sum_states(&outcomes::ACCEPTED_STATES)),
+            number(words.say("run.taken"), self.sum_states(&ACCEPTED_STATES)),
             number(words.say("run.delivered"), self.counts().count_delivered()),
             number(words.say("run.read"), self.counts().get(RowState::Read)),
             number(words.say("run.failed"), self.sum_states(&[RowState::Failed, RowState::Rejected])),

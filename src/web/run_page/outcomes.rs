@@ -5,13 +5,10 @@ use serde::Serialize;
 
 use super::{RunPage, format_share};
 use crate::ledger::RowState;
-use crate::report::{IN_DOUBT_STATES, RowInDoubt};
+use crate::report::{ACCEPTED_STATES, IN_DOUBT_STATES, RowInDoubt};
 use crate::web::charts::{Bar, scale_bars};
 use crate::web::words::PageWords;
 
-/// The states of rows that the gateway accepted.
-pub(super) const ACCEPTED_STATES: [RowState; 5] =
-    [RowState::Accepted, RowState::Queued, RowState::Failed, RowState::Delivered, RowState::Read];
 /// The states of accepted rows without a delivery status.
 pub(super) const WAITING_STATES: [RowState; 2] = [RowState::Accepted, RowState::Queued];
 /// The states of rows that are to be sent, and for which the gateway is not known to have accepted a message.
@@ -116,7 +113,7 @@ pub(super) fn state_class(state: RowState) -> &'static str {
 /// How many reasons are named.
 const MAX_REASONS: usize = 10;
 /// The states of failed rows.
-const FAILED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
+const UNDELIVERED_STATES: [RowState; 3] = [RowState::Failed, RowState::Rejected, RowState::NotSent];
 
 /// The messages that did not arrive.
 #[derive(Clone, Debug, Serialize)]
@@ -138,7 +135,7 @@ struct RowsOfState {
 
 impl RunPage<'_> {
     pub(super) fn failures_view(&self, words: &PageWords) -> FailuresView {
-        let all = self.sum_states(&FAILED_STATES);
+        let all = self.sum_states(&UNDELIVERED_STATES);
         let reasons = self.figures().map(|figures| figures.failures.most_frequent()).unwrap_or_default();
         let mut drawn: Vec<Bar> = Vec::new();
         for reason in reasons.iter().take(MAX_REASONS) {
@@ -154,7 +151,7 @@ impl RunPage<'_> {
             drawn.push(Bar::new(word, others, "bad"));
         }
         let states: Vec<&'static str> =
-            FAILED_STATES.into_iter().filter(|state| self.counts().get(*state) > 0).map(RowState::name).collect();
+            UNDELIVERED_STATES.into_iter().filter(|state| self.counts().get(*state) > 0).map(RowState::name).collect();
         let command =
             self.format_command(format!("results {} --state {} --out -", self.run().name(), states.join(",")));
         let rows = states
@@ -230,7 +227,7 @@ impl RunPage<'_> {
         let states = IN_DOUBT_STATES.map(RowState::name).join(",");
         let mut commands =
             vec![command(words.say("run.settle-list"), format!("results {name} --state {states} --out -"))];
-        if self.run().live && !self.run().is_lookup_run() {
+        if self.run().live && !self.run().is_shared_single_run() {
             commands.push(command(words.say("run.settle-ask"), format!("reconcile {name}")));
         }
         commands.push(command(words.say("run.settle-sent"), format!("resolve {name} --rows N --as sent")));

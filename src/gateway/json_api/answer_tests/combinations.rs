@@ -210,7 +210,7 @@ fn answers_prove_exactly_what_the_contract_says() {
 }
 
 #[test]
-fn untrusted_status_other_than_200_proves_nothing() {
+fn status_other_than_200_proves_nothing_unless_trusted() {
     let sent = SentRequest::messages(3);
     for body in [
         list_answer(&[accepted_item(101), accepted_item(102), accepted_item(103)]),

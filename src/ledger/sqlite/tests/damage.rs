@@ -31,7 +31,7 @@ impl SqliteScene {
     }
 }
 
-async fn hold_campaign(ledger: &SqliteLedger) -> CampaignLock {
+async fn lock_campaign(ledger: &SqliteLedger) -> CampaignLock {
     ledger.acquire_campaign_lock("sale", "account").await.unwrap().expect("the lock is free")
 }
 
@@ -135,7 +135,7 @@ async fn incomplete_index_is_found_before_sending() {
     bytes[at] = 2;
     std::fs::write(&path, bytes).unwrap();
     let ledger = SqliteLedger::open(&path, Timestamp::now).await.unwrap();
-    assert_damaged(ledger.claim_run(&hold_campaign(&ledger).await, mine.run).await);
+    assert_damaged(ledger.claim_run(&lock_campaign(&ledger).await, mine.run).await);
     assert_damaged(ledger.create_run(&new_run(9)).await);
 }
 
@@ -261,7 +261,7 @@ async fn first_version_ledger_is_read_and_continued() {
     let left_out = ledger.load_excluded_rows(run.key).await.unwrap();
     let left_out: Vec<(Row, RowState, &str)> = left_out.iter_by_row().collect();
     assert_eq!(left_out, [(Row::new(9), RowState::Invalid, "too short")]);
-    assert_eq!(ledger.claim_run(&hold_campaign(&ledger).await, run.key).await.unwrap().in_doubt, 1);
+    assert_eq!(ledger.claim_run(&lock_campaign(&ledger).await, run.key).await.unwrap().in_doubt, 1);
     assert_eq!(ledger.load_sent_numbers(&[run.key]).await.unwrap().len(), 4);
 }
 

@@ -44,7 +44,7 @@ impl SqliteScene {
 }
 
 #[tokio::test]
-async fn commit_waits_for_the_disk() {
+async fn connection_is_set_to_sync_commits() {
     let scene = SqliteScene::new().await;
     let result = scene.ledger.write(|connection, _| {
         Box::pin(async move {

@@ -9,7 +9,7 @@ fn count_words(loaded: &LoadedFile<Campaign>) -> Vec<(&'static str, String)> {
 }
 
 #[track_caller]
-fn contains_words(yaml: &str, expected: &[(&str, &str)]) {
+fn assert_findings(yaml: &str, expected: &[(&str, &str)]) {
     let findings = count_words(&CampaignFixture::new().load_text(yaml));
     assert_eq!(findings.len(), expected.len(), "{yaml}{findings:#?}");
     for ((rule, words), (expected_rule, expected_words)) in findings.iter().zip(expected) {
@@ -21,10 +21,10 @@ fn contains_words(yaml: &str, expected: &[(&str, &str)]) {
 #[test]
 fn texts_without_by_give_one_finding_with_the_form() {
     let unnamed = "write `message: { by: language, texts: { uk: …, en: … } }`";
-    contains_words(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
-    contains_words(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
+    assert_findings(&with_message("{ uk: Вітаємо, en: Hello }"), &[("missing-key", unnamed)]);
+    assert_findings(&with_message("{ uk: { file: a.txt }, en: Hello }"), &[("missing-key", unnamed)]);
     let named = "write `message: { by: lang, texts: { uk: …, en: … } }`";
-    contains_words(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
+    assert_findings(&with_message("{ by: lang, uk: Вітаємо, en: Hello, else: uk }"), &[("missing-key", named)]);
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn variants_in_a_list_are_reported_with_their_names() {
     let campaign =
         |variants: &str| format!("{}variants: {variants}\n", with_channels("- sms: { signature: Co, message: Hi }\n"));
     let form = "without a dash: `variants: { short: { share: 50% }, long: { share: 50% } }`";
-    contains_words(
+    assert_findings(
         &campaign("[{ name: short, share: 50, message: Hi }, { name: long, share: 50, message: Hello }]"),
         &[("wrong-type", form), ("unknown-key", "move `message` under a channel, for example `- sms: ")],
     );
-    contains_words(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
-    contains_words(
+    assert_findings(&campaign("[{ short: { share: 50% } }, { long: { share: 50% } }]"), &[("wrong-type", form)]);
+    assert_findings(
         &campaign("[{ share: 50% }, { share: 50% }]"),
         &[("wrong-type", "write, for example, `variants: { a: ")],
     );
@@ -56,10 +56,10 @@ fn channel_order_gives_one_finding_if_another_works() {
     let viber = "- viber: { signature: A, message: B, image: i, button: b, link: l, lifetime: 1h }\n";
     let rcs = "- rcs: { signature: A, message: B, image: i, button: b, link: l }\n";
     let order = "with `sms` before `viber`, the channels do not support `image`, `link`, `button` and `lifetime` | put `viber` first, then `sms`";
-    contains_words(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
+    assert_findings(&with_channels(&format!("{sms}{viber}")), &[("not-carried", order)]);
     let order = "put `rcs` first, then `viber`, then `sms`";
     let plain = "- viber: { signature: A, message: B }\n";
-    contains_words(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
+    assert_findings(&with_channels(&format!("{sms}{plain}{rcs}")), &[("not-carried", order)]);
     let voice = "- voice: { message: B }\n";
     let findings = count_words(&CampaignFixture::new().load_text(with_channels(&format!("{voice}{viber}"))));
     assert!(findings.len() > 1 && findings.iter().all(|(_, words)| !words.contains("first, then")), "{findings:#?}");
@@ -72,8 +72,8 @@ fn swapped_columns_give_one_finding_with_the_fix() {
             .replace("file: a.csv", &format!("file: a.csv, columns: {{ {columns} }}"))
     };
     let right = "write the names first: `columns: { phone: \"Телефон\", code: \"Код\" }`";
-    contains_words(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
-    contains_words(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
+    assert_findings(&campaign("\"Телефон\": phone, \"Код\": code"), &[("variable-name", right)]);
+    assert_findings(&campaign("\"Ім'я\": first_name, \"Код\": code"), &[("variable-name", "first_name: \"Ім'я\"")]);
     // Here only one name is wrong.
     for columns in [
         "phone: mobile, \"Код\": code",
@@ -95,11 +95,11 @@ fn misplaced_timezone_is_not_missing_as_well() {
     let with = |lines: &str| with_channels(sms) + lines;
     let place = "move `timezone` to the top level";
     let schedule = "schedule: { at: 2031-12-05 10:00 }\n";
-    contains_words(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
-    contains_words(
+    assert_findings(&with(&format!("delivery: {{ timezone: Europe/Kyiv }}\n{schedule}")), &[("unknown-key", place)]);
+    assert_findings(
         &with("delivery: { timezone: Europe/Kyiv, per_day: 5, window: 9:00-20:00 }\n"),
         &[("unknown-key", place)],
     );
-    contains_words(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
-    contains_words(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
+    assert_findings(&with(&format!("tz: Europe/Kyiv\n{schedule}")), &[("unknown-key", "did you mean `timezone`?")]);
+    assert_findings(&with(schedule), &[("schedule", "`schedule` needs `timezone`")]);
 }
